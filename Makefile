@@ -1,0 +1,63 @@
+# Two commands for a fresh machine with Python >= 3.11 and make: `make demo` and `make test`.
+# Everything they need is installed into .venv here; a second run skips that.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+READY := $(VENV)/.ready
+RUN := $(VENV)/bin
+PYTEST_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint format synth golden lock deploy clean
+
+help: ## what each target does
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(READY) ## runs the main job on the local AWS
+	@$(RUN)/python -m local.demo
+
+test: $(READY) ## passes every test
+	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
+
+check: lint test ## all that must hold before a commit
+
+lint: $(READY) ## style, format and types
+	@$(RUN)/ruff check .
+	@$(RUN)/ruff format --check .
+	@$(RUN)/mypy
+
+format: $(READY) ## rewrites the code in its format
+	@$(RUN)/ruff check --fix .
+	@$(RUN)/ruff format .
+
+synth: $(READY) ## writes the templates and the Lambda asset into cdk.out; no AWS, no Docker
+	@rm -rf cdk.out
+	@$(RUN)/python app.py
+	@ls cdk.out/*.template.json
+
+golden: $(READY) ## rewrites what tests compare with: review the diff
+	@$(RUN)/python -m infra.template
+	@$(RUN)/python -m tests.golden.regenerate
+
+lock: $(READY) ## writes both requirements.txt from the requirements.in beside them
+	@$(RUN)/python -m pip install --quiet uv
+	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
+		requirements.in --output-file requirements.txt
+	@cd functions && ../$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
+		--generate-hashes --constraint ../requirements.txt requirements.in --output-file requirements.txt
+
+deploy: $(READY) ## asks for what it needs, keeps the secrets, deploys with a pinned CDK CLI
+	@$(RUN)/python -m infra.deploy
+
+clean: ## removes what the other targets made
+	rm -rf $(VENV) build cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
+
+$(READY): requirements.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "sageaudit needs Python 3.11 or newer; \
+	python3 here is: $$(python3 --version 2>&1)" >&2; exit 1; }
+	@echo "Installing into $(VENV) (once) ..." >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(RUN)/python -m pip install --quiet --quiet --no-compile --disable-pip-version-check -r requirements.txt
+	@$(RUN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,214 @@
+"""SQS batch of ended jobs -> audits in the history.
+
+Each message is one EventBridge event:
+
+    {"source": "aws.sagemaker", "detail-type": "SageMaker Training Job State Change",
+     "detail": {"TrainingJobName": "...", "TrainingJobArn": "...",
+                "TrainingJobStatus": "Completed"}}
+
+A message that is no ended job of an allowed account goes to the dead-letter queue with its reason;
+one that comes too early is sent again with a delay; what fails is reported and comes back.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import boto3
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+from sageaudit import flow
+from sageaudit.adapters import packaged, policy_file
+from sageaudit.adapters.accounts import Accounts
+from sageaudit.adapters.aws import client
+from sageaudit.adapters.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.dynamo_history import DynamoHistory
+from sageaudit.adapters.sagemaker import SageMakerJobs
+from sageaudit.adapters.secrets import SecretReader
+from sageaudit.adapters.sqs import SqsQueue
+from sageaudit.domain.event import JobEnded, job_ended
+from sageaudit.domain.policy import Policy
+from sageaudit.domain.record import Verdict
+from sageaudit.errors import AwsError, Malformed, RejectedEvent
+from sageaudit.rules import catalogue
+from sageaudit.settings import AuditSettings
+
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
+
+_STOP_BEFORE_MS = 20_000
+"""What is left of the function's time when no further record is begun."""
+_POLICY = Path(__file__).parent.parent / "policy.toml"
+
+
+class AuditBatch:
+    """One Lambda's wiring: audits each record of a batch on its own."""
+
+    def __init__(
+        self,
+        office: flow.Office,
+        settings: AuditSettings,
+        queue: SqsQueue,
+        dead_letters: SqsQueue,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._office = office
+        self._settings = settings
+        self._queue = queue
+        self._dead_letters = dead_letters
+        self._clock = clock
+        self._logger = Logger()
+        self._metrics = Metrics()
+
+    def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
+        """Answers which records failed; the others are done."""
+        failed = [
+            record["messageId"]
+            for record in event["Records"]
+            if _out_of_time(context) or not self._succeeds(record)
+        ]
+        self._flush()
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+    def _succeeds(self, record: dict[str, Any]) -> bool:
+        try:
+            self._one(record)
+        except (AwsError, Malformed) as error:
+            self._count("AuditFailed")
+            # no stack trace: every AwsError is one sentence, and its cause is AWS's answer
+            self._logger.error(  # noqa: TRY400
+                "audit failed",
+                extra={
+                    "message_id": record["messageId"],
+                    "error": type(error).__name__,
+                    "reason": str(error),
+                },
+            )
+            return False
+        return True
+
+    def _one(self, record: dict[str, Any]) -> None:
+        allowed = {self._settings.account_id, *self._office.policy.accounts}
+        try:
+            ended = job_ended(record["body"], accounts=allowed, region=self._settings.region)
+        except RejectedEvent as rejected:
+            self._reject(record, rejected)
+            return
+        attempt = _attempt(record)
+        outcome = flow.audit_finished_job(ended, self._office, now=self._clock(), attempt=attempt)
+        if isinstance(outcome, flow.Later):
+            self._queue.send(
+                record["body"],
+                delay_s=outcome.delay_s,
+                attributes={"attempt": str(attempt + 1)},
+            )
+            self._logger.info("later", extra={"job": ended.ref.arn, "reason": outcome.reason})
+            return
+        self._tell(ended, outcome)
+
+    def _tell(self, ended: JobEnded, done: flow.Done) -> None:
+        recorded, document = done.recorded, done.document
+        new = recorded.verdict is Verdict.RECORDED
+        self._count("JobsAudited" if new else "DuplicateEvents")
+        if document["unauditable"] is not None:
+            self._count("JobsUnauditable")
+        self._logger.info(
+            "audited" if new else "already audited",
+            extra={
+                "job": ended.ref.arn,
+                "verdict": recorded.verdict.value,
+                "version": recorded.version,
+                "total_usd": document["bill"]["total_usd"],
+                "avoidable_usd": document["avoidable_usd"],
+                "lost_usd": document["lost_usd"],
+                "rules": [finding["rule"] for finding in document["findings"]],
+                "unauditable": document["unauditable"],
+            },
+        )
+
+    def _reject(self, record: dict[str, Any], rejected: RejectedEvent) -> None:
+        """Straight to the dead-letter queue: a second try would find the same."""
+        self._dead_letters.send(
+            record["body"],
+            attributes={"reason": rejected.code, "why": str(rejected)},
+        )
+        self._count("RejectedEvents")
+        self._logger.warning(
+            "event rejected",
+            extra={
+                "message_id": record["messageId"],
+                "code": rejected.code,
+                "reason": str(rejected),
+            },
+        )
+
+    def _count(self, name: str) -> None:
+        self._metrics.add_metric(name=name, unit=MetricUnit.Count, value=1)
+
+    def _flush(self) -> None:
+        self._metrics.flush_metrics(raise_on_empty_metrics=False)
+
+
+def _attempt(record: Mapping[str, Any]) -> int:
+    """How often the flow has seen this event, from 1."""
+    value = record.get("messageAttributes", {}).get("attempt", {}).get("stringValue", "1")
+    return max(int(value), 1) if value.isdecimal() else 1
+
+
+def _out_of_time(context: Any) -> bool:
+    return context is not None and context.get_remaining_time_in_millis() < _STOP_BEFORE_MS
+
+
+def build(
+    environ: Mapping[str, str],
+    *,
+    session: Any = None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    policy: Policy | None = None,
+) -> Handler:
+    """Wires the Lambda. Raises BadSettings or BadPolicy when it cannot work."""
+    settings = AuditSettings.from_env(environ)
+    session = session or boto3.Session()
+    policy = policy or policy_file.load(_POLICY)
+    accounts = Accounts(session, settings.account_id, policy.accounts, time.time)
+    market = packaged.market()
+    sqs = client(session, "sqs")
+    key = None
+    if settings.fingerprint_secret_id:
+        secret = SecretReader(
+            client(session, "secretsmanager"), settings.fingerprint_secret_id, time.monotonic
+        )
+        key = secret.value().encode()
+    office = flow.Office(
+        jobs=SageMakerJobs(accounts.of("sagemaker")),
+        metrics=CloudWatchMetrics(accounts.of("cloudwatch"), market.types),
+        history=DynamoHistory(client(session, "dynamodb"), settings.table_name),
+        market=market,
+        policy=policy,
+        rules=catalogue.load(),
+        ruleset=catalogue.version(),
+        fingerprint_key=key,
+    )
+    return AuditBatch(
+        office,
+        settings,
+        SqsQueue(sqs, settings.finished_queue_url),
+        SqsQueue(sqs, settings.finished_dlq_url),
+        clock,
+    )
+
+
+@cache
+def _built() -> Handler:
+    return build(os.environ)
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda's entry point: wired once for each execution environment."""
+    return _built()(event, context)

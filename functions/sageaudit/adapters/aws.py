@@ -1,0 +1,88 @@
+"""AWS's refusals as this project's errors, and how its clients retry.
+
+One layer of retries: the SDK's, six attempts in some 10 seconds; longer waits are SQS's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    TokenRetrievalError,
+)
+
+from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
+
+CONFIG = Config(
+    retries={"mode": "standard", "total_max_attempts": 6}, connect_timeout=3, read_timeout=10
+)
+
+_THROTTLES = re.compile(r"Throttl|RequestLimitExceeded|TooManyRequests|SlowDown|LimitExceeded\Z")
+_DENIED = re.compile(r"AccessDenied|UnauthorizedOperation|NotAuthorized|AuthorizationError")
+_NO_CREDENTIALS = re.compile(
+    r"ExpiredToken|InvalidClientTokenId|UnrecognizedClient|InvalidSignature|SignatureDoesNotMatch"
+    r"|IncompleteSignature|InvalidAccessKeyId"
+)
+_ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
+_CREDENTIALS_MISSING = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    CredentialRetrievalError,
+    ProfileNotFound,
+    TokenRetrievalError,
+)
+
+
+def code_of(error: ClientError) -> str:
+    """The error code, empty when the answer has none."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def message_of(error: ClientError) -> str:
+    """What AWS said, shortened."""
+    return str(error.response.get("Error", {}).get("Message", ""))[:300]
+
+
+@contextmanager
+def aws_errors(service: str) -> Iterator[None]:
+    """Raises NoCredentials, AccessDenied, Throttled or Unavailable for what botocore raises.
+
+    `service` is the IAM prefix, such as "sagemaker".
+    """
+    try:
+        yield
+    except ClientError as error:
+        raise translated(error, service) from error
+    except _CREDENTIALS_MISSING as error:
+        raise NoCredentials(f"No usable AWS credentials: {error}") from error
+    except BotoCoreError as error:
+        raise Unavailable(f"{service} did not answer: {error}") from error
+
+
+def translated(error: ClientError, service: str) -> AwsError:
+    """One refusal as one of this project's errors."""
+    code, said = code_of(error), message_of(error)
+    if _THROTTLES.search(code):
+        return Throttled(f"{service}:{error.operation_name} is throttled: come back later.")
+    if _NO_CREDENTIALS.search(code):
+        return NoCredentials(f"The AWS credentials are expired or not valid ({code}).")
+    if _DENIED.search(code):
+        named = _ACTION.search(said)
+        action = named[1] if named else f"{service}:{error.operation_name}"
+        return AccessDenied(action, f"{action} is not permitted.")
+    return Unavailable(f"{service}:{error.operation_name} was refused: {code} {said}")
+
+
+def client(session: Any, service: str, region: str | None = None) -> Any:
+    """A boto3 client with this project's retries and timeouts."""
+    return session.client(service, region_name=region, config=CONFIG)

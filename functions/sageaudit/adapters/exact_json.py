@@ -1,0 +1,49 @@
+"""JSON that keeps decimals exact: money is written digit by digit and read back as Decimal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+
+def to_json(value: object, *, sort_keys: bool = False) -> str:
+    """JSON text of a document; a decimal always has a point or an exponent, an int never.
+
+    What JSON does not know becomes text (times as ISO 8601); a number that is not finite is null.
+    """
+    if isinstance(value, Mapping):
+        keys = sorted(value, key=str) if sort_keys else value
+        pairs = (f"{_scalar(str(key))}:{to_json(value[key], sort_keys=sort_keys)}" for key in keys)
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(to_json(entry, sort_keys=sort_keys) for entry in value) + "]"
+    return _scalar(value)
+
+
+def from_json(text: str) -> Any:
+    """Reads what `to_json` wrote: numbers with a point or an exponent are Decimal."""
+    return json.loads(text, parse_float=Decimal)
+
+
+def whole_text(text: str) -> str:
+    """The text without lone surrogates, which no UTF-8 writer accepts."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _scalar(value: object) -> str:
+    if value is None or isinstance(value, int):
+        return json.dumps(value)
+    if isinstance(value, (Decimal, float)):
+        return _decimal(Decimal(str(value)))
+    text = value.isoformat() if isinstance(value, date) else str(value)
+    return json.dumps(whole_text(text), ensure_ascii=False)
+
+
+def _decimal(value: Decimal) -> str:
+    if not value.is_finite():
+        return "null"
+    text = str(value)
+    return f"{text}.0" if text.lstrip("-").isdigit() else text

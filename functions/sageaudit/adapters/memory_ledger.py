@@ -1,0 +1,47 @@
+"""Ledger in memory: the twin of `dynamo_ledger`, for the tests; nothing here expires."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+from sageaudit.adapters.keys import epoch_s
+from sageaudit.adapters.leases import Lease, State, claim_of, released
+from sageaudit.domain.record import Claim
+
+
+class MemoryLedger:
+    """What was told to whom, for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, date], str] = {}
+        self._leases: dict[str, Lease] = {}
+
+    def claim_family_day(self, family: str, day: date, audit: str) -> bool:
+        """True when this audit is the family's message of the day, also when asked again."""
+        return self._told.setdefault((family, day), audit) == audit
+
+    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
+        """Takes the lease to send one notice."""
+        lease = self._leases.get(notice_id)
+        claim = claim_of(lease, epoch_s(now))
+        if claim in (Claim.FIRST, Claim.REPEAT):
+            tries = 1 if lease is None else lease.tries + 1
+            self._leases[notice_id] = Lease(State.SENDING, tries, epoch_s(now) + lease_s)
+        return claim
+
+    def mark_sent(self, notice_id: str, now: datetime) -> None:
+        """It was posted: never again."""
+        self._leases[notice_id] = Lease(State.SENT, 1, epoch_s(now))
+
+    def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
+        """A permanent failure: it is not tried again. What was sent stays sent."""
+        del reason
+        lease = self._leases.get(notice_id)
+        if lease is None or lease.state is not State.SENT:
+            self._leases[notice_id] = Lease(State.FAILED, 1, epoch_s(now))
+
+    def release(self, notice_id: str) -> None:
+        """Gives the lease back when nothing was posted: the next claim is answered as this one."""
+        lease = released(self._leases.pop(notice_id, None))
+        if lease is not None:
+            self._leases[notice_id] = lease

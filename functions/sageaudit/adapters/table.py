@@ -1,0 +1,34 @@
+"""The table's final keys and indexes: one constant for the stack, the adapter and the tests.
+
+A retained table's keys cannot change and one update can add only one index, so all planned indexes
+are here from the start. Each access pattern is in docs/data-model.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PARTITION_KEY = "pk"
+SORT_KEY = "sk"
+TTL_ATTRIBUTE = "expires_at"
+AUDIT_PREFIX = "AUDIT#"
+"""Sort-key prefix of immutable version items: notify listens to INSERTs of these only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A global secondary index: both keys strings, all attributes projected (items are small)."""
+
+    name: str
+    partition_key: str
+    sort_key: str
+
+
+INDEXES = (
+    Index("by-day", "day_pk", "ended_sk"),
+    Index("by-family", "family_pk", "ended_sk"),
+    Index("by-rule", "rule_pk", "ended_sk"),
+    Index("by-owner", "owner_pk", "ended_sk"),
+    Index("by-account", "account_pk", "ended_sk"),
+    Index("due", "due_pk", "due_sk"),
+)

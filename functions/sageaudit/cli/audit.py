@@ -1,0 +1,170 @@
+"""`sageaudit audit`: one job, from a recording or from a live account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from sageaudit import flow
+from sageaudit.adapters import packaged, policy_file, recording
+from sageaudit.adapters.exact_json import to_json
+from sageaudit.cli import live
+from sageaudit.cli.exits import Exit, exit_of, first_that_applies
+from sageaudit.cli.render import render
+from sageaudit.domain import rollup
+from sageaudit.domain.describe import parse
+from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.measurements import Missing, measure
+from sageaudit.domain.policy import Policy
+from sageaudit.domain.ref import JobKind
+from sageaudit.errors import BadRecording, Malformed, SageauditError
+from sageaudit.rules import catalogue
+from sageaudit.text.untrusted import terminal
+
+_SEVERITIES = ("info", "low", "medium", "high")
+_EPILOG = """\b
+Examples:
+  sageaudit audit --recording job.json
+  sageaudit audit my-training-job --region eu-west-1
+  sageaudit audit arn:aws:sagemaker:eu-west-1:111122223333:training-job/my-job --output json"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("jobs", nargs=-1, metavar="[ARN|NAME]...")
+@click.option(
+    "--recording",
+    "recordings",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A recorded job: a Describe* answer as the AWS CLI prints it, or a recording.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice([kind.value for kind in JobKind]),
+    help="What kind of job NAME is, where two kinds share it.",
+)
+@click.option("--region", help="AWS region; an ARN's own by default, else your AWS settings'.")
+@click.option("--profile", help="AWS profile.")
+@click.option(
+    "--policy", "policy_path", type=click.Path(path_type=Path), help="A policy.toml to judge by."
+)
+@click.option(
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="json: one line for each job; scripts read this.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(_SEVERITIES),
+    help="Exit with 10 when a finding is at least this severe.",
+)
+@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR does the same.")
+def audit(
+    jobs: tuple[str, ...],
+    recordings: tuple[Path, ...],
+    kind: str | None,
+    region: str | None,
+    profile: str | None,
+    policy_path: Path | None,
+    output: str,
+    fail_on: str | None,
+    no_color: bool,
+) -> int:
+    """What a job cost, what was avoidable, and what to change.
+
+    Reads only, with your own credentials; nothing is written anywhere.
+    """
+    if not jobs and not recordings:
+        raise click.UsageError("name a job, or a file with --recording")
+    policy = policy_file.load(policy_path) if policy_path else Policy()
+    show = _json if output == "json" else _table(Console(no_color=no_color or None))
+    account = live.Account(profile, region) if jobs else None
+    wanted = JobKind(kind) if kind else None
+    tasks: list[Callable[[], AuditDocument]] = [
+        *(lambda path=path: of_recording(path, policy) for path in recordings),
+        *(lambda job=job: account.audit(job, wanted, policy) for job in jobs if account),
+    ]
+    return int(first_that_applies(_run(task, show, fail_on) for task in tasks))
+
+
+def _run(
+    task: Callable[[], AuditDocument], show: Callable[[AuditDocument], None], fail_on: str | None
+) -> Exit:
+    """One job of a batch: its result is shown whatever becomes of the others."""
+    try:
+        document = task()
+    except SageauditError as error:
+        click.echo(f"sageaudit: {terminal(str(error))}", err=True)
+        return exit_of(error)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    show(document)
+    return Exit.FINDINGS if fail_on and _fails(document, fail_on) else Exit.DONE
+
+
+def of_recording(path: Path, policy: Policy) -> AuditDocument:
+    """Audits one file. Raises BadRecording naming file and key."""
+    recorded = recording.read(path)
+    try:
+        if isinstance(recorded, recording.Recording):
+            return _one(recorded, policy)
+        children = [_one(child, policy) for child in recorded.children]
+    except Malformed as error:
+        raise BadRecording(f"{path}: {error}") from error
+    return rollup.roll_up(
+        rollup.of_children(children),
+        children,
+        launched=None,
+        limits=policy.severity,
+        ruleset=catalogue.version(),
+        policy=policy.version,
+    )
+
+
+def _one(recorded: recording.Recording, policy: Policy) -> AuditDocument:
+    """The same lines as the Lambda's, on what was recorded; today is only for exemptions."""
+    job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
+    market = packaged.market()
+    absent = Missing("metric_missing", "not in this recording")
+    seen = measure(job, recorded.series, market.types, absent=absent)
+    audit = flow.audit_job(
+        job,
+        seen,
+        market,
+        policy,
+        catalogue.load(),
+        catalogue.version(),
+        now=job.ended_at or datetime.now(UTC),
+    )
+    if job.kind is JobKind.TUNING:
+        return rollup.roll_up(
+            rollup.of_job(job, audit.owner),
+            [],
+            launched=None,
+            limits=policy.severity,
+            ruleset=audit.ruleset,
+            policy=audit.policy,
+        )
+    return audit.document()
+
+
+def _fails(document: AuditDocument, severity: str) -> bool:
+    least = _SEVERITIES.index(severity)
+    return any(
+        _SEVERITIES.index(finding["severity"]) >= least and finding["exempt"] is None
+        for finding in document["findings"]
+    )
+
+
+def _json(document: AuditDocument) -> None:
+    click.echo(to_json(document))
+
+
+def _table(console: Console) -> Callable[[AuditDocument], None]:
+    return lambda document: render(document, console)

@@ -1,0 +1,55 @@
+"""Exit codes: what scripts read."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+
+from sageaudit import errors
+
+
+class Exit(enum.IntEnum):
+    """One meaning each."""
+
+    DONE = 0
+    FAILURE = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    DENIED = 4
+    UNAVAILABLE = 5
+    FINDINGS = 10
+    INTERRUPTED = 130
+
+
+_ORDER = (
+    Exit.INTERRUPTED,
+    Exit.USAGE,
+    Exit.DENIED,
+    Exit.UNAVAILABLE,
+    Exit.NOT_FOUND,
+    Exit.FAILURE,
+    Exit.FINDINGS,
+    Exit.DONE,
+)
+_OF_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (
+    (errors.BadUsage, Exit.USAGE),
+    (errors.BadRecording, Exit.USAGE),
+    (errors.BadPolicy, Exit.USAGE),
+    (errors.AmbiguousName, Exit.USAGE),
+    (errors.JobGone, Exit.NOT_FOUND),
+    (errors.AccessDenied, Exit.DENIED),
+    (errors.NoCredentials, Exit.DENIED),
+    (errors.Throttled, Exit.UNAVAILABLE),
+    (errors.Unavailable, Exit.UNAVAILABLE),
+)
+
+
+def exit_of(error: errors.SageauditError) -> Exit:
+    """The code of one failure."""
+    return next((code for kind, code in _OF_ERROR if isinstance(error, kind)), Exit.FAILURE)
+
+
+def first_that_applies(codes: Iterable[Exit]) -> Exit:
+    """The code of a batch: the gravest of its parts."""
+    found = set(codes)
+    return next((code for code in _ORDER if code in found), Exit.DONE)

@@ -1,0 +1,140 @@
+"""Fixes as changes to the job: a saving is never a formula beside the bill, it is a second bill.
+
+Stages are the order in which fixes are applied together (design: the run itself, time, count, type,
+storage, warm pool, purchase).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from sageaudit.domain.job import InstanceGroup, Job, Phase, Purchase
+
+
+class Stage(enum.IntEnum):
+    """When a change is applied."""
+
+    RUN = 1
+    TIME = 2
+    COUNT = 3
+    TYPE = 4
+    STORAGE = 5
+    WARM_POOL = 6
+    PURCHASE = 7
+
+
+@dataclass(frozen=True, slots=True)
+class DropRun:
+    """The run does not happen: it gave nothing."""
+
+    stage = Stage.RUN
+
+    def apply(self, job: Job) -> Job:
+        """A job that never started; its retained pool is gone too."""
+        return replace(
+            job,
+            status="Stopped",
+            started_at=None,
+            training_s=None,
+            billable_s=None,
+            phases=(),
+            warm_pool=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CutPhase:
+    """All occurrences of one phase together lose `seconds` (at most what they have)."""
+
+    phase: str
+    seconds: Decimal
+    stage = Stage.TIME
+
+    def apply(self, job: Job) -> Job:
+        """Cutting s seconds saves s x billable / training seconds, so it holds on spot too."""
+        left = self.seconds
+        phases: list[Phase] = []
+        for phase in job.phases:
+            taken = Decimal(0)
+            if phase.name == self.phase and phase.seconds is not None and phase.billed:
+                taken = min(left, phase.seconds)
+                left -= taken
+            seconds = None if phase.seconds is None else phase.seconds - taken
+            phases.append(replace(phase, seconds=seconds))
+        return _shorter(replace(job, phases=tuple(phases)), job, self.seconds - left)
+
+
+@dataclass(frozen=True, slots=True)
+class SetType:
+    """Every instance becomes another type and the run takes `slower` times as long."""
+
+    instance_type: str
+    slower: Decimal = Decimal(1)
+    stage = Stage.TYPE
+
+    def apply(self, job: Job) -> Job:
+        """Same count, other type."""
+        groups = tuple(replace(group, instance_type=self.instance_type) for group in job.groups)
+        return _scaled(replace(job, groups=groups), self.slower)
+
+
+@dataclass(frozen=True, slots=True)
+class SetCount:
+    """One group of `count` instances, and the run takes `slower` times as long."""
+
+    count: int
+    slower: Decimal
+    stage = Stage.COUNT
+
+    def apply(self, job: Job) -> Job:
+        """Only for jobs of one group; others stay as they are."""
+        if len(job.groups) != 1:
+            return job
+        group = InstanceGroup(job.groups[0].instance_type, self.count)
+        return _scaled(replace(job, groups=(group,)), self.slower)
+
+
+@dataclass(frozen=True, slots=True)
+class SetPurchase:
+    """Managed spot: `billed_share` (0..1) of the seconds are billed at the same rate."""
+
+    billed_share: Decimal
+    stage = Stage.PURCHASE
+
+    def apply(self, job: Job) -> Job:
+        """SageMaker has no spot rate: spot shows as fewer billable seconds."""
+        seconds = job.billable_s if job.billable_s is not None else job.elapsed_s
+        if seconds is None:
+            return job
+        return replace(
+            job, purchase=Purchase.SPOT, billable_s=seconds * self.billed_share, warm_pool=None
+        )
+
+
+Change = DropRun | CutPhase | SetType | SetCount | SetPurchase
+
+
+def _shorter(changed: Job, before: Job, cut_s: Decimal) -> Job:
+    elapsed = before.elapsed_s
+    if not elapsed:
+        return changed
+    billable = before.billable_s
+    if billable is not None:
+        billable = max(billable - cut_s * billable / elapsed, Decimal(0))
+    return replace(changed, training_s=max(elapsed - cut_s, Decimal(0)), billable_s=billable)
+
+
+def _scaled(job: Job, factor: Decimal) -> Job:
+    if factor == 1:
+        return job
+    return replace(
+        job,
+        training_s=None if job.elapsed_s is None else job.elapsed_s * factor,
+        billable_s=None if job.billable_s is None else job.billable_s * factor,
+        phases=tuple(
+            replace(p, seconds=None if p.seconds is None else p.seconds * factor)
+            for p in job.phases
+        ),
+    )

@@ -1,0 +1,224 @@
+"""Savings alone and together: each fix is billed alone, then all in one fixed order.
+
+Shares of the common order sum to the totals, so avoidable + lost is never more than the bill. One
+winner among the fixes of a job's type or count; a fix whose rule is subsumed by another finding's
+rule tells the same story and gets no dollars. Fixes of the bucket `possible` are applied after all
+others and are never in a sum with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sageaudit.domain.bill import Bill, bill
+from sageaudit.domain.change import Change, Stage
+from sageaudit.domain.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
+from sageaudit.domain.job import Job
+from sageaudit.domain.market import Market
+
+_ZERO = Decimal(0)
+_ONE_WINNER = frozenset({Stage.COUNT, Stage.TYPE, Stage.PURCHASE})
+_COUNTED = (Bucket.LOST, Bucket.AVOIDABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityLimits:
+    """Dollars of one run from which a finding is high or medium; under it, low."""
+
+    high_usd: Decimal = Decimal(100)
+    medium_usd: Decimal = Decimal(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One slice of the waterfall."""
+
+    name: str
+    usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Savings:
+    """Findings, the dearest first, with their totals; None where the bill is not known."""
+
+    findings: tuple[Finding, ...]
+    avoidable_usd: Decimal | None
+    lost_usd: Decimal | None
+    possible_usd: Decimal | None
+    waterfall: tuple[Slice, ...]
+
+
+def settle(
+    job: Job,
+    billed: Bill,
+    founds: Iterable[tuple[RuleName, Found]],
+    market: Market,
+    limits: SeverityLimits,
+    exempt: Mapping[str, Exemption],
+) -> Savings:
+    """Gives every found slice its dollars. Pure; independent of the order of `founds`."""
+    pairs = sorted(founds, key=lambda pair: pair[0].id)
+    total = billed.total_usd
+    alone = {
+        name.id: saving(billed, job, found.change, market) if found.change else None
+        for name, found in pairs
+    }
+    subsumed = _subsumed(pairs)
+    superseded = _superseded(pairs, alone, subsumed, exempt)
+    standing = [
+        (name, found)
+        for name, found in pairs
+        if name.name not in subsumed and name.name not in superseded and name.name not in exempt
+    ]
+    shares = _together(job, billed, standing, market)
+    findings = []
+    for name, found in pairs:
+        share = shares.get(name.id, _ZERO) if found.change and total is not None else None
+        span = _range(job, billed, found, market)
+        findings.append(
+            Finding(
+                rule=name,
+                found=found,
+                severity=_severity(found, share, span, limits),
+                saving_usd=share,
+                alone_usd=alone[name.id],
+                range_usd=span,
+                superseded_by=superseded.get(name.name),
+                subsumed_by=subsumed.get(name.name),
+                exempt=exempt.get(name.name),
+            )
+        )
+    findings.sort(key=_rank)
+    return Savings(
+        tuple(findings),
+        _sum(findings, Bucket.AVOIDABLE, total),
+        _sum(findings, Bucket.LOST, total),
+        _sum(findings, Bucket.POSSIBLE, total),
+        tuple(_waterfall(findings, total)),
+    )
+
+
+def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:
+    """What one change of the job saves on its bill, at least 0.
+
+    None where either bill is unknown, or where the second one misses a line that the first one has:
+    a smaller sum of fewer known lines is no saving.
+    """
+    after = bill(change.apply(job), market)
+    if billed.total_usd is None or after.total_usd is None:
+        return None
+    if set(after.missing) - set(billed.missing):
+        return None
+    return max(billed.total_usd - after.total_usd, _ZERO)
+
+
+def _range(job: Job, billed: Bill, found: Found, market: Market) -> tuple[Decimal, Decimal] | None:
+    """Both ends of a range, each billed alone, the lower first."""
+    if found.change is None or found.best is None:
+        return None
+    ends = [saving(billed, job, change, market) for change in (found.change, found.best)]
+    known = sorted(end for end in ends if end is not None)
+    return (known[0], known[1]) if len(known) == len(ends) else None
+
+
+def _subsumed(pairs: list[tuple[RuleName, Found]]) -> dict[str, str]:
+    present = {name.name for name, _ in pairs}
+    return {
+        inner: name.name
+        for name, _ in pairs
+        for inner in sorted(name.subsumes & present)
+        if inner != name.name
+    }
+
+
+def _superseded(
+    pairs: list[tuple[RuleName, Found]],
+    alone: Mapping[str, Decimal | None],
+    subsumed: Mapping[str, str],
+    exempt: Mapping[str, Exemption],
+) -> dict[str, str]:
+    """Losers of a stage with one winner: the fix that saves most alone, counted ones first."""
+    losers: dict[str, str] = {}
+    for stage in _ONE_WINNER:
+        rivals = [
+            (name, found)
+            for name, found in pairs
+            if found.change is not None
+            and found.change.stage is stage
+            and name.name not in subsumed
+            and name.name not in exempt
+        ]
+        rivals.sort(
+            key=lambda pair: (pair[1].bucket not in _COUNTED, -(alone[pair[0].id] or _ZERO))
+        )
+        for name, _ in rivals[1:]:
+            losers[name.name] = rivals[0][0].name
+    return losers
+
+
+def _together(
+    job: Job, billed: Bill, standing: list[tuple[RuleName, Found]], market: Market
+) -> dict[str, Decimal | None]:
+    """Each finding's share: counted fixes in the order of stages, then the possible ones."""
+    ordered = sorted(
+        (found.bucket not in _COUNTED, found.change.stage, name.id, found.change)
+        for name, found in standing
+        if found.change is not None
+    )
+    shares: dict[str, Decimal | None] = {}
+    for _, _, rule_id, change in ordered:
+        gain = shares[rule_id] = saving(billed, job, change, market)
+        if gain:
+            job = change.apply(job)
+            billed = bill(job, market)
+    return shares
+
+
+def _severity(
+    found: Found,
+    share: Decimal | None,
+    span: tuple[Decimal, Decimal] | None,
+    limits: SeverityLimits,
+) -> Severity:
+    """By dollars; a trial (`possible`), or a range that is counted as 0, is low at most."""
+    if found.bucket is Bucket.NONE or found.change is None:
+        return Severity.INFO
+    if found.bucket is Bucket.POSSIBLE or share is None:
+        return Severity.LOW
+    if share >= limits.high_usd:
+        return Severity.HIGH
+    if share >= limits.medium_usd:
+        return Severity.MEDIUM
+    return Severity.LOW if share or (span and span[1]) else Severity.INFO
+
+
+def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
+    quiet = finding.subsumed_by or finding.superseded_by or finding.exempt
+    return (
+        quiet is not None,
+        finding.found.bucket not in _COUNTED,
+        -(finding.saving_usd or _ZERO),
+        -(finding.alone_usd or _ZERO),
+        finding.rule.id,
+    )
+
+
+def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Decimal | None:
+    if total is None:
+        return None
+    return sum((f.saving_usd or _ZERO for f in findings if f.found.bucket is bucket), _ZERO)
+
+
+def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice]:
+    """Lost, then avoidable by finding, then what is left; sums to the bill."""
+    if total is None:
+        return
+    left = total
+    for bucket in _COUNTED:
+        for finding in findings:
+            if finding.found.bucket is bucket and finding.saving_usd:
+                left -= finding.saving_usd
+                yield Slice(f"{bucket.value}: {finding.rule.name}", finding.saving_usd)
+    yield Slice("rest", left)

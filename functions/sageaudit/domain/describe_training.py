@@ -1,0 +1,148 @@
+"""The fields of a DescribeTrainingJob answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.domain import fields, phases
+from sageaudit.domain.job import Channel, InstanceGroup, Purchase, Source, WarmPool
+
+_SDK_PREFIX = "sagemaker_"
+"""Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
+
+
+def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Job's fields that only a training job has, or reads in its own way."""
+    resources = fields.section(answer, "ResourceConfig")
+    algorithm = fields.section(answer, "AlgorithmSpecification")
+    stopping = fields.section(answer, "StoppingCondition")
+    chosen = groups(resources)
+    start, end = fields.time(answer, "TrainingStartTime"), fields.time(answer, "TrainingEndTime")
+    transitions = fields.items(answer, "SecondaryStatusTransitions")
+    split = phases.from_transitions(transitions, start, end)
+    seconds = fields.count(answer, "TrainingTimeInSeconds")
+    billable = fields.count(answer, "BillableTimeInSeconds")
+    plan = fields.text(resources, "TrainingPlanArn") or _preferred_plan(resources, chosen)
+    return {
+        "secondary_status": fields.text(answer, "SecondaryStatus"),
+        "started_at": start,
+        "ended_at": end,
+        "phases": split
+        or phases.whole_run("Running", fields.time(answer, "CreationTime"), start, end),
+        "groups": chosen,
+        "purchase": purchase(answer, resources, chosen),
+        "training_s": None if seconds is None else Decimal(seconds),
+        "billable_s": None if billable is None else Decimal(billable),
+        "volume_gb": fields.count(resources, "VolumeSizeInGB"),
+        "channels": tuple(_channels(answer, fields.text(algorithm, "TrainingInputMode"))),
+        "image": fields.text(algorithm, "TrainingImage") or fields.text(algorithm, "AlgorithmName"),
+        "entry_point": _entry_point(answer),
+        "max_runtime_s": fields.count(stopping, "MaxRuntimeInSeconds"),
+        "max_wait_s": fields.count(stopping, "MaxWaitTimeInSeconds"),
+        "checkpointed": bool(fields.section(answer, "CheckpointConfig").get("S3Uri")),
+        "left_artifact": _left_artifact(answer, transitions),
+        "training_plan_arn": plan,
+        "billable_tokens": fields.count(answer, "BillableTokenCount"),
+        "warm_pool": _warm_pool(answer, resources),
+        "hashed": {
+            "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
+            "entry": _entry_point(answer),
+            "data": answer.get("InputDataConfig"),
+            "hyperparameters": {
+                name: value
+                for name, value in fields.section(answer, "HyperParameters").items()
+                if not name.startswith(_SDK_PREFIX)
+            },
+            "environment": answer.get("Environment"),
+        },
+    }
+
+
+def groups(resources: Mapping[str, Any]) -> tuple[InstanceGroup, ...]:
+    """The instances that are billed: the selected pair, the groups, or type and count.
+
+    "The job is billed for this instance type and count": botocore on SelectedInstanceType.
+    """
+    for prefix in ("Selected", ""):
+        instance_type = fields.text(resources, f"{prefix}InstanceType")
+        count = fields.count(resources, f"{prefix}InstanceCount")
+        if instance_type and count:
+            return (InstanceGroup(instance_type, count),)
+    return tuple(
+        InstanceGroup(kind, number, fields.text(group, "InstanceGroupName"))
+        for group in fields.items(resources, "InstanceGroups")
+        if (kind := fields.text(group, "InstanceType"))
+        and (number := fields.count(group, "InstanceCount"))
+    )
+
+
+def purchase(
+    answer: Mapping[str, Any], resources: Mapping[str, Any], chosen: tuple[InstanceGroup, ...]
+) -> Purchase:
+    """How the capacity was bought."""
+    if answer.get("ServerlessJobConfig"):
+        return Purchase.SERVERLESS
+    if fields.text(resources, "TrainingPlanArn") or _preferred_plan(resources, chosen):
+        return Purchase.TRAINING_PLAN
+    return Purchase.SPOT if fields.flag(answer, "EnableManagedSpotTraining") else Purchase.ON_DEMAND
+
+
+def _preferred_plan(resources: Mapping[str, Any], chosen: tuple[InstanceGroup, ...]) -> str | None:
+    """The training plan of the preference that was selected."""
+    selected = {(group.instance_type, group.count) for group in chosen}
+    for item in fields.items(resources, "InstancePreferences"):
+        pair = (fields.text(item, "InstanceType"), fields.count(item, "InstanceCount"))
+        plans = item.get("TrainingPlanArns")
+        if pair in selected and isinstance(plans, list) and plans:
+            return str(plans[0])
+    return None
+
+
+def _channels(answer: Mapping[str, Any], job_mode: str | None) -> Iterator[Channel]:
+    for item in fields.items(answer, "InputDataConfig"):
+        data = fields.section(item, "DataSource")
+        s3 = fields.section(data, "S3DataSource")
+        files = fields.section(data, "FileSystemDataSource")
+        if s3:
+            source = Source.S3
+        elif files:
+            source = Source.FSX if files.get("FileSystemType") == "FSxLustre" else Source.EFS
+        else:
+            source = Source.OTHER
+        yield Channel(
+            name=fields.text(item, "ChannelName") or "channel",
+            source=source,
+            mode=fields.text(item, "InputMode") or job_mode,
+            distribution=fields.text(s3, "S3DataDistributionType"),
+        )
+
+
+def _entry_point(answer: Mapping[str, Any]) -> str | None:
+    """The script that the SDK names in `sagemaker_program`, a JSON string."""
+    program = fields.section(answer, "HyperParameters").get("sagemaker_program")
+    return program.strip('"') or None if isinstance(program, str) else None
+
+
+def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any]]) -> bool | None:
+    """Did a model reach S3? Describe names the path also of a model that was never written."""
+    path = fields.text(fields.section(answer, "ModelArtifacts"), "S3ModelArtifacts")
+    if path is None:
+        return False
+    if not transitions:
+        return None
+    return any(item.get("Status") == "Uploading" for item in transitions)
+
+
+def _warm_pool(answer: Mapping[str, Any], resources: Mapping[str, Any]) -> WarmPool | None:
+    keep_alive = fields.count(resources, "KeepAlivePeriodInSeconds")
+    status = fields.section(answer, "WarmPoolStatus")
+    if not keep_alive and not status:
+        return None
+    retained = fields.count(status, "ResourceRetainedBillableTimeInSeconds")
+    return WarmPool(
+        status=fields.text(status, "Status"),
+        keep_alive_s=keep_alive,
+        retained_s=None if retained is None else Decimal(retained),
+    )

@@ -1,0 +1,112 @@
+"""Reading one field of an AWS answer: absent and null are None, nonsense is Malformed with its key.
+
+Takes boto3's parsed values, the CLI's JSON (ISO 8601 or epoch numbers) and EventBridge's (epoch
+milliseconds as integers or digit strings) alike.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, TypeGuard
+
+from sageaudit.errors import Malformed
+
+_MILLISECONDS_FROM = 100_000_000_000
+"""Epoch seconds stay below this until the year 5138, epoch milliseconds passed it in 1973."""
+_DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
+
+
+def section(answer: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The object under `key`, empty when absent or null."""
+    value = answer.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise Malformed(key, "is not an object")
+    return value
+
+
+def items(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The list of objects under `key`, empty when absent or null."""
+    value = answer.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise Malformed(key, "is not a list of objects")
+    return value
+
+
+def text(answer: Mapping[str, Any], key: str) -> str | None:
+    """A string; empty counts as absent, as AWS prints `"KmsKeyId": ""`."""
+    value = answer.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise Malformed(key, "is not a string")
+    return value or None
+
+
+def flag(answer: Mapping[str, Any], key: str) -> bool:
+    """A boolean, False when absent."""
+    value = answer.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise Malformed(key, "is not true or false")
+    return bool(value)
+
+
+def count(answer: Mapping[str, Any], key: str) -> int | None:
+    """A whole number that is not negative."""
+    value = answer.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+        raise Malformed(key, "is not a whole number")
+    try:
+        number = Decimal(str(value))
+    except ArithmeticError as error:
+        raise Malformed(key, "is not a whole number") from error
+    if not number.is_finite() or number < 0 or number != number.to_integral_value():
+        raise Malformed(key, "is not a whole number of 0 or more")
+    return int(number)
+
+
+def time(answer: Mapping[str, Any], key: str) -> datetime | None:
+    """A point in time, in UTC. A time without offset is UTC."""
+    return parsed_time(answer.get(key), key)
+
+
+def parsed_time(value: object, key: str) -> datetime | None:
+    """A datetime, epoch seconds or milliseconds (number or digits), or ISO 8601."""
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, datetime):
+            moment = value
+        elif _is_epoch(value):
+            moment = _from_epoch(float(value))
+        elif isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+        else:
+            raise Malformed(key, "is not a time")
+        if moment.tzinfo is None:
+            return moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise Malformed(key, "is not a time") from error
+
+
+def _is_epoch(value: object) -> TypeGuard[int | float | Decimal | str]:
+    if isinstance(value, str):
+        return _DIGITS.match(value) is not None
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _from_epoch(number: float) -> datetime:
+    if not math.isfinite(number):
+        raise ValueError("not finite")
+    seconds = number / 1000 if abs(number) >= _MILLISECONDS_FROM else number
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,78 @@
+"""What can be bought and at what rate: instance types and dated prices. Absent means unknown."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+from sageaudit.domain.ref import JobKind
+
+
+class Component(enum.Enum):
+    """The Price List API's `component` of a kind of job."""
+
+    TRAINING = "Training"
+    PROCESSING = "Processing"
+    TRANSFORM = "BatchTransform"
+
+    @classmethod
+    def of(cls, kind: JobKind) -> Component:
+        """The component that jobs of this kind are billed under."""
+        if kind is JobKind.PROCESSING:
+            return cls.PROCESSING
+        return cls.TRANSFORM if kind is JobKind.TRANSFORM else cls.TRAINING
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A price in USD per unit, with its date (ISO), source and what speaks against it."""
+
+    usd: Decimal
+    as_of: str
+    source: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceType:
+    """One row of the catalogue. GPU memory is per GPU; `ebs_billed` None where nobody knows."""
+
+    name: str
+    family: str
+    category: str
+    vcpu: int
+    memory_gib: Decimal
+    gpus: int
+    gpu_model: str | None
+    gpu_memory_gib: Decimal | None
+    accelerator: str | None
+    ebs_billed: bool | None
+    legacy: bool
+
+
+class Prices(Protocol):
+    """A price book: every answer is a dated rate, or None for unknown."""
+
+    @property
+    def version(self) -> str:
+        """Names source and date, for the audit's record."""
+
+    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        """USD per instance-hour, on demand."""
+
+    def storage(self, region: str, component: Component) -> Rate | None:
+        """USD per GB-month of ML storage."""
+
+    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+        """The usage type as bills print it, where its prefix was observed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """Types and prices together: what a bill is computed from."""
+
+    types: Mapping[str, InstanceType]
+    prices: Prices

@@ -1,0 +1,214 @@
+"""How a job ran: series per host and metric, normalised once and clipped to its Training phase.
+
+CloudWatch's CPU, GPU and GPU-memory figures are sums over cores or GPUs (0..100 x count); here each
+is divided by the count, so that 100 always means all of it. Absent data is Missing, never 0.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sageaudit.domain.job import Job
+from sageaudit.domain.market import InstanceType
+from sageaudit.domain.ref import JobKind
+from sageaudit.domain.series import Series
+
+_WORK_PHASES = frozenset({"Training", "Processing", "Transform", "Running"})
+_IDLE_BELOW_CORES = 0.2
+"""Busy cores under which a minute without GPU work is idle. Counted in cores, so that one busy core
+of 64 is work; idle hosts in the recordings read 0 to 0.19 cores."""
+_IDLE_BELOW_GPU_PERCENT = 1.0
+_OVERSHOOT = 1.05
+"""A busy core reads up to 100.8 in real recordings; far more means that the count is wrong."""
+
+
+class Metric(enum.Enum):
+    """What SageMaker publishes for a job's hosts, by its CloudWatch name."""
+
+    CPU = "CPUUtilization"
+    MEMORY = "MemoryUtilization"
+    GPU = "GPUUtilization"
+    GPU_MEMORY = "GPUMemoryUtilization"
+    DISK = "DiskUtilization"
+
+
+@dataclass(frozen=True, slots=True)
+class RawSeries:
+    """Points as CloudWatch gives them: sums over cores or GPUs, at an even period from `start`."""
+
+    host: str
+    metric: str
+    start: datetime
+    period_s: int
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why a metric cannot be judged: a stable code and a sentence."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """Series by metric and host on one grid of `points` periods of `period_s` seconds.
+
+    `vcpu` and `gpus` are those of every host (None where hosts differ or the type is unknown).
+    """
+
+    period_s: int | None
+    points: int
+    hosts_expected: int | None
+    vcpu: int | None
+    gpus: int | None
+    series: Mapping[Metric, Mapping[str, Series]]
+    missing: Mapping[Metric, Missing]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Hosts with any series, in order."""
+        names = dict.fromkeys(host for hosts in self.series.values() for host in hosts)
+        return tuple(sorted(names, key=lambda name: (len(name), name)))
+
+    def share(self, metric: Metric) -> float | None:
+        """Points present of points expected over all expected hosts; None where missing."""
+        hosts = self.series.get(metric)
+        if not hosts:
+            return None
+        expected = max(self.hosts_expected or 0, len(hosts))
+        return sum(series.share for series in hosts.values()) / expected
+
+    def active(self) -> Measurements:
+        """Without the idle head and tail of the run; all of it where no minute was busy.
+
+        A minute is idle when every host is known to use less than 0.2 cores and 1 % of its GPUs. A
+        minute without data counts as busy.
+        """
+        busy = [minute for minute in range(self.points) if not self._idle(minute)]
+        if not busy:
+            return self
+        start, stop = busy[0], busy[-1] + 1
+        cut = {
+            metric: {host: series.cut(start, stop) for host, series in hosts.items()}
+            for metric, hosts in self.series.items()
+        }
+        return replace(self, points=stop - start, series=cut)
+
+    def _idle(self, minute: int) -> bool:
+        cpu = self.series.get(Metric.CPU, {})
+        gpu = self.series.get(Metric.GPU, {})
+        if not cpu or self.vcpu is None or (self.gpus and not gpu):
+            return False
+        cores = [series.values[minute] for series in cpu.values()]
+        gpus = [series.values[minute] for series in gpu.values()]
+        return all(
+            value is not None and value * self.vcpu / 100 < _IDLE_BELOW_CORES for value in cores
+        ) and all(value is not None and value <= _IDLE_BELOW_GPU_PERCENT for value in gpus)
+
+    @property
+    def minutes(self) -> float:
+        """Length of the grid in minutes."""
+        return self.points * (self.period_s or 0) / 60
+
+
+def measure(
+    job: Job,
+    raw: Iterable[RawSeries],
+    types: Mapping[str, InstanceType],
+    *,
+    absent: Missing,
+    notes: tuple[str, ...] = (),
+) -> Measurements:
+    """Normalises and clips what was read; `absent` says why a metric without series has none."""
+    series = [item for item in raw if item.metric in {metric.value for metric in Metric}]
+    vcpu, gpus, unmapped = _per_host(job, types)
+    period_s = max((item.period_s for item in series), default=None)
+    grid = list(_grid(job, period_s)) if period_s else []
+    found: dict[Metric, dict[str, Series]] = {}
+    missing: dict[Metric, Missing] = {}
+    for metric in Metric:
+        divisor = _divisor(metric, vcpu, gpus)
+        if metric in {Metric.GPU, Metric.GPU_MEMORY} and gpus == 0:
+            missing[metric] = Missing("no_gpu", "the instances have no GPU")
+        elif divisor is None:
+            missing[metric] = unmapped
+        else:
+            hosts = {
+                item.host: _on_grid(item, grid, divisor)
+                for item in series
+                if item.metric == metric.value and item.period_s == period_s
+            }
+            found[metric] = {host: line for host, line in hosts.items() if line.present}
+            if not found[metric]:
+                inside = "no points inside the Training phase"
+                missing[metric] = Missing("metric_missing", inside) if hosts else absent
+                del found[metric]
+    expected = None if job.kind is JobKind.TRANSFORM else job.instance_count
+    return Measurements(period_s, len(grid), expected, vcpu, gpus, found, missing, notes)
+
+
+def _per_host(
+    job: Job, types: Mapping[str, InstanceType]
+) -> tuple[int | None, int | None, Missing]:
+    """How many vCPUs and GPUs each host has: a mixed cluster has no map to its groups."""
+    names = {group.instance_type for group in job.groups}
+    if not names:
+        return None, None, Missing("type_unknown", "the instance type is not known")
+    if unknown := sorted(names - set(types)):
+        return None, None, Missing("type_unknown", f"{unknown[0]} is not in the catalogue")
+    vcpu = {types[name].vcpu for name in names}
+    gpus = {types[name].gpus for name in names}
+    unmapped = Missing("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
+    return (
+        vcpu.pop() if len(vcpu) == 1 else None,
+        gpus.pop() if len(gpus) == 1 else None,
+        unmapped,
+    )
+
+
+def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:
+    if metric is Metric.CPU:
+        return vcpu
+    return gpus if metric in {Metric.GPU, Metric.GPU_MEMORY} else 1
+
+
+def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
+    """Start and end of each time that the job's own code ran."""
+    for phase in job.phases:
+        if phase.name in _WORK_PHASES and phase.started_at is not None and phase.seconds:
+            yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
+
+
+def _grid(job: Job, period_s: int) -> Iterator[datetime]:
+    """Starts of the periods that lie wholly inside a work window: edges mix in other phases."""
+    for start, end in work_windows(job):
+        epoch = math.ceil(start.timestamp() / period_s) * period_s
+        moment = datetime.fromtimestamp(epoch, start.tzinfo)
+        while moment + timedelta(seconds=period_s) <= end:
+            yield moment
+            moment += timedelta(seconds=period_s)
+
+
+def _on_grid(item: RawSeries, grid: list[datetime], divisor: int) -> Series:
+    first = math.floor(item.start.timestamp() / item.period_s)
+    values: list[float | None] = []
+    for moment in grid:
+        position = math.floor(moment.timestamp() / item.period_s) - first
+        raw = item.values[position] if 0 <= position < len(item.values) else None
+        values.append(_normal(raw, divisor))
+    return Series(tuple(values))
+
+
+def _normal(raw: float | None, divisor: int) -> float | None:
+    """0..100, or None for what no utilisation can be."""
+    if raw is None or not math.isfinite(raw) or raw < 0:
+        return None
+    value = raw / divisor
+    return None if value > 100 * _OVERSHOOT else min(value, 100.0)

@@ -1,0 +1,66 @@
+"""Which job: kind, name, ARN, account and region."""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+
+
+class JobKind(enum.Enum):
+    """The four kinds of job that are audited, by the word their documents use."""
+
+    TRAINING = "training"
+    PROCESSING = "processing"
+    TRANSFORM = "transform"
+    TUNING = "tuning"
+
+    @property
+    def arn_word(self) -> str:
+        """The resource type in the job's ARN."""
+        return "hyper-parameter-tuning-job" if self is JobKind.TUNING else f"{self.value}-job"
+
+    @property
+    def prefix(self) -> str:
+        """What the Describe* answer puts before JobName, JobArn and JobStatus."""
+        return "HyperParameterTuning" if self is JobKind.TUNING else self.value.capitalize()
+
+
+JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}\Z")
+"""botocore's pattern of TrainingJobName; processing, transform and tuning use the same letters."""
+
+_ARN = re.compile(
+    r"arn:(?P<partition>aws[a-z-]*):sagemaker:(?P<region>[a-z]{2}(?:-[a-z]+)+-\d+):(?P<account>\d{12}):"
+    r"(?P<word>[a-z-]+)/(?P<name>[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62})\Z"
+)
+_KIND_OF_WORD = {kind.arn_word: kind for kind in JobKind}
+
+
+@dataclass(frozen=True, slots=True)
+class JobRef:
+    """Which job. `name` keeps its own letters; SageMaker lower-cases the name inside the ARN."""
+
+    kind: JobKind
+    name: str
+    arn: str
+    account: str
+    region: str
+
+    @classmethod
+    def from_arn(cls, arn: str, name: str | None = None) -> JobRef | None:
+        """Reads a job's ARN; None when it is not one, or when `name` disagrees with it.
+
+        The comparison ignores case: real ARNs carry the name in lower case.
+        """
+        match = _ARN.match(arn)
+        if match is None or match["word"] not in _KIND_OF_WORD:
+            return None
+        if name is not None and name.lower() != match["name"].lower():
+            return None
+        return cls(
+            kind=_KIND_OF_WORD[match["word"]],
+            name=name or match["name"],
+            arn=arn,
+            account=match["account"],
+            region=match["region"],
+        )

@@ -1,0 +1,41 @@
+"""One metric of one host on an even grid of time; a point that is not there is None."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values in percent (0..100 of one vCPU, one GPU, the memory), one each period."""
+
+    values: tuple[float | None, ...]
+
+    @property
+    def present(self) -> list[float]:
+        """The points that are there."""
+        return [value for value in self.values if value is not None]
+
+    @property
+    def share(self) -> float:
+        """Points present of points expected, 0..1."""
+        return len(self.present) / len(self.values) if self.values else 0.0
+
+    def cut(self, start: int, stop: int) -> Series:
+        """The points from `start` to before `stop`."""
+        return Series(self.values[start:stop])
+
+
+def mean(values: list[float]) -> float:
+    """The arithmetic mean of at least one value."""
+    return math.fsum(values) / len(values)
+
+
+def percentile(values: list[float], percent: float) -> float:
+    """The linearly interpolated percentile of at least one value (0..100)."""
+    ordered = sorted(values)
+    rank = (len(ordered) - 1) * percent / 100
+    low = math.floor(rank)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (rank - low)

@@ -1,0 +1,251 @@
+"""The flow: an ended job -> Job -> Measurements -> Bill -> Findings -> Audit -> History.
+
+Every collaborator is an argument, so Lambda, CLI and tests run the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sageaudit.domain import rollup
+from sageaudit.domain.audit import Audit, iso
+from sageaudit.domain.bill import bill
+from sageaudit.domain.counterfactual import settle
+from sageaudit.domain.describe import parse
+from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.event import JobEnded
+from sageaudit.domain.exemption import exemptions
+from sageaudit.domain.family import FAMILY_VERSION, family
+from sageaudit.domain.finding import Found
+from sageaudit.domain.job import Job
+from sageaudit.domain.market import Market
+from sageaudit.domain.measurements import Measurements, Metric
+from sageaudit.domain.policy import Policy
+from sageaudit.domain.record import Detail, Entry, Head, JobKey, Recorded
+from sageaudit.domain.ref import JobKind
+from sageaudit.domain.scrub import detail_of
+from sageaudit.domain.unaudited import unaudited
+from sageaudit.errors import AccessDenied, JobGone, Malformed
+from sageaudit.ports import History, Jobs, Metrics
+from sageaudit.rules.card import JobCase, Rule
+from sageaudit.rules.judge import judge
+
+LATE_METRICS_WITHIN = timedelta(minutes=20)
+"""A job that ended longer ago has the metrics that it will have."""
+LOOK_AGAIN_S = 900
+"""The longest delay that SQS gives a message."""
+LOOK_AGAIN_SOON_S = 60
+"""For answers that are behind their event: eventual consistency is a matter of seconds."""
+ROLL_UP_ATTEMPTS = 4
+"""A tuning job waits up to three quarters of an hour for its children's audits."""
+SECOND_LOOK_AFTER = timedelta(hours=1)
+_COVERED_FROM = 0.7
+_JUDGED_FROM_MINUTES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """Who an audit works with."""
+
+    jobs: Jobs
+    metrics: Metrics
+    history: History
+    market: Market
+    policy: Policy
+    rules: Sequence[Rule]
+    ruleset: str
+    fingerprint_key: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Not yet: deliver the same event again after `delay_s` seconds."""
+
+    delay_s: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Recorded (or already there), with the document that was made for it."""
+
+    recorded: Recorded
+    key: JobKey
+    document: AuditDocument
+
+
+def audit_finished_job(
+    ended: JobEnded, office: Office, *, now: datetime, attempt: int | None
+) -> Done | Later:
+    """Audits one job that ended and records it; a second delivery changes nothing.
+
+    `attempt` counts deliveries from 1 while the flow may ask for another one; None takes what is
+    there now. Raises AccessDenied, Throttled or Unavailable when the job cannot be described.
+    """
+    try:
+        answer = office.jobs.describe(ended.ref)
+        tags, tag_notes = _tags(ended, office.jobs)
+        job = parse(
+            answer,
+            tags,
+            account=ended.ref.account,
+            region=ended.ref.region,
+            key=office.fingerprint_key,
+        )
+    except JobGone as gone:
+        if attempt == 1:
+            return Later(LOOK_AGAIN_SOON_S, "the job is not found yet")
+        return _record(office, ended, unaudited(ended, str(gone), office.policy, office.ruleset))
+    except Malformed as error:
+        reason = f"its Describe answer cannot be read: {error}"
+        return _record(office, ended, unaudited(ended, reason, office.policy, office.ruleset))
+    if job.status.startswith("Delet"):
+        reason = f"its status is {job.status}"
+        return _record(office, ended, unaudited(ended, reason, office.policy, office.ruleset))
+    if not job.finished and attempt == 1:
+        return Later(LOOK_AGAIN_SOON_S, f"Describe still says {job.status}")
+    if job.kind is JobKind.TUNING:
+        return _roll_up(job, ended, office, now=now, attempt=attempt)
+    seen = office.metrics.seen(job, now)
+    late = _metrics_late(job, seen, now)
+    if late and attempt == 1:
+        return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
+    audit = audit_job(
+        job, seen, office.market, office.policy, office.rules, office.ruleset, now=now
+    )
+    if tag_notes:
+        audit = replace(audit, notes=(*audit.notes, *tag_notes))
+    if late:
+        audit = replace(audit, settled=False, due_at=audit.due_at or now + SECOND_LOOK_AFTER)
+    detail = detail_of(answer, tags, seen)
+    return _record(office, ended, audit.document(), job=job, detail=detail)
+
+
+def audit_job(
+    job: Job,
+    seen: Measurements,
+    market: Market,
+    policy: Policy,
+    rules: Sequence[Rule],
+    ruleset: str,
+    *,
+    now: datetime,
+) -> Audit:
+    """Bill, rules and savings of one job: pure, the heart of every path."""
+    billed = bill(job, market)
+    name = family(job, policy.family_tag)
+    held, warnings = exemptions(
+        policy, name, job.tags, (rule.name.name for rule in rules), now.date()
+    )
+    outcomes = judge(
+        JobCase(job, seen, billed, market),
+        rules,
+        off=policy.rules_off,
+        overrides=policy.thresholds,
+    )
+    founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
+    pool = job.warm_pool
+    waiting = pool is not None and not pool.settled
+    due_at = None
+    if waiting and pool is not None and job.ended_at is not None:
+        due_at = job.ended_at + timedelta(seconds=pool.keep_alive_s or 0)
+    return Audit(
+        job=job,
+        family=name,
+        owner=policy.owner(job.tags),
+        bill=billed,
+        seen=seen,
+        outcomes=tuple(outcomes),
+        savings=settle(job, billed, founds, market, policy.severity, held),
+        settled=job.finished and not waiting,
+        due_at=due_at,
+        ruleset=ruleset,
+        policy=policy.version,
+        notes=tuple(warnings),
+    )
+
+
+def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    try:
+        return jobs.tags(ended.ref), ()
+    except AccessDenied as denied:
+        return ended.tags, (f"tags are the event's: {denied.action} is not permitted",)
+
+
+def _metrics_late(job: Job, seen: Measurements, now: datetime) -> bool:
+    """Coverage under the gate of a run long enough to be judged, shortly after its end."""
+    if job.ended_at is None or now - job.ended_at >= LATE_METRICS_WITHIN:
+        return False
+    if not job.elapsed_s or job.elapsed_s < _JUDGED_FROM_MINUTES * 60:
+        return False
+    missing = seen.missing.get(Metric.CPU)
+    if missing is not None:
+        return missing.code == "metric_missing"
+    wanted = [Metric.CPU, *([Metric.GPU] if seen.gpus else [])]
+    return any((seen.share(metric) or 0.0) < _COVERED_FROM for metric in wanted)
+
+
+def _roll_up(
+    job: Job, ended: JobEnded, office: Office, *, now: datetime, attempt: int | None
+) -> Done | Later:
+    """A tuning job waits for its children's audits, then adds them up."""
+    children = [head for head in _children(job, office.history) if not head.rollup]
+    launched = job.tuning.launched if job.tuning else None
+    missing = launched is not None and len(children) < launched
+    if missing and attempt is not None and attempt < ROLL_UP_ATTEMPTS:
+        return Later(LOOK_AGAIN_S, f"{len(children)} of {launched} training jobs are audited")
+    documents = [office.history.audit(head.key) for head in children]
+    document = rollup.roll_up(
+        rollup.of_job(job, office.policy.owner(job.tags)),
+        [document for document in documents if document is not None],
+        launched=launched,
+        limits=office.policy.severity,
+        ruleset=office.ruleset,
+        policy=office.policy.version,
+    )
+    if not document["audit"]["settled"]:
+        document["audit"]["due_at"] = iso(now + SECOND_LOOK_AFTER)
+    document["children"] = None  # they stand in the history, under this family
+    return _record(office, ended, document, job=job)
+
+
+def _children(job: Job, history: History) -> list[Head]:
+    heads: list[Head] = []
+    cursor: str | None = None
+    while True:
+        page = history.by_family(
+            job.account or "", job.region or "", job.arn or "", limit=100, cursor=cursor
+        )
+        heads.extend(page.rows)
+        cursor = page.cursor
+        if cursor is None:
+            return heads
+
+
+def _record(
+    office: Office,
+    ended: JobEnded,
+    document: AuditDocument,
+    *,
+    job: Job | None = None,
+    detail: Detail | None = None,
+) -> Done:
+    """Writes the audit under the job's ARN and creation time."""
+    created_at = (job and (job.created_at or job.started_at)) or ended.created_at or ended.at
+    if created_at is None:
+        raise Malformed("CreationTime", "is in neither the answer nor the event")
+    key = JobKey(ended.ref.arn, created_at)
+    modified_at = (job and job.last_modified_at) or (job and job.ended_at) or created_at
+    recorded = office.history.record(
+        Entry(
+            key=key,
+            last_modified_at=modified_at,
+            document=document,
+            family_version=FAMILY_VERSION,
+            fingerprint=job.fingerprint if job else None,
+            detail=detail,
+        )
+    )
+    return Done(recorded, key, document)

@@ -1,0 +1,122 @@
+"""Deep links into the AWS console, which shows the account signed in: print the id beside them.
+
+A link is made only from a region and a name that look like ones; else there is none. Sources: the
+console's own addresses as public projects record them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+from sageaudit.domain.document import AuditDocument, Kind
+from sageaudit.text.words import time_of
+
+_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d{1,2}\Z")
+_DOMAINS = {
+    "aws": "console.aws.amazon.com",
+    "aws-cn": "console.amazonaws.cn",
+    "aws-us-gov": "console.amazonaws-us-gov.com",
+}
+_PAGES: dict[Kind, str] = {
+    "training": "jobs",
+    "processing": "processing-jobs",
+    "transform": "transform-jobs",
+    "tuning": "hyper-tuning-jobs",
+}
+_NAMESPACES: dict[Kind, str] = {
+    "training": "/aws/sagemaker/TrainingJobs",
+    "processing": "/aws/sagemaker/ProcessingJobs",
+    "transform": "/aws/sagemaker/TransformJobs",
+}
+_HEX = re.compile(r"%([0-9A-F]{2})")
+_HOSTS = 2
+"""Hosts drawn in the metrics link: an address has to stay short enough for a message."""
+_MARGIN = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where to look, and the word to show for it."""
+
+    word: str
+    url: str
+
+
+def links(document: AuditDocument) -> tuple[Link, ...]:
+    """The job, its metrics and its logs; a tuning job has only its own page."""
+    job = document["job"]
+    home = _console(job["arn"], job["region"])
+    if home is None or job["region"] is None:
+        return ()
+    name = quote(job["name"], safe="", errors="replace")
+    region = job["region"]
+    found = [Link("Job", f"{home}/sagemaker/home?region={region}#/{_PAGES[job['kind']]}/{name}")]
+    namespace = _NAMESPACES.get(job["kind"])
+    if namespace is not None:
+        watch = f"{home}/cloudwatch/home?region={region}"
+        found.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, namespace)}"))
+        found.append(Link("Logs", f"{watch}#logsV2:{_log_streams(namespace, job['name'])}"))
+    return tuple(found)
+
+
+def _console(arn: str | None, region: str | None) -> str | None:
+    parts = (arn or "").split(":")
+    domain = _DOMAINS.get(parts[1]) if len(parts) > 1 else None
+    if domain is None or region is None or not _REGION.match(region):
+        return None
+    return f"https://{region}.{domain}"
+
+
+def _log_streams(namespace: str, name: str) -> str:
+    """The console quotes twice and writes `$` for `%`; the slash keeps longer names apart."""
+    group = quote(quote(namespace, safe=""), safe="").replace("%", "$")
+    stream = quote(quote(f"{name}/", safe="", errors="replace"), safe="").replace("%", "$")
+    return f"log-groups/log-group/{group}$3FlogStreamNameFilter$3D{stream}"
+
+
+def _graph(document: AuditDocument, namespace: str) -> str:
+    job, coverage = document["job"], document["audit"]["coverage"]
+    period_s = coverage["period_s"] or 60
+    if job["kind"] == "transform":
+        metrics = _searched(namespace, job["name"], period_s)
+    else:
+        hosts = range(1, min(coverage["hosts_expected"] or 1, _HOSTS) + 1)
+        metrics = "".join(_host_metrics(namespace, f"{job['name']}/algo-{n}") for n in hosts)
+    start = time_of(job["started_at"] or job["created_at"])
+    span = _moment("start", start, -_MARGIN) + _moment("end", time_of(job["ended_at"]), _MARGIN)
+    return (
+        f"~(view~'timeSeries~stacked~false~metrics~({metrics})~region{_text(job['region'] or '')}"
+        f"{span}~stat~'Average~period~{period_s})"
+    )
+
+
+def _host_metrics(namespace: str, host: str) -> str:
+    return "".join(
+        f"~({_text(namespace)}{_text(metric)}{_text('Host')}{_text(host)})"
+        for metric in ("GPUUtilization", "CPUUtilization")
+    )
+
+
+def _searched(namespace: str, name: str, period_s: int) -> str:
+    """A transform host is named after its instance, which only a search finds."""
+    search = (
+        f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
+        f" 'Average', {period_s})"
+    )
+    return f"~(~(expression{_text(search)}))"
+
+
+def _moment(word: str, moment: datetime | None, margin: timedelta) -> str:
+    if moment is None:
+        return ""
+    return f"~{word}{_text((moment + margin).strftime('%Y-%m-%dT%H:%M:%SZ'))}"
+
+
+def _text(value: str) -> str:
+    """A string as the console's graph writes it: other letters as `*` and their hex bytes."""
+    return "~'" + _HEX.sub(
+        lambda match: f"*{match[1].lower()}", quote(value, safe="", errors="replace")
+    ).replace("~", "*7e")

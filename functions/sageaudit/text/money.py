@@ -1,0 +1,54 @@
+"""Dollars for people. Cents always, so that a figure can be held against the bill.
+
+Under one cent four digits that count are shown ("$0.003512"): a job of a few seconds is not
+"$0.00". What is not known is "unknown".
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+
+_CENT = Decimal("0.01")
+_MICRO = Decimal("0.000001")
+_ALMOST_NONE = Decimal("0.01")
+_ALMOST_ALL = Decimal("0.99")
+_DIGITS = 4
+
+
+def usd(amount: Decimal | None) -> str:
+    """`$1,234.56`, `$0.0035`, `-$2.00` or `unknown`."""
+    if amount is None:
+        return "unknown"
+    sign = "-" if amount < 0 else ""
+    size = abs(amount)
+    if 0 < size < _CENT:
+        return f"{sign}${_small(size)}"
+    return f"{sign}${size.quantize(_CENT, ROUND_HALF_UP):,}"
+
+
+def rate(amount: Decimal | None) -> str:
+    """A price: two decimals at least, and all it has up to six."""
+    if amount is None:
+        return "unknown"
+    return f"${_decimals(amount.quantize(_MICRO, ROUND_HALF_UP))}"
+
+
+def share(part: Decimal, whole: Decimal) -> str:
+    """`77%`; never 0% of something nor 100% of nearly all."""
+    ratio = part / whole
+    if 0 < ratio < _ALMOST_NONE:
+        return "<1%"
+    if _ALMOST_ALL < ratio < 1:
+        return ">99%"
+    return f"{(ratio * 100).quantize(Decimal(1), ROUND_HALF_UP)}%"
+
+
+def _small(size: Decimal) -> str:
+    places = min(-size.adjusted() + _DIGITS - 1, -int(_MICRO.as_tuple().exponent))
+    rounded = size.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return _decimals(rounded) if rounded else "0.000001"
+
+
+def _decimals(amount: Decimal) -> str:
+    whole, _, decimals = f"{amount:,f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0'):0<2}"

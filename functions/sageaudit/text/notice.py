@@ -1,0 +1,94 @@
+"""Is an audit worth a message? A pure decision, with its reason.
+
+Everything is stored; a message is for what somebody can act on and what costs enough to act.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from sageaudit.domain.document import (
+    AuditDocument,
+    FindingDocument,
+    JobDocument,
+    Severity,
+)
+from sageaudit.text.money import usd
+
+Mode = Literal["tell", "observe"]
+_SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether to tell, and why (not)."""
+
+    tell: bool
+    reason: str
+
+
+def worth_telling(
+    document: AuditDocument,
+    *,
+    mode: Mode,
+    family_avoidable_30d_usd: Decimal,
+    floor_usd: Decimal,
+) -> Decision:
+    """Decides for one audit.
+
+    `family_avoidable_30d_usd`: avoidable plus lost of the family's last 30 days, this job's too.
+    """
+    quiet = _why_quiet(document, mode)
+    if quiet is not None:
+        return Decision(tell=False, reason=quiet)
+    family = f"family's 30-day avoidable {usd(family_avoidable_30d_usd)}"
+    if family_avoidable_30d_usd < floor_usd:
+        return Decision(tell=False, reason=f"{family} is under the floor of {usd(floor_usd)}")
+    return Decision(tell=True, reason=f"{family} reaches the floor of {usd(floor_usd)}")
+
+
+def told(document: AuditDocument) -> tuple[FindingDocument, ...]:
+    """The findings a message counts, the biggest saving first."""
+    return tuple(sorted(filter(_counts, document["findings"]), key=_weight))
+
+
+def worst(findings: tuple[FindingDocument, ...]) -> Severity:
+    """The severity of a message: that of its worst finding."""
+    return min((finding["severity"] for finding in findings), key=_SEVERITIES.index, default="info")
+
+
+def _why_quiet(document: AuditDocument, mode: Mode) -> str | None:
+    if document["unauditable"] is not None:
+        return "unauditable"
+    if mode == "observe":
+        return "observe mode"
+    if _is_trial(document["job"]):
+        return "child of a tuning job"
+    if not told(document):
+        return "no finding for chat"
+    return None
+
+
+def _is_trial(job: JobDocument) -> bool:
+    """Trials of a tuning job are told in its roll-up, not one by one."""
+    return job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
+
+
+def _counts(finding: FindingDocument) -> bool:
+    return (
+        finding["in_chat"]
+        and finding["bucket"] in {"avoidable", "lost"}
+        and finding["severity"] != "info"
+        and finding["exempt"] is None
+        and finding["superseded_by"] is None
+        and finding["subsumed_by"] is None
+    )
+
+
+def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
+    """Unknown dollars come last; then severity and name, so that the order is always the same."""
+    saving = finding["saving_usd"]
+    severity = _SEVERITIES.index(finding["severity"])
+    return saving is None, -(saving or Decimal(0)), severity, finding["rule"]

@@ -1,0 +1,127 @@
+"""The SNS form of a message: a subject, plain text for a phone, and attributes to filter by."""
+
+from __future__ import annotations
+
+import json
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TypedDict
+
+from sageaudit.domain.document import AuditDocument
+from sageaudit.text.notice import told, worst
+from sageaudit.text.story import Story, story
+from sageaudit.text.untrusted import middle, plain
+
+SUBJECT = 99
+"""SNS takes less than 100 characters, without line breaks; ASCII is safe with every mail reader."""
+_NUMBER_LIMIT = Decimal(10**9)
+_NUMBER_PLACES = Decimal("0.00001")
+_VALUE = 256
+_LINE = 2000
+_FIXES = 8
+
+
+class Attribute(TypedDict):
+    """A message attribute; `type` is String, Number or String.Array."""
+
+    type: str
+    value: str
+
+
+class PlainMessage(TypedDict):
+    """What `sns:Publish` takes."""
+
+    subject: str
+    message: str
+    attributes: dict[str, Attribute]
+
+
+def message(document: AuditDocument, *, run_note: str | None = None) -> PlainMessage:
+    """The notice as e-mail and subscribers get it; far under the 262,144 bytes of SNS."""
+    parts = story(document, run_note)
+    return {
+        "subject": subject(parts),
+        "message": _body(parts),
+        "attributes": attributes(document),
+    }
+
+
+def subject(parts: Story) -> str:
+    """`HIGH $0.51 of $0.66 (77%) was avoidable - name`, cut inside the name."""
+    news = f"{parts.severity.upper()} {parts.headline} - "
+    name = middle(_ascii(parts.name), max(SUBJECT - len(news), 0)).replace("…", "~")
+    return f"{news}{name}"[:SUBJECT].rstrip()
+
+
+def attributes(document: AuditDocument) -> dict[str, Attribute]:
+    """What a subscription can filter by; what is not known has no attribute."""
+    findings = told(document)
+    job = document["job"]
+    texts = {
+        "severity": worst(findings),
+        "job_type": job["kind"],
+        "owner": job["owner"],
+        "account": job["account"],
+        "region": job["region"],
+    }
+    numbers = {"avoidable_usd": document["avoidable_usd"], "lost_usd": document["lost_usd"]}
+    ids = json.dumps([plain(one["id"], _VALUE) for one in findings])
+    found: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
+    for name, text in texts.items():
+        value = plain(text or "", _VALUE)
+        if value:
+            found[name] = {"type": "String", "value": value}
+    for name, amount in numbers.items():
+        if amount is not None:
+            found[name] = {"type": "Number", "value": _number(amount)}
+    return found
+
+
+def _body(parts: Story) -> str:
+    lines = [
+        f"{parts.severity.upper()}  {parts.headline} - {_line(parts.name)}",
+        "",
+        f"Why: {_line(parts.why)}",
+        "",
+        *_fix(parts),
+        *_evidence(parts),
+        f"Owner: {_line(parts.owner) if parts.owner else 'not known (no owner tag)'}",
+        *(f"{link.word}: {link.url}" for link in parts.links),
+    ]
+    if parts.again:
+        lines.append(f"Audit it yourself: {_line(parts.again)}")
+    lines.append("")
+    if parts.others:
+        lines.append(f"Also found: {_line(', '.join(parts.others))}")
+    lines += [_line(note) for note in parts.context]
+    return "\n".join(lines) + "\n"
+
+
+def _fix(parts: Story) -> list[str]:
+    lines = [f"Fix: {parts.saving}"]
+    for line, old in parts.fix[:_FIXES]:
+        lines += [f"  {_line(line)}", f"    {_line(old)}"]
+    if len(parts.fix) > _FIXES:
+        lines.append(f"  +{len(parts.fix) - _FIXES} more")
+    if parts.caution:
+        lines.append(f"Mind: {_line(parts.caution)}")
+    return [*lines, ""]
+
+
+def _evidence(parts: Story) -> list[str]:
+    if not parts.facts:
+        return []
+    return [*(f"{_line(label)}: {_line(value)}" for label, value in parts.facts), ""]
+
+
+def _line(text: str) -> str:
+    return plain(text, _LINE)
+
+
+def _ascii(text: str) -> str:
+    return plain(text, _LINE).encode("ascii", "replace").decode("ascii")
+
+
+def _number(amount: Decimal) -> str:
+    """SNS filters numbers within a thousand million and five decimals."""
+    bounded = max(min(amount, _NUMBER_LIMIT), -_NUMBER_LIMIT)
+    return f"{bounded.quantize(_NUMBER_PLACES, ROUND_HALF_UP).normalize():f}"

@@ -1,0 +1,128 @@
+"""Text from names, tags and failure messages, made inert for the place where it is shown.
+
+A job's failure message is free text from a container: it may hold a mention of a whole channel, a
+link that lies, an escape sequence, a letter that turns the line around. One function a sink; each
+takes anything and gives one line that only shows. A long text keeps its start and its end.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+DOTS = "…"
+_MARKS = 3
+"""Combining marks kept on one letter: enough for any language, too few to draw over other lines."""
+
+_ANSI = re.compile(
+    r"[\x1b]\[[0-?]*[ -/]*[@-~]|\x9b[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+)
+_SCHEME = re.compile(r"\b(https?|ftps?|file|mailto)(:)(?=//|\S+@)", re.IGNORECASE)
+_HOST = re.compile(r"(?<=\bwww)\.|(?<=[a-z0-9-])\.(?=[a-z]{2,24}/)", re.IGNORECASE)
+_FORMAT = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")
+_LOOKALIKE = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}  # noqa: RUF001, RUF100
+_MENTION = re.compile(r"(?<!\w)@(?=\w)")
+_EMOJI = re.compile(r":(?=[a-z0-9_'+-]+:)")
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_TOKEN = re.compile(r"<[^<>]*>|&(?:amp|lt|gt);|`[^`]*`|.", re.DOTALL)
+
+
+def units(text: str) -> int:
+    """Length as Slack's clients count it: an emoji is two."""
+    return len(text) + sum(char > "\uffff" for char in text)
+
+
+def terminal(text: str) -> str:
+    """One line with nothing in it that moves a cursor, sets a colour or turns the text around."""
+    marks = _MARKS
+    kept: list[str] = []
+    for char in _ANSI.sub("", text):
+        category = unicodedata.category(char)
+        marks = marks + 1 if category in {"Mn", "Me"} else 0
+        if marks <= _MARKS:
+            kept.append(_shown(char, category))
+    return "".join(kept).strip()
+
+
+def log(text: str, limit: int = 300) -> str:
+    """One line for a structured log."""
+    return middle(terminal(text), limit)
+
+
+def plain(text: str, limit: int = 1000) -> str:
+    """One line for an e-mail: addresses in it are no links."""
+    return middle(_unlinked(terminal(text)), limit)
+
+
+def slack(text: str, limit: int = 1000) -> str:
+    """For Slack's mrkdwn and plain text alike: no format, link, mention or emoji comes of it."""
+    safe = _unlinked(terminal(text))
+    safe = _FORMAT.sub(lambda match: _LOOKALIKE[match[0]], safe)
+    safe = _EMOJI.sub("∶", _MENTION.sub("＠", safe))
+    if safe.startswith(">"):
+        safe = "›" + safe[1:]
+    return _joined([_escaped(cluster) for cluster in _clusters(safe)], limit)
+
+
+def slack_code(text: str, limit: int = 300) -> str:
+    """A code span to copy from: letters stay as they are, except the backtick that would end it."""
+    safe = terminal(text).replace("`", "'") or " "
+    return f"`{_joined([_escaped(cluster) for cluster in _clusters(safe)], limit - 2)}`"
+
+
+def middle(text: str, limit: int) -> str:
+    """Cut in the middle to `limit` units: the start and the end of a name are what tells it."""
+    return _joined(_clusters(text), limit)
+
+
+def cut(mrkdwn: str, limit: int) -> str:
+    """As `middle`, for text already made safe: an entity, a link or a code span stays whole."""
+    return _joined(_TOKEN.findall(mrkdwn), limit)
+
+
+def _shown(char: str, category: str) -> str:
+    if category.startswith("Z") or (category == "Cc" and char.isspace()):
+        return " "
+    if category == "Cs" or ord(char) & 0xFFFE == 0xFFFE:  # noqa: PLR2004 - Unicode's noncharacters
+        return "\ufffd"
+    return "" if category in {"Cc", "Cf"} else char
+
+
+def _unlinked(text: str) -> str:
+    """Mail readers make links of what looks like one; brackets show it and break it."""
+    return _HOST.sub("[.]", _SCHEME.sub(r"\1[\2]", text))
+
+
+def _escaped(text: str) -> str:
+    return "".join(_ESCAPES.get(char, char) for char in text)
+
+
+def _clusters(text: str) -> list[str]:
+    """Letters with their combining marks, so that a cut never parts them."""
+    clusters: list[str] = []
+    for char in text:
+        if clusters and unicodedata.category(char) in {"Mn", "Me"}:
+            clusters[-1] += char
+        else:
+            clusters.append(char)
+    return clusters
+
+
+def _joined(pieces: list[str], limit: int) -> str:
+    """All pieces, or as many of the first and of the last as fit around the dots."""
+    if sum(map(units, pieces)) <= limit:
+        return "".join(pieces)
+    room = max(limit - units(DOTS), 0)
+    head = _fitting(pieces, (room + 1) // 2)
+    tail = _fitting(pieces[::-1], room - units("".join(head)))
+    return "".join([*head, DOTS, *tail[::-1]])
+
+
+def _fitting(pieces: list[str], room: int) -> list[str]:
+    fitting: list[str] = []
+    for piece in pieces:
+        room -= units(piece)
+        if room < 0:
+            break
+        fitting.append(piece)
+    return fitting

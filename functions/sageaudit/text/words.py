@@ -1,0 +1,166 @@
+"""Numbers, names and values as a person reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+
+from sageaudit.domain.document import Basis, FixDocument
+from sageaudit.text.money import usd
+
+PURCHASE = {
+    "on_demand": "on demand",
+    "spot": "managed spot",
+    "training_plan": "training plan",
+    "serverless": "serverless",
+}
+BASIS: dict[Basis, str | None] = {
+    "billable_seconds": None,
+    "estimated_from_times": "billable seconds are not known: the bill is estimated from times",
+    "upper_bound": "spot run without billable seconds: the bill is an upper bound",
+    "prepaid": "prepaid by a training plan: not charged by the hour",
+    "none": None,
+}
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+_LISTED = 5
+_UNITS = {
+    "s": "{} s",
+    "usd": "${}",
+    "percent": "{}%",
+    "gb": "{} GB",
+    "gib": "{} GiB",
+    "mb": "{} MB",
+    "mib": "{} MiB",
+    "bytes": "{} bytes",
+    "h": "{} h",
+    "hours": "{} h",
+    "minutes": "{} min",
+    "min": "{} min",
+}
+_SPELLED = {
+    word.lower(): word
+    for word in ("GPU", "GPUs", "CPU", "CPUs", "vCPU", "vCPUs", "EBS", "S3", "IO", "FSx", "EFS")
+}
+
+
+def duration(seconds: Decimal | None) -> str:
+    """`45 s`, `12 min 4 s`, `3 h 2 min`, `2 d 4 h`."""
+    if seconds is None:
+        return "unknown"
+    whole = int(seconds.to_integral_value(ROUND_HALF_UP))
+    if whole < 0:
+        return f"-{duration(-seconds)}"
+    if whole < _MINUTE_S:
+        return f"{whole} s"
+    for size, unit, part, small in (
+        (_DAY_S, "d", _HOUR_S, "h"),
+        (_HOUR_S, "h", _MINUTE_S, "min"),
+        (_MINUTE_S, "min", 1, "s"),
+    ):
+        if whole >= size:
+            rest = whole % size // part
+            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
+    raise AssertionError(whole)
+
+
+def number(value: Decimal | float) -> str:
+    """Thousands parted; two decimals at most, more only below one tenth."""
+    exact = Decimal(str(value))
+    if not exact.is_finite():
+        return "unknown"
+    places = 2 if abs(exact) >= Decimal("0.1") or not exact else min(3 - exact.adjusted(), 12)
+    text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def time_of(iso: str | None) -> datetime | None:
+    """The moment of an ISO 8601 text, if it is one."""
+    if iso is None:
+        return None
+    try:
+        return datetime.fromisoformat(iso)
+    except ValueError:
+        return None
+
+
+def capitalised(text: str) -> str:
+    """The first letter large, all others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def label(key: str) -> str:
+    """`gpu_mean_percent` -> `GPU mean`: the unit moves to the value."""
+    words = [word for word in key.split("_") if word]
+    if len(words) > 1 and _unit(key):
+        words.pop()
+    if not words:
+        return key
+    said = " ".join(_SPELLED.get(word, word) for word in words)
+    return said if words[0] in _SPELLED else capitalised(said)
+
+
+def value(key: str, fact: object) -> str:
+    """A fact with the unit its key names."""
+    if fact is None:
+        return "unknown"
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if isinstance(fact, int | float | Decimal):
+        return _measured(_unit(key), Decimal(str(fact)))
+    if isinstance(fact, Mapping):
+        return _listed(
+            f"{label(part)} {value(part if _unit(part) else key, inner)}"
+            for part, inner in fact.items()
+        )
+    if isinstance(fact, list | tuple):
+        return _listed(value(key, inner) for inner in fact)
+    text = str(fact)
+    unit = _unit(key) if text[:1].isdigit() else None
+    return _UNITS[unit].format(text) if unit else text
+
+
+def setting(fact: object) -> str:
+    """A parameter's value as it is written in a request."""
+    if isinstance(fact, Decimal):
+        return f"{fact:f}"
+    return json.dumps(fact, ensure_ascii=False, default=lambda exact: f"{exact:f}")
+
+
+def assignment(fix: FixDocument) -> str:
+    """`ResourceConfig.InstanceCount = 1`: the line to copy."""
+    if fix["new"] is None:
+        return f"remove {fix['parameter']}"
+    return f"{fix['parameter']} = {setting(fix['new'])}"
+
+
+def before(fix: FixDocument) -> str:
+    """What the parameter was."""
+    return "was not set" if fix["old"] is None else f"was {setting(fix['old'])}"
+
+
+def more(shown: list[str], total: int) -> list[str]:
+    """What is shown, and how many are not."""
+    return [*shown, f"+{total - len(shown)} more"] if total > len(shown) else shown
+
+
+def _unit(key: str) -> str | None:
+    """The unit a key ends in."""
+    last = key.rsplit("_", 1)[-1]
+    return last if last in _UNITS else None
+
+
+def _measured(unit: str | None, fact: Decimal) -> str:
+    if not fact.is_finite():
+        return "unknown"
+    if unit == "usd":
+        return usd(fact)
+    if unit == "s":
+        return duration(fact)
+    return _UNITS[unit].format(number(fact)) if unit else number(fact)
+
+
+def _listed(facts: Iterable[str]) -> str:
+    all_facts = list(facts)
+    return ", ".join(more(all_facts[:_LISTED], len(all_facts))) or "none"

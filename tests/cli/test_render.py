@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import io
+import re
+import unicodedata
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from rich.cells import cell_len
+from rich.console import Console
+
+from sageaudit.cli.render import render
+from sageaudit.domain.document import AuditDocument
+from tests.fakes.documents import (
+    document,
+    finding,
+    job,
+    lost_document,
+    phase,
+    rollup_document,
+    trial,
+)
+from tests.fakes.hostile import documents, whole_documents
+from tests.golden.regenerate import on_terminal
+
+FIX_LINE = re.compile(r"^ {6}\S")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    """Only a line to paste may be longer: it is never broken."""
+    for audit in (document(), lost_document(), rollup_document()):
+        for line in on_terminal(audit, width).splitlines():
+            assert cell_len(line) <= width or FIX_LINE.match(line)
+
+
+def test_fix_can_be_pasted() -> None:
+    """A fix is one unbroken line, however narrow the terminal is."""
+    line = 'ResourceConfig.InstanceType = "ml.g4dn.xlarge"  # was "ml.g5.2xlarge"'
+    assert line in on_terminal(document(), 40)
+
+
+def test_no_colour_in_a_pipe() -> None:
+    """A file or pipe gets text alone; a terminal gets colour; NO_COLOR is obeyed."""
+    assert "\x1b" not in on_terminal(document(), 80)
+    assert "\x1b[" in _terminal(document(), no_color=False)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", _terminal(document(), no_color=True))
+
+
+def _terminal(audit: AuditDocument, *, no_color: bool) -> str:
+    out = io.StringIO()
+    render(audit, Console(file=out, width=80, force_terminal=True, no_color=no_color))
+    return out.getvalue()
+
+
+def test_plain_letters_where_there_are_no_others() -> None:
+    """A terminal without UTF-8 gets bars of ASCII."""
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    render(document(), Console(file=out, width=80))
+    out.flush()
+    assert b"####" in raw.getvalue()
+
+
+def test_free_phases_are_not_priced() -> None:
+    """A phase that is not billed says so in place of dollars."""
+    lines = on_terminal(document(), 80).splitlines()
+    (starting,) = (line for line in lines if "Starting" in line)
+    assert "not billed" in starting
+    assert "$" not in starting
+
+
+def test_unknown_is_said() -> None:
+    """A bill without a price and a job without times show no figure for it."""
+    bare = document(
+        job=job(ended_at=None, account=None, region=None),
+        bill={
+            **document()["bill"],
+            "total_usd": None,
+            "complete": False,
+            "missing": ["no price of ml.x9.large in us-east-1"],
+            "lines": [{**document()["bill"]["lines"][0], "rate_usd": None, "usd": None}],
+        },
+        phases=[phase("Training", None, None)],
+        avoidable_usd=None,
+        lost_usd=None,
+    )
+    shown = on_terminal(bare, 80)
+    assert "Avoidable dollars are not known" in shown
+    assert "Bill incomplete: no price of ml.x9.large in us-east-1" in shown
+    assert "account unknown, region unknown" in shown
+    assert "not ended" in shown
+
+
+def test_never_started() -> None:
+    """A job that never ran says so."""
+    shown = on_terminal(document(job=job(started_at=None)), 80)
+    assert "ended 2026-05-20 13:00 UTC, never started" in shown
+    assert "UTC" not in on_terminal(document(job=job(started_at=None, ended_at=None)), 80)
+
+
+def test_set_aside_findings_say_why() -> None:
+    """What is exempt or covered comes last, with its reason; ways to fix it are all shown."""
+    way = [{"parameter": "A.B", "old": 2, "new": 1}]
+    exempt = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
+    audit = document(
+        findings=[
+            finding(exempt=exempt, saving_usd=Decimal(9)),
+            finding(rule="small", superseded_by="gpu-underused", saving_usd=Decimal(0)),
+            finding(rule="counted", alternatives=[way]),
+        ]
+    )
+    shown = on_terminal(audit, 100)
+    assert "Exempt by policy until 2026-12-31: benchmark" in shown
+    assert "Not counted: gpu-underused covers it" in shown
+    assert "Or:\n      A.B = 1  # was 2" in shown
+    assert shown.index("counted (") < shown.index("Exempt")
+
+
+def test_many_children_and_phases_are_counted() -> None:
+    """Long lists end with how many are not shown."""
+    audit = {
+        **rollup_document(),
+        "children": [trial(n, "1", None) for n in range(30)],
+        "phases": [phase("Training", 60, "0.1")] * 30,
+    }
+    shown = on_terminal(audit, 80)  # type: ignore[arg-type]
+    assert "+10 more" in shown
+    assert "+6 more" in shown
+
+
+@whole_documents
+@given(documents())
+def test_hostile_text_is_inert(audit: AuditDocument) -> None:
+    """Whatever the audit holds, nothing but letters and line ends reaches the terminal."""
+    for width in (60, 80):
+        shown = on_terminal(audit, width)
+        categories = {unicodedata.category(char) for char in shown if char != "\n"}
+        assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}

@@ -1,0 +1,53 @@
+"""No test reaches an AWS account or any network: credentials are made up, sockets stay at home."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from typing import Any
+
+import pytest
+
+for name in [name for name in os.environ if name.startswith("AWS_")]:
+    del os.environ[name]
+os.environ |= {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    # moto's DynamoDB streams know no account endpoints
+    "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled",
+    "MOTO_ACCOUNT_ID": "111122223333",
+    "POWERTOOLS_METRICS_NAMESPACE": "sageaudit",
+    "POWERTOOLS_SERVICE_NAME": "tests",
+}
+
+
+def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:
+    """An audit hook sees every socket of the process, whichever library opens it."""
+    if event == "socket.getaddrinfo":
+        host = args[0]
+    elif event in {"socket.connect", "socket.sendto", "socket.sendmsg"}:
+        address = args[1]
+        host = address[0] if isinstance(address, tuple) else None
+    else:
+        return
+    if not _is_home(host):
+        # Not an Exception: code that turns network errors into its own must not swallow it.
+        pytest.fail(f"a test may not reach {host!r}: only loopback is there")
+
+
+def _is_home(host: object) -> bool:
+    text = host.decode() if isinstance(host, bytes) else host
+    if not isinstance(text, str) or text in {"", "localhost"}:
+        return True
+    try:
+        return ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        return False
+
+
+sys.addaudithook(_stay_at_home)

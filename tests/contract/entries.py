@@ -1,0 +1,142 @@
+"""Made-up audits to record: everything has a default, a test names what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, cast
+
+from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.record import Detail, Entry, JobKey
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+ACCOUNT = "111122223333"
+REGION = "us-east-1"
+DETAIL = Detail(
+    {"TrainingJobName": "a", "Rate": Decimal("1.10")}, {"team": "vision"}, b"\x01", None
+)
+
+
+def key(name: str = "train-1", created_at: datetime = NOON - timedelta(hours=2)) -> JobKey:
+    """A training job's key."""
+    return JobKey(f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{name}", created_at)
+
+
+def finding(rule: str = "gpu-underused", **changes: Any) -> dict[str, Any]:
+    """A finding of the sums; the id is made of the rule's name."""
+    return {
+        "rule": rule,
+        "id": f"SA-{rule}",
+        "severity": "medium",
+        "confidence": "derived",
+        "bucket": "avoidable",
+        "summary": "The GPU was busy 8 % of 50 minutes.",
+        "saving_usd": Decimal("1.500000"),
+        "saving_alone_usd": Decimal("1.730000"),
+        "saving_range_usd": None,
+        "superseded_by": None,
+        "subsumed_by": None,
+        "exempt": None,
+        "evidence": {"gpu_mean_percent": Decimal("8.2"), "minutes": 50},
+        "fix": [{"parameter": "ResourceConfig.InstanceType", "old": "a", "new": "b"}],
+        "alternatives": [],
+        "caution": None,
+        "in_chat": True,
+    } | changes
+
+
+def phase(name: str = "Training", seconds: str = "3000") -> dict[str, Any]:
+    """A billed phase."""
+    return {"name": name, "seconds": Decimal(seconds), "billed": True, "usd": Decimal("0.10")}
+
+
+def document(name: str = "train-1", **changes: Any) -> AuditDocument:
+    """An audit; `job`, `audit` and `bill` in the changes are merged into their parts."""
+    parts: dict[str, Any] = {
+        "job": {
+            "name": name,
+            "arn": key(name).arn,
+            "kind": "training",
+            "status": "Completed",
+            "account": ACCOUNT,
+            "region": REGION,
+            "family": "training/resnet",
+            "owner": "ana",
+            "created_at": "2026-11-20T10:00:00Z",
+            "started_at": "2026-11-20T10:05:00Z",
+            "ended_at": "2026-11-20T12:00:00Z",
+            "instances": "1 x ml.g5.2xlarge",
+            "purchase": "on_demand",
+        },
+        "audit": {
+            "version": 0,
+            "settled": True,
+            "due_at": None,
+            "ruleset": "2026.11",
+            "policy": "default",
+            "coverage": {
+                "period_s": 60,
+                "hosts": 1,
+                "hosts_expected": 1,
+                "share": {"GPUUtilization": Decimal(1)},
+                "missing": [],
+            },
+        },
+        "bill": {
+            "total_usd": Decimal("4.545000"),
+            "complete": True,
+            "missing": [],
+            "basis": "billable_seconds",
+            "lines": [],
+        },
+    }
+    merged = {part: value | changes.pop(part, {}) for part, value in parts.items()}
+    whole = {
+        "schema": 1,
+        **merged,
+        "phases": [phase()],
+        "avoidable_usd": Decimal("1.500000"),
+        "lost_usd": Decimal(0),
+        "possible_usd": None,
+        "findings": [finding()],
+        "unknown": [],
+        "not_applicable": [],
+        "clear": ["cpu-underused"],
+        "waterfall": [],
+        "children": None,
+        "rollup": False,
+        "unauditable": None,
+    }
+    return cast("AuditDocument", whole | changes)
+
+
+def entry(
+    name: str = "train-1", *, modified_s: int = 0, again: bool = False, **changes: Any
+) -> Entry:
+    """An entry whose job was last changed `modified_s` seconds after noon."""
+    return Entry(
+        key=key(name),
+        last_modified_at=NOON + timedelta(seconds=modified_s),
+        document=document(name, **changes),
+        family_version=1,
+        fingerprint="f" * 64,
+        detail=None,
+        again=again,
+    )
+
+
+def unsettled(name: str = "train-1", *, due_at: str | None = None, **changes: Any) -> Entry:
+    """An entry that waits for a second look."""
+    return entry(name, audit={"settled": False, "due_at": due_at}, **changes)
+
+
+def ended(name: str, at: datetime, **changes: Any) -> Entry:
+    """An entry of a job that ended then."""
+    job = {"ended_at": at.isoformat()} | changes.pop("job", {})
+    return entry(name, job=job, **changes)
+
+
+def with_detail(given: Entry, detail: Detail = DETAIL) -> Entry:
+    """The entry with its detail."""
+    return replace(given, detail=detail)

@@ -1,0 +1,153 @@
+"""The items that the DynamoDB twins leave behind, and the actions they call."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters import dynamo_history, dynamo_ledger
+from sageaudit.adapters.dynamo_history import DynamoHistory
+from sageaudit.adapters.dynamo_ledger import DynamoLedger
+from sageaudit.domain.record import Claim
+from tests.contract.entries import NOON, entry, key, unsettled, with_detail
+from tests.contract.faults import everything, meanwhile, once, refusal
+from tests.contract.tables import new_table
+
+
+@pytest.fixture
+def table(client: Any) -> str:
+    """An empty table."""
+    return new_table(client)
+
+
+def test_items_carry_what_the_stack_and_the_console_need(client: Any, table: str) -> None:
+    """The version is readable JSON, only the detail expires, only what is due is in that index."""
+    history = DynamoHistory(client, table)
+    history.record(with_detail(unsettled(due_at="2026-11-20T13:00:00Z")))
+    items = {item["sk"]["S"]: item for item in everything(client, table)}
+
+    assert set(items) == {"HEAD", "AUDIT#00001", "FINDING#SA-gpu-underused", "DETAIL"}
+    assert items["AUDIT#00001"]["document"]["S"].startswith('{"schema":1,"job":{"name":"train-1"')
+    assert {sk for sk, item in items.items() if "expires_at" in item} == {"DETAIL"}
+    assert items["HEAD"]["due_sk"]["S"].startswith("2026-11-20T13:00:00.000000Z#arn:aws:")
+    assert items["HEAD"]["avoidable_usd"] == {"N": "1.500000"}
+    assert "total_usd" in items["HEAD"]
+    assert items["HEAD"]["pk"]["S"].endswith(":training-job/train-1#1795168800000")
+
+    history.record(entry(bill={"total_usd": None}))
+    head = client.get_item(TableName=table, Key={"pk": items["HEAD"]["pk"], "sk": {"S": "HEAD"}})
+    assert not {"due_pk", "due_sk", "due_at", "total_usd"} & set(head["Item"])
+
+
+def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> None:
+    """PERMISSIONS are the actions that the adapters call: none is missing, none is spare."""
+    called: set[str] = set()
+
+    def note(model: Any, params: dict[str, Any], **_: Any) -> None:
+        called.update(_actions(model.name, params))
+
+    client.meta.events.register_first("before-call.dynamodb", note)
+    try:
+        _use_history(DynamoHistory(client, table))
+        assert called == set(dynamo_history.RECORD_PERMISSIONS)
+        called.clear()
+        _ask_history(DynamoHistory(client, table))
+        assert called == set(dynamo_history.READ_PERMISSIONS)
+        called.clear()
+        _use_ledger(DynamoLedger(client, table))
+        assert called == set(dynamo_ledger.PERMISSIONS)
+    finally:
+        client.meta.events.unregister("before-call.dynamodb", note)
+
+
+def _actions(operation: str, params: dict[str, Any]) -> set[str]:
+    """The IAM actions of one call; of a transaction, those of its parts."""
+    if operation != "TransactWriteItems":
+        return {f"dynamodb:{operation}"}
+    actions = json.loads(params["body"])["TransactItems"]
+    return {f"dynamodb:{kind}Item" for action in actions for kind in action}
+
+
+def _use_history(history: DynamoHistory) -> None:
+    history.record(with_detail(entry()))
+    history.record(entry(modified_s=60))
+    history.record(entry(modified_s=90, findings=[]))
+
+
+def _ask_history(history: DynamoHistory) -> None:
+    history.head(key())
+    history.audit(key())
+    history.audit(key(), 1)
+    history.detail(key())
+    history.by_day(NOON.date(), limit=1)
+    history.by_owner("ana", limit=1)
+    history.by_account("111122223333", "2026-11", limit=1)
+    history.by_rule("gpu-underused", "2026-11", limit=1)
+    history.by_family("111122223333", "us-east-1", "f", limit=1)
+    history.due(NOON, limit=1)
+    history.family_avoidable_usd("1", "r", "f", since=NOON, enough_usd=Decimal(5))
+
+
+def _use_ledger(ledger: DynamoLedger) -> None:
+    ledger.claim_family_day("f", NOON.date(), "a|1")
+    assert ledger.claim_send("n", NOON, 60) is Claim.FIRST
+    ledger.release("n")
+    ledger.claim_send("n", NOON, 60)
+    ledger.mark_sent("n", NOON)
+    ledger.mark_failed("n", NOON, "late")
+
+
+def test_a_lease_that_two_take_at_once_has_one_holder(client: Any, table: str) -> None:
+    """Between reading an expired lease and taking it, another delivery took it."""
+    ledger = DynamoLedger(client, table)
+    ledger.claim_send("n", NOON, 60)
+    later = NOON + timedelta(seconds=61)
+    claims: list[Claim] = []
+
+    def overtake(**_: Any) -> None:
+        if not claims:
+            claims.append(Claim.BUSY)
+            claims[0] = ledger.claim_send("n", later, 60)
+
+    with meanwhile(client, "after-call PutItem", overtake):
+        claims.append(ledger.claim_send("n", later, 60))
+    assert claims == [Claim.REPEAT, Claim.BUSY]
+
+
+def test_a_lease_released_between_write_and_answer_is_busy(client: Any, table: str) -> None:
+    """Without the item that stands nothing is assumed: come back later."""
+    refused = refusal("ConditionalCheckFailedException")
+    with meanwhile(client, "before-call PutItem", refused):
+        assert DynamoLedger(client, table).claim_send("n", NOON, 60) is Claim.BUSY
+
+
+def test_a_lease_taken_over_is_not_released(client: Any, table: str) -> None:
+    """Who comes late to give back a lease leaves the new holder's alone."""
+    ledger = DynamoLedger(client, table)
+    ledger.claim_send("n", NOON, 60)
+    later = NOON + timedelta(seconds=61)
+    with meanwhile(
+        client, "before-call DeleteItem", once(lambda: ledger.claim_send("n", later, 60))
+    ):
+        ledger.release("n")
+    assert ledger.claim_send("n", later, 60) is Claim.BUSY
+
+
+def test_ledger_items_expire(client: Any, table: str) -> None:
+    """45 days after they were written, long after any redelivery."""
+    ledger = DynamoLedger(client, table)
+    ledger.claim_family_day("f", NOON.date(), "a|1")
+    ledger.claim_send("n", NOON, 60)
+    ledger.claim_send("sent", NOON, 60)
+    ledger.mark_sent("sent", NOON)
+    ledger.mark_failed("failed", NOON, "no_service")
+
+    days = [
+        (int(item["expires_at"]["N"]) - NOON.timestamp()) / 86_400
+        for item in everything(client, table)
+    ]
+    assert sorted(days) == [44.5, 45, 45, 45]

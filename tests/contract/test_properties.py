@@ -1,0 +1,173 @@
+"""What holds for any order and number of deliveries, and that the twins never differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sageaudit.adapters.dynamo_history import DynamoHistory
+from sageaudit.adapters.dynamo_ledger import DynamoLedger
+from sageaudit.adapters.memory_history import MemoryHistory
+from sageaudit.adapters.memory_ledger import MemoryLedger
+from sageaudit.domain.record import Entry, Head, Verdict
+from sageaudit.ports import History, Ledger
+from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
+from tests.contract.tables import dynamodb, new_table
+
+NAMES = ("a", "b", "c")
+RULES = ("r1", "r2")
+
+
+def state(second: int, content: int, *, settled: bool) -> Entry:
+    """What an audit says of one state of the job: same content, same document."""
+    make = entry if settled else unsettled
+    rules = RULES[: content % 3]
+    return make(
+        modified_s=second,
+        avoidable_usd=Decimal(content),
+        findings=[finding(rule) for rule in rules],
+    )
+
+
+@st.composite
+def deliveries(draw: st.DrawFn) -> tuple[list[Entry], list[Entry]]:
+    """Two orders of one set, with repetitions; a state has one first look and one settled one."""
+    states = st.dictionaries(
+        st.integers(0, 3),
+        st.sets(st.booleans(), min_size=1),
+        min_size=1,
+    )
+    entries = [
+        state(second, draw(st.integers(0, 2)), settled=settled)
+        for second, looks in draw(states).items()
+        for settled in looks
+    ]
+    repeated = entries + draw(st.lists(st.sampled_from(entries), max_size=5))
+    return draw(st.permutations(entries)), draw(st.permutations(repeated))
+
+
+def ended_at(history: History, order: list[Entry]) -> tuple[Head | None, list[bool], int]:
+    """Where deliveries end: the head without its number, whose findings, how many versions."""
+    versions = [history.record(one).verdict for one in order].count(Verdict.RECORDED)
+    head = history.head(key())
+    found = [bool(history.by_rule(rule, "2026-11", limit=1).rows) for rule in RULES]
+    assert head is not None
+    assert head.version == versions
+    assert history.audit(key(), versions) is not None
+    assert history.audit(key(), versions + 1) is None
+    return replace(head, version=0), found, versions
+
+
+@pytest.mark.parametrize("twin", ["memory", "dynamo"])
+def test_order_and_number_of_deliveries_do_not_matter(twin: str) -> None:
+    """Any order with any repetition ends with the same head, and no more versions than audits."""
+    with dynamodb() as client:
+
+        def empty() -> History:
+            return MemoryHistory() if twin == "memory" else DynamoHistory(client, new_table(client))
+
+        @settings(max_examples=200 if twin == "memory" else 15, deadline=None)
+        @given(deliveries())
+        def holds(orders: tuple[list[Entry], list[Entry]]) -> None:
+            once, often = orders
+            one, other = ended_at(empty(), once), ended_at(empty(), often)
+            assert one[:2] == other[:2]
+            assert max(one[2], other[2]) <= len(once)
+
+        holds()
+
+
+entries = st.builds(
+    lambda name, second, content, settled, due, again: entry(
+        name,
+        modified_s=second,
+        again=again,
+        avoidable_usd=Decimal(content),
+        findings=[finding(rule) for rule in RULES[:content]],
+        job={"ended_at": f"2026-11-20T0{content}:00:00Z", "owner": RULES[content % 2]},
+        audit={"settled": settled, "due_at": f"2026-11-20T1{due}:00:00Z"},
+    ),
+    st.sampled_from(NAMES),
+    st.integers(0, 2),
+    st.integers(0, 2),
+    st.booleans(),
+    st.integers(0, 9),
+    st.booleans(),
+)
+
+
+def seen(history: History) -> list[Any]:
+    """Everything that can be asked of a history of these entries."""
+    day = date(2026, 11, 20)
+    family = (ACCOUNT, REGION, "training/resnet")
+    first = history.by_day(day, limit=2)
+    since = NOON - timedelta(days=1)
+    return [
+        first,
+        history.by_day(day, limit=2, cursor=first.cursor),
+        history.by_family(*family, limit=5),
+        history.by_account(ACCOUNT, "2026-11", limit=1),
+        [history.by_owner(owner, limit=2) for owner in RULES],
+        [history.by_rule(rule, "2026-11", limit=2) for rule in RULES],
+        history.due(NOON + timedelta(hours=3), limit=2),
+        history.family_avoidable_usd(*family, since=since, enough_usd=Decimal(3)),
+        [(history.head(key(name)), history.audit(key(name))) for name in NAMES],
+    ]
+
+
+def test_the_histories_never_differ() -> None:
+    """The same operations get the same answers from DynamoDB and from memory, cursors included."""
+    with dynamodb() as client:
+
+        @settings(max_examples=15, deadline=None)
+        @given(st.lists(entries, max_size=8))
+        def holds(given_entries: list[Entry]) -> None:
+            dynamo, memory = DynamoHistory(client, new_table(client)), MemoryHistory()
+            for one in given_entries:
+                assert dynamo.record(one) == memory.record(one)
+            assert seen(dynamo) == seen(memory)
+
+        holds()
+
+
+asked_of_a_ledger = st.tuples(
+    st.sampled_from(["claim", "claim", "sent", "failed", "release", "family"]),
+    st.sampled_from(["n1", "n2"]),
+    st.integers(0, 300),
+)
+
+
+def answer(ledger: Ledger, what: str, notice: str, second: int) -> object:
+    """One operation on a ledger at a second after noon."""
+    now = NOON + timedelta(seconds=second)
+    if what == "claim":
+        return ledger.claim_send(notice, now, 60)
+    if what == "family":
+        return ledger.claim_family_day("family", NOON.date(), notice)
+    if what == "sent":
+        ledger.mark_sent(notice, now)
+    elif what == "failed":
+        ledger.mark_failed(notice, now, "reason")
+    else:
+        ledger.release(notice)
+    return None
+
+
+def test_the_ledgers_never_differ() -> None:
+    """The same operations get the same answers from DynamoDB and from memory."""
+    with dynamodb() as client:
+
+        @settings(max_examples=25, deadline=None)
+        @given(st.lists(asked_of_a_ledger, max_size=12))
+        def holds(operations: list[tuple[str, str, int]]) -> None:
+            dynamo, memory = DynamoLedger(client, new_table(client)), MemoryLedger()
+            for operation in operations:
+                assert answer(dynamo, *operation) == answer(memory, *operation)
+
+        holds()

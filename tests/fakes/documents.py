@@ -1,0 +1,315 @@
+"""Audit documents to start a test from: whole, small, with exact money."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, cast
+
+from sageaudit.domain.document import (
+    AuditDocument,
+    FindingDocument,
+    JobDocument,
+    LineDocument,
+    PhaseDocument,
+)
+
+ACCOUNT, REGION = "111122223333", "us-east-1"
+TUNING_ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/sweep-7"
+
+
+def job(**overrides: Any) -> JobDocument:
+    """A training job of two hours on one GPU instance."""
+    name = overrides.get("name", "train-bert-0412")
+    whole = {
+        "name": name,
+        "arn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{name}",
+        "kind": "training",
+        "status": "Completed",
+        "account": ACCOUNT,
+        "region": REGION,
+        "family": "train-bert",
+        "owner": "anna",
+        "created_at": "2026-05-20T09:58:00Z",
+        "started_at": "2026-05-20T10:00:00Z",
+        "ended_at": "2026-05-20T13:00:00Z",
+        "instances": "1 x ml.g5.2xlarge",
+        "purchase": "on_demand",
+        "parent": None,
+    }
+    return cast("JobDocument", whole | overrides)
+
+
+def finding(**overrides: Any) -> FindingDocument:
+    """A download that took a fifth of a run."""
+    whole = {
+        "rule": "download-dominates",
+        "id": "SA101",
+        "severity": "high",
+        "confidence": "measured",
+        "bucket": "avoidable",
+        "summary": "Downloading took 25 min of 3 h billed (14%), $0.51, before the first step.",
+        "saving_usd": Decimal("0.505"),
+        "saving_alone_usd": Decimal("0.505"),
+        "saving_range_usd": None,
+        "superseded_by": None,
+        "subsumed_by": None,
+        "exempt": None,
+        "evidence": {
+            "download_s": Decimal(1500),
+            "download_share_percent": Decimal("13.9"),
+            "input_mode": "File",
+        },
+        "fix": [
+            {
+                "parameter": "InputDataConfig[0].InputMode",
+                "old": "File",
+                "new": "FastFile",
+            }
+        ],
+        "alternatives": [],
+        "caution": None,
+        "in_chat": True,
+    }
+    return cast("FindingDocument", whole | overrides)
+
+
+def type_finding(**overrides: Any) -> FindingDocument:
+    """A GPU that worked little; the smaller type saves about a third."""
+    whole = {
+        "rule": "gpu-underused",
+        "id": "SA202",
+        "severity": "medium",
+        "confidence": "derived",
+        "summary": "The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
+        "saving_usd": Decimal("1.53"),
+        "saving_alone_usd": Decimal("1.73"),
+        "saving_range_usd": [Decimal("1.73"), Decimal("1.98")],
+        "evidence": {
+            "gpu_mean_percent": Decimal("11.2"),
+            "gpu_p95_percent": Decimal(24),
+            "gpu_memory_max_percent": Decimal("38.5"),
+            "active_s": Decimal(8400),
+        },
+        "fix": [
+            {
+                "parameter": "ResourceConfig.InstanceType",
+                "old": "ml.g5.2xlarge",
+                "new": "ml.g4dn.xlarge",
+            }
+        ],
+        "caution": "The data loader gets 4 vCPUs in place of 8.",
+    }
+    return finding(**(whole | overrides))
+
+
+def line(**overrides: Any) -> LineDocument:
+    """Three hours of one instance."""
+    whole = {
+        "item": "compute",
+        "usage_type": "USE1-Train:ml.g5.2xlarge",
+        "quantity": Decimal(3),
+        "unit": "instance-hours",
+        "rate_usd": Decimal("1.515"),
+        "usd": Decimal("4.545"),
+        "price_as_of": "2026-05-20",
+        "price_source": "AWS Price List, component Hosting",
+        "note": None,
+    }
+    return cast("LineDocument", whole | overrides)
+
+
+def phase(name: str, seconds: int | None, usd: str | None, *, billed: bool = True) -> PhaseDocument:
+    """One occurrence of a phase."""
+    return {
+        "name": name,
+        "seconds": None if seconds is None else Decimal(seconds),
+        "billed": billed,
+        "usd": None if usd is None else Decimal(usd),
+    }
+
+
+def document(**overrides: Any) -> AuditDocument:
+    """A whole audit: $4.55, of which $2.04 by two findings. Nested parts are given whole."""
+    whole = {
+        "schema": 1,
+        "job": job(),
+        "audit": {
+            "version": 1,
+            "settled": True,
+            "due_at": None,
+            "ruleset": "1",
+            "policy": "1",
+            "coverage": {
+                "period_s": 60,
+                "hosts": 1,
+                "hosts_expected": 1,
+                "share": {"GPUUtilization": Decimal("0.98"), "CPUUtilization": Decimal(1)},
+                "missing": [],
+            },
+        },
+        "phases": [
+            phase("Starting", 130, "0", billed=False),
+            phase("Downloading", 1500, "0.63125"),
+            phase("Training", 9240, "3.8885"),
+            phase("Uploading", 60, "0.02525"),
+        ],
+        "bill": {
+            "total_usd": Decimal("4.5534"),
+            "complete": True,
+            "missing": [],
+            "basis": "billable_seconds",
+            "lines": [
+                line(),
+                line(
+                    item="storage",
+                    usage_type="USE1-Train:VolumeUsage.gp2",
+                    quantity=Decimal("0.06"),
+                    unit="GB-months",
+                    rate_usd=Decimal("0.14"),
+                    usd=Decimal("0.0084"),
+                    note="30 GB for 3 h of a month of 744 h",
+                ),
+            ],
+        },
+        "avoidable_usd": Decimal("2.035"),
+        "lost_usd": Decimal(0),
+        "possible_usd": Decimal("0.9"),
+        "findings": [
+            type_finding(),
+            finding(),
+            finding(
+                rule="spot-not-used",
+                id="SA401",
+                severity="low",
+                confidence="heuristic",
+                bucket="possible",
+                summary="On-demand run that writes checkpoints: managed spot is worth a trial.",
+                saving_usd=Decimal("0.9"),
+                saving_alone_usd=None,
+                evidence={"checkpoints": True},
+                fix=[{"parameter": "EnableManagedSpotTraining", "old": False, "new": True}],
+                alternatives=[],
+                caution="Spot has no published rate; interruptions repeat work.",
+            ),
+        ],
+        "unknown": [
+            {
+                "rule": "cpu-underused",
+                "code": "metrics_missing",
+                "reason": "CPUUtilization covers 41% of the active time",
+            }
+        ],
+        "not_applicable": [{"rule": "failed-spend", "reason": "the job completed"}],
+        "clear": ["max-runtime-loose"],
+        "waterfall": [
+            {"slice": "avoidable: gpu-underused", "usd": Decimal("1.53")},
+            {"slice": "avoidable: download-dominates", "usd": Decimal("0.505")},
+            {"slice": "rest", "usd": Decimal("2.5184")},
+        ],
+        "children": None,
+        "rollup": False,
+        "unauditable": None,
+    }
+    return cast("AuditDocument", whole | overrides)
+
+
+def lost_document() -> AuditDocument:
+    """A failed run at full cost, with a failure message that attacks every sink."""
+    hostile = (
+        "Error: <!channel> see <https://evil.example/x|the fix> \x1b[31mred\x1b[0m `rm` *now*"
+        " \u202egnp.exe\u2028@here :rotating_light: http://evil.example/login"
+    )
+    return document(
+        job=job(name="train-bert-0413", status="Failed", owner="@channel *team*", instances=None),
+        findings=[
+            finding(
+                rule="failed-spend",
+                id="SA601",
+                bucket="lost",
+                summary=f"The run failed after 3 h 20 min and left no model: {hostile}",
+                saving_usd=Decimal("4.5534"),
+                saving_alone_usd=Decimal("4.5534"),
+                evidence={"failure": hostile, "checkpoints": False},
+                fix=[],
+            )
+        ],
+        avoidable_usd=Decimal(0),
+        lost_usd=Decimal("4.5534"),
+        possible_usd=Decimal(0),
+        waterfall=[{"slice": "lost: failed-spend", "usd": Decimal("4.5534")}],
+    )
+
+
+def trial(number: int, usd: str, saving: str | None) -> AuditDocument:
+    """A child of the tuning job `sweep-7`, with or without an underused GPU."""
+    name = f"sweep-7-{number:03d}-0a1b2c3d"
+    total = Decimal(usd)
+    found = [] if saving is None else [type_finding(saving_usd=Decimal(saving))]
+    return document(
+        job=job(name=name, parent=TUNING_ARN, family=TUNING_ARN),
+        bill={**document()["bill"], "total_usd": total, "lines": [line(usd=total)]},
+        findings=found,
+        avoidable_usd=Decimal(saving or 0),
+        possible_usd=Decimal(0),
+        waterfall=[],
+    )
+
+
+def rollup_document() -> AuditDocument:
+    """A tuning job with three trials, two of them with an underused GPU."""
+    return document(
+        job=job(
+            name="sweep-7",
+            arn=TUNING_ARN,
+            kind="tuning",
+            family="sweep",
+            instances=None,
+            purchase=None,
+        ),
+        phases=[],
+        bill={
+            "total_usd": Decimal("12.30"),
+            "complete": True,
+            "missing": [],
+            "basis": "none",
+            "lines": [],
+        },
+        avoidable_usd=Decimal("3.80"),
+        possible_usd=Decimal(0),
+        findings=[
+            type_finding(
+                summary=f"In 2 of 3 training jobs, such as: {type_finding()['summary']}",
+                saving_usd=Decimal("3.80"),
+                saving_alone_usd=None,
+                saving_range_usd=None,
+                evidence={"training_jobs": 2, **type_finding()["evidence"]},
+            )
+        ],
+        unknown=[],
+        not_applicable=[],
+        clear=[],
+        waterfall=[
+            {"slice": "avoidable: gpu-underused", "usd": Decimal("3.80")},
+            {"slice": "rest", "usd": Decimal("8.50")},
+        ],
+        children=[trial(1, "5.10", "1.70"), trial(2, "5.20", "2.10"), trial(3, "2.00", None)],
+        rollup=True,
+    )
+
+
+def unauditable_document() -> AuditDocument:
+    """A job that was gone when it was looked at."""
+    return document(
+        job=job(owner=None, instances=None, purchase=None, started_at=None, ended_at=None),
+        phases=[],
+        bill={"total_usd": None, "complete": False, "missing": [], "basis": "none", "lines": []},
+        avoidable_usd=None,
+        lost_usd=None,
+        possible_usd=None,
+        findings=[],
+        unknown=[],
+        not_applicable=[],
+        clear=[],
+        waterfall=[],
+        unauditable="SageMaker knows no such training job",
+    )

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.golden.regenerate import HERE, goldens
+
+
+@pytest.mark.parametrize(("name", "make"), goldens().items(), ids=goldens())
+def test_golden(name: str, make: Callable[[], str]) -> None:
+    """A message or page changes only together with its golden file."""
+    assert make() == (HERE / name).read_text(encoding="utf-8")
+
+
+def test_no_stale_golden() -> None:
+    """No golden file stands for something that is made no more."""
+    found = {
+        path.relative_to(HERE).as_posix()
+        for folder in ("slack", "sns", "terminal")
+        for path in (HERE / folder).iterdir()
+    }
+    assert found == set(goldens())
