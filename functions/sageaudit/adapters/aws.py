@@ -54,33 +54,34 @@ def message_of(error: ClientError) -> str:
 
 
 @contextmanager
-def aws_errors(service: str) -> Iterator[None]:
+def aws_errors(service: str, where: str = "") -> Iterator[None]:
     """Raises NoCredentials, AccessDenied, Throttled or Unavailable for what botocore raises.
 
-    `service` is the IAM prefix, such as "sagemaker".
+    `service` is the IAM prefix, such as "sagemaker"; `where` names the resource in the sentence.
     """
     try:
         yield
     except ClientError as error:
-        raise translated(error, service) from error
+        raise translated(error, service, where) from error
     except _CREDENTIALS_MISSING as error:
         raise NoCredentials(f"No usable AWS credentials: {error}") from error
     except BotoCoreError as error:
         raise Unavailable(f"{service} did not answer: {error}") from error
 
 
-def translated(error: ClientError, service: str) -> AwsError:
+def translated(error: ClientError, service: str, where: str = "") -> AwsError:
     """One refusal as one of this project's errors."""
     code, said = code_of(error), message_of(error)
+    on = f" {where}" if where else ""
     if _THROTTLES.search(code):
-        return Throttled(f"{service}:{error.operation_name} is throttled: come back later.")
+        return Throttled(f"{service}:{error.operation_name}{on} is throttled: come back later.")
     if _NO_CREDENTIALS.search(code):
         return NoCredentials(f"The AWS credentials are expired or not valid ({code}).")
     if _DENIED.search(code):
         named = _ACTION.search(said)
         action = named[1] if named else f"{service}:{error.operation_name}"
-        return AccessDenied(action, f"{action} is not permitted.")
-    return Unavailable(f"{service}:{error.operation_name} was refused: {code} {said}")
+        return AccessDenied(action, f"{action}{on} is not permitted.")
+    return Unavailable(f"{service}:{error.operation_name}{on} was refused: {code} {said}")
 
 
 def client(session: Any, service: str, region: str | None = None) -> Any:

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
-from botocore.exceptions import (
-    ClientError,
-    HTTPClientError,
-    NoCredentialsError,
-    PartialCredentialsError,
-)
-from botocore.exceptions import (
-    ConnectionError as NoConnection,
-)
+from botocore.exceptions import ClientError
 
+from sageaudit.adapters.aws import aws_errors, code_of
 from sageaudit.adapters.items import Item
 from sageaudit.adapters.table import PARTITION_KEY, SORT_KEY
-from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
+from sageaudit.errors import Throttled
 
-_THROTTLES = frozenset(
+_CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
+_BUSY = frozenset(
     {
         "ProvisionedThroughputExceeded",
         "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
         "ThrottlingError",
-        "ThrottlingException",
         "TransactionConflict",
         "TransactionConflictException",
         "TransactionInProgressException",
     }
 )
 """Error codes and cancellation reasons that pass when asked again later."""
-_DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
-_NO_CREDENTIALS = frozenset(
-    {"ExpiredTokenException", "InvalidSignatureException", "UnrecognizedClientException"}
-)
-_LONGEST_MESSAGE = 300
-_ACTION = re.compile(r"not authorized to perform: (\w+:\w+)")
 
 
 class ConditionFailed(Exception):
@@ -165,31 +150,19 @@ def _plain(item: Item) -> Item:
 
 @contextmanager
 def _aws_errors(table: str) -> Iterator[None]:
-    try:
-        yield
-    except ClientError as error:
-        raise _translated(error, table) from error
-    except (NoCredentialsError, PartialCredentialsError) as error:
-        raise NoCredentials("No AWS credentials were found for the history table.") from error
-    except (NoConnection, HTTPClientError) as error:
-        raise Unavailable(f"DynamoDB did not answer for the table {table}.") from error
-
-
-def _translated(error: ClientError, table: str) -> AwsError | ConditionFailed:
-    answer: dict[str, Any] = dict(error.response)
-    code = answer.get("Error", {}).get("Code", "")
-    reasons = {reason.get("Code") for reason in answer.get("CancellationReasons", ())}
-    if code == "ConditionalCheckFailedException" or "ConditionalCheckFailed" in reasons:
-        return ConditionFailed(_plain(answer["Item"]) if "Item" in answer else None)
-    if code in _THROTTLES or reasons & _THROTTLES:
-        return Throttled(f"The table {table} is busy: DynamoDB asks to come back later.")
-    if code in _DENIED:
-        named = _ACTION.search(answer["Error"].get("Message", ""))
-        action = named[1] if named else f"dynamodb:{error.operation_name}"
-        return AccessDenied(action, f"{action} on the table {table} is not permitted.")
-    if code in _NO_CREDENTIALS:
-        return NoCredentials("The AWS credentials are expired or not valid.")
-    if code == "ResourceNotFoundException":
-        return Unavailable(f"There is no table {table} in this account and region.")
-    said = answer.get("Error", {}).get("Message", "")[:_LONGEST_MESSAGE]
-    return Unavailable(f"The table {table} refused {error.operation_name}: {code} {said}")
+    """As `aws_errors`, with DynamoDB's own refusals: a failed condition and a busy transaction."""
+    with aws_errors("dynamodb", f"on the table {table}"):
+        try:
+            yield
+        except ClientError as error:
+            answer: dict[str, Any] = dict(error.response)
+            codes = {reason.get("Code") for reason in answer.get("CancellationReasons", ())}
+            codes.add(code_of(error))
+            if codes & _CONDITIONS:
+                raise ConditionFailed(
+                    _plain(answer["Item"]) if "Item" in answer else None
+                ) from error
+            if codes & _BUSY:
+                busy = f"The table {table} is busy: DynamoDB asks to come back later."
+                raise Throttled(busy) from error
+            raise

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from sageaudit.domain.document import AuditDocument, FindingDocument, FixDocument
 from sageaudit.text.money import usd
-from sageaudit.text.untrusted import terminal
+from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import assignment, before, label, value
 
+_FACT = 240
 _STYLES = {"high": "bold red", "medium": "bold yellow", "low": "cyan", "info": "dim"}
 
 
@@ -36,7 +37,10 @@ def _show(finding: FindingDocument, console: Console) -> None:
     console.print(_block(Text.assemble((finding["severity"].upper(), style), _title(finding)), 2))
     console.print(_block(Text(terminal(finding["summary"])), 4))
     if finding["evidence"]:
-        facts = [f"{label(key)} {value(key, fact)}" for key, fact in finding["evidence"].items()]
+        facts = [
+            f"{label(key)} {middle(value(key, fact), _FACT)}"
+            for key, fact in finding["evidence"].items()
+        ]
         console.print(_block(Text(terminal("; ".join(facts)), "dim"), 4))
     if aside:
         console.print(_block(Text(terminal(aside), "dim"), 4))

@@ -6,6 +6,7 @@ cursor; nothing is read as rich markup.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from rich.console import Console, RenderableType
@@ -52,7 +53,7 @@ def _head(document: AuditDocument, console: Console) -> None:
     place = f"account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
     for line in (
         ", ".join(part for part in (ran_on(job), place) if part),
-        f"family {job['family']}, owner {job['owner'] or 'not known'}",
+        f"owner {job['owner'] or 'not known'}, {_family(job['family'])}",
         _when(document),
     ):
         if line:
@@ -60,6 +61,12 @@ def _head(document: AuditDocument, console: Console) -> None:
     if document["unauditable"] is None:
         console.print()
         _line(console, capitalised(headline(document)), _news_style(document))
+
+
+def _family(name: str) -> str:
+    """A tuning job's family is its ARN: the name says as much."""
+    _, tuning, job = name.partition(":hyper-parameter-tuning-job/")
+    return f"family tuning job {job}" if tuning else f"family {name}"
 
 
 def _when(document: AuditDocument) -> str | None:
@@ -85,15 +92,25 @@ def _not_judged(document: AuditDocument, console: Console) -> None:
         _title(console, "Could not be checked")
     for one in document["unknown"]:
         _line(console, f"{one['rule']}: {one['reason']}", indent=2)
-    for sentence in missing:
+    for sentence in _grouped(missing):
         _line(console, f"metrics: {sentence}", indent=2)
     if document["not_applicable"] or document["clear"]:
         console.print()
     if document["not_applicable"]:
-        parts = [f"{one['rule']} ({one['reason']})" for one in document["not_applicable"]]
-        _line(console, f"Not applicable: {'; '.join(parts)}", "dim")
+        rules = _grouped(f"{one['rule']}: {one['reason']}" for one in document["not_applicable"])
+        _line(console, f"Not applicable: {'; '.join(rules)}", "dim")
     if document["clear"]:
         _line(console, f"Clear: {', '.join(document['clear'])}", "dim")
+
+
+def _grouped(sentences: Iterable[str]) -> Iterable[str]:
+    """Metrics or rules with one reason share it: `a, b: why`."""
+    by_reason: dict[str, list[str]] = {}
+    for sentence in sentences:
+        metric, colon, reason = sentence.partition(": ")
+        by_reason.setdefault(reason or metric, []).extend([metric] if colon else [])
+    for reason, metrics in by_reason.items():
+        yield f"{', '.join(metrics)}: {reason}" if metrics else reason
 
 
 def _part(console: Console, title: str, part: RenderableType | None) -> None:

@@ -22,7 +22,8 @@ _ROOMY = 80
 _NAME = 40
 _COLUMNS = ("Job", "Status", "Bill", "Avoidable", "Lost", "Top finding")
 _MONEY = {"Bill", "Avoidable", "Lost"}
-_SPARE = {"Status", "Lost"}
+_SPARE = {"Status": "Completed", "Lost": "$0.00"}
+"""Columns for a roomy terminal, and what says nothing when every row says it."""
 
 
 def phases(document: AuditDocument, console: Console) -> Table | None:
@@ -62,7 +63,7 @@ def bill(document: AuditDocument) -> Group | None:
 def waterfall(document: AuditDocument, console: Console) -> Table | None:
     """The slices of the bill with their bars, then the three totals."""
     slices = document["waterfall"]
-    if not slices:
+    if not slices or (len(slices) == 1 and not document["possible_usd"]):
         return None
     largest = max(abs(one["usd"]) for one in slices)
     table = _grid("left", "left", "right")
@@ -83,19 +84,24 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
 
 
 def children(document: AuditDocument, console: Console) -> Table | None:
-    """A tuning job's jobs, those that wasted most first; fewer columns where it is narrow."""
+    """A tuning job's jobs, those that wasted most first; columns that tell nothing are left out."""
     audits = document["children"]
     if not audits:
         return None
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    shown = [word for word in _COLUMNS if console.width >= _ROOMY or word not in _SPARE]
+    ranked = sorted(audits, key=_wasted, reverse=True)
+    rows = [_child(audit) for audit in ranked[:_CHILDREN]]
+    shown = [
+        word
+        for word in _COLUMNS
+        if word not in _SPARE
+        or (console.width >= _ROOMY and any(row[word] != _SPARE[word] for row in rows))
+    ]
     for word in shown:
         side: Literal["left", "right"] = "right" if word in _MONEY else "left"
         table.add_column(word, justify=side, overflow="fold", no_wrap=word in _MONEY)
-    ranked = sorted(audits, key=_wasted, reverse=True)
-    for audit in ranked[:_CHILDREN]:
-        cells = _child(audit)
-        table.add_row(*(Text(cells[word]) for word in shown))
+    for row in rows:
+        table.add_row(*(Text(row[word]) for word in shown))
     if len(ranked) > _CHILDREN:
         table.add_row(Text(f"+{len(ranked) - _CHILDREN} more", "dim"))
     return table
@@ -151,7 +157,7 @@ def _details(line: LineDocument) -> list[str]:
 def _quantity(line: LineDocument) -> Text:
     if line["quantity"] is None:
         return Text("unknown")
-    return Text(f"{number(line['quantity'])} {terminal(line['unit'])}")
+    return Text(f"{number(line['quantity'], places=4)} {terminal(line['unit'])}")
 
 
 def _rate(line: LineDocument) -> str:

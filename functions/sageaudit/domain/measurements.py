@@ -186,21 +186,18 @@ def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
             yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
 
 
-def _grid(job: Job, period_s: int) -> Iterator[datetime]:
-    """Starts of the periods that lie wholly inside a work window: edges mix in other phases."""
+def _grid(job: Job, period_s: int) -> Iterator[int]:
+    """Epoch seconds of the periods wholly inside a work window: edges mix in other phases."""
     for start, end in work_windows(job):
-        epoch = math.ceil(start.timestamp() / period_s) * period_s
-        moment = datetime.fromtimestamp(epoch, start.tzinfo)
-        while moment + timedelta(seconds=period_s) <= end:
-            yield moment
-            moment += timedelta(seconds=period_s)
+        first = math.ceil(start.timestamp() / period_s) * period_s
+        yield from range(first, math.floor(end.timestamp()) - period_s + 1, period_s)
 
 
-def _on_grid(item: RawSeries, grid: list[datetime], divisor: int) -> Series:
+def _on_grid(item: RawSeries, grid: list[int], divisor: int) -> Series:
     first = math.floor(item.start.timestamp() / item.period_s)
-    values: list[float | None] = []
+    values = []
     for moment in grid:
-        position = math.floor(moment.timestamp() / item.period_s) - first
+        position = moment // item.period_s - first
         raw = item.values[position] if 0 <= position < len(item.values) else None
         values.append(_normal(raw, divisor))
     return Series(tuple(values))

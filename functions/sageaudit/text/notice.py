@@ -76,14 +76,23 @@ def _is_trial(job: JobDocument) -> bool:
     return job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
 
 
-def _counts(finding: FindingDocument) -> bool:
+def stands(finding: FindingDocument) -> bool:
+    """A finding for chat that nobody exempted and no other finding covers."""
     return (
         finding["in_chat"]
-        and finding["bucket"] in {"avoidable", "lost"}
-        and finding["severity"] != "info"
         and finding["exempt"] is None
         and finding["superseded_by"] is None
         and finding["subsumed_by"] is None
+    )
+
+
+def _counts(finding: FindingDocument) -> bool:
+    """Dollars that are not known count: only the floor can tell. No dollars are no news."""
+    return (
+        stands(finding)
+        and finding["bucket"] in {"avoidable", "lost"}
+        and finding["severity"] != "info"
+        and finding["saving_usd"] != 0
     )
 
 

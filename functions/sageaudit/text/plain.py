@@ -16,7 +16,7 @@ SUBJECT = 99
 _NUMBER_LIMIT = Decimal(10**9)
 _NUMBER_PLACES = Decimal("0.00001")
 _VALUE = 256
-_LINE = 2000
+_LINE, _FACT = 2000, 300
 _FIXES = 8
 
 
@@ -110,7 +110,8 @@ def _fix(parts: Story) -> list[str]:
 def _evidence(parts: Story) -> list[str]:
     if not parts.facts:
         return []
-    return [*(f"{_line(label)}: {_line(value)}" for label, value in parts.facts), ""]
+    facts = ((_line(label), plain(value, _FACT)) for label, value in parts.facts)
+    return [*(f"{label}: {value}" for label, value in facts), ""]
 
 
 def _line(text: str) -> str:

@@ -9,10 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.document import AuditDocument, FindingDocument, JobDocument, Severity
+from sageaudit.domain.document import (
+    AuditDocument,
+    BillDocument,
+    FindingDocument,
+    JobDocument,
+    Severity,
+)
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import share, usd
-from sageaudit.text.notice import told, worst
+from sageaudit.text.notice import stands, told, worst
 from sageaudit.text.words import (
     BASIS,
     PURCHASE,
@@ -78,22 +84,30 @@ def story(document: AuditDocument, run_note: str | None = None) -> Story:
 
 def headline(document: AuditDocument) -> str:
     """`$0.51 of $0.66 (77%) was avoidable`; a bill that is not sure has no share."""
-    bill = document["bill"]
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     if avoidable is None and lost is None:
         return "avoidable dollars are not known"
     money = (avoidable or Decimal(0)) + (lost or Decimal(0))
+    whole = _whole(document["bill"])
+    if not money:
+        return f"none of {whole or 'the cost'} was found avoidable"
     word = "was avoidable or lost" if avoidable and lost else "was avoidable"
     if lost and not avoidable:
         word = "was lost"
+    total = document["bill"]["total_usd"]
+    part = f" ({share(money, total)})" if total and document["bill"]["complete"] else ""
+    return f"{usd(money)}{f' of {whole}' if whole else ''}{part} {word}"
+
+
+def _whole(bill: BillDocument) -> str | None:
+    """The bill, no surer than it is."""
     total = bill["total_usd"]
     if total is None:
-        return f"{usd(money)} {word}"
+        return None
     if not bill["complete"]:
-        return f"{usd(money)} of at least {usd(total)} {word}"
+        return f"at least {usd(total)}"
     about = {"upper_bound": "up to ", "estimated_from_times": "about "}.get(bill["basis"], "")
-    part = f" ({share(money, total)})" if total > 0 else ""
-    return f"{usd(money)} of {about}{usd(total)}{part} {word}"
+    return f"{about}{usd(total)}"
 
 
 def ran_on(job: JobDocument) -> str | None:
@@ -143,7 +157,7 @@ def _saving(document: AuditDocument, top: FindingDocument) -> str:
 
 def _facts(document: AuditDocument, finding: FindingDocument) -> tuple[tuple[str, str], ...]:
     """At most six: what it ran on, where the dollars went, then the finding's own numbers."""
-    whole = [("Ran on", ran_on(document["job"])), ("Billed", phase_split(document))]
+    whole = [("Ran on", ran_on(document["job"])), ("Phases", phase_split(document))]
     facts = [(word, fact) for word, fact in whole if fact]
     facts += [(label(key), value(key, fact)) for key, fact in _known(finding)]
     return tuple(facts[:_FACTS])
@@ -176,6 +190,18 @@ def _other(finding: FindingDocument) -> str:
     return finding["rule"] if saving is None else f"{finding['rule']} {usd(saving)}"
 
 
+def _is_trial(finding: FindingDocument, counted: tuple[FindingDocument, ...]) -> bool:
+    """A heuristic advice, or a derived one whose sure end is nothing."""
+    return finding["bucket"] in {"possible", "avoidable"} and (
+        stands(finding) and finding not in counted
+    )
+
+
+def _trial(finding: FindingDocument) -> str:
+    span = finding["saving_range_usd"]
+    return f"{finding['rule']} up to {usd(span[-1])}" if span else _other(finding)
+
+
 def _rest(hidden: int) -> tuple[str, ...]:
     return (f"+{hidden} more",) if hidden > 0 else ()
 
@@ -191,11 +217,7 @@ def _context(
     unknown = [f"{one['rule']} ({one['reason']})" for one in document["unknown"]]
     if unknown:
         notes.append(f"Not checked: {'; '.join(more(unknown[:_UNKNOWN], len(unknown)))}")
-    trials = [
-        _other(one)
-        for one in document["findings"]
-        if one["bucket"] == "possible" and one["in_chat"] and one["exempt"] is None
-    ]
+    trials = [_trial(one) for one in document["findings"] if _is_trial(one, told(document))]
     if trials:
         notes.append(
             f"Worth a trial, not counted: {', '.join(more(trials[:_OTHERS], len(trials)))}"

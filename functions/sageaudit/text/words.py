@@ -65,12 +65,13 @@ def duration(seconds: Decimal | None) -> str:
     raise AssertionError(whole)
 
 
-def number(value: Decimal | float) -> str:
-    """Thousands parted; two decimals at most, more only below one tenth."""
+def number(value: Decimal | float, places: int = 2) -> str:
+    """Thousands parted; at most so many decimals, more only below one tenth."""
     exact = Decimal(str(value))
     if not exact.is_finite():
         return "unknown"
-    places = 2 if abs(exact) >= Decimal("0.1") or not exact else min(3 - exact.adjusted(), 12)
+    if exact and abs(exact) < Decimal("0.1"):
+        places = min(3 - exact.adjusted(), 12)
     text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
