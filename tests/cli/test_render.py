@@ -118,6 +118,24 @@ def test_set_aside_findings_say_why() -> None:
     assert shown.index("counted (") < shown.index("Exempt")
 
 
+def test_children_columns_that_tell_something() -> None:
+    """A status or loss is a column only when some job has one, and there is room."""
+    failed = trial(9, "1", None)
+    failed["job"]["status"] = "Failed"
+    audit = {**rollup_document(), "children": [failed, trial(1, "5", "1")]}
+    assert "Status" in on_terminal(audit, 80)  # type: ignore[arg-type]
+    assert "Status" not in on_terminal(audit, 60)  # type: ignore[arg-type]
+    assert "Status" not in on_terminal(rollup_document(), 80)
+
+
+def test_missing_metrics_share_a_line() -> None:
+    """Metrics that lack for one reason are named together."""
+    audit = document()
+    audit["audit"]["coverage"]["missing"] = ["CPU: none read", "GPU: none read", "late"]
+    shown = on_terminal(audit, 80)
+    assert "metrics: CPU, GPU: none read\n  metrics: late\n" in shown
+
+
 def test_many_children_and_phases_are_counted() -> None:
     """Long lists end with how many are not shown."""
     audit = {

@@ -8,6 +8,7 @@ from typing import Any, cast
 from sageaudit.domain.document import (
     AuditDocument,
     FindingDocument,
+    FixDocument,
     JobDocument,
     LineDocument,
     PhaseDocument,
@@ -39,6 +40,11 @@ def job(**overrides: Any) -> JobDocument:
     return cast("JobDocument", whole | overrides)
 
 
+def fix(parameter: str, old: Any, new: Any) -> FixDocument:
+    """One parameter to change."""
+    return {"parameter": parameter, "old": old, "new": new}
+
+
 def finding(**overrides: Any) -> FindingDocument:
     """A download that took a fifth of a run."""
     whole = {
@@ -59,13 +65,7 @@ def finding(**overrides: Any) -> FindingDocument:
             "download_share_percent": Decimal("13.9"),
             "input_mode": "File",
         },
-        "fix": [
-            {
-                "parameter": "InputDataConfig[0].InputMode",
-                "old": "File",
-                "new": "FastFile",
-            }
-        ],
+        "fix": [fix("InputDataConfig[0].InputMode", "File", "FastFile")],
         "alternatives": [],
         "caution": None,
         "in_chat": True,
@@ -90,13 +90,7 @@ def type_finding(**overrides: Any) -> FindingDocument:
             "gpu_memory_max_percent": Decimal("38.5"),
             "active_s": Decimal(8400),
         },
-        "fix": [
-            {
-                "parameter": "ResourceConfig.InstanceType",
-                "old": "ml.g5.2xlarge",
-                "new": "ml.g4dn.xlarge",
-            }
-        ],
+        "fix": [fix("ResourceConfig.InstanceType", "ml.g5.2xlarge", "ml.g4dn.xlarge")],
         "caution": "The data loader gets 4 vCPUs in place of 8.",
     }
     return finding(**(whole | overrides))
@@ -187,7 +181,7 @@ def document(**overrides: Any) -> AuditDocument:
                 saving_usd=Decimal("0.9"),
                 saving_alone_usd=None,
                 evidence={"checkpoints": True},
-                fix=[{"parameter": "EnableManagedSpotTraining", "old": False, "new": True}],
+                fix=[fix("EnableManagedSpotTraining", False, True)],
                 alternatives=[],
                 caution="Spot has no published rate; interruptions repeat work.",
             ),

@@ -93,7 +93,10 @@ def documents() -> st.SearchStrategy[AuditDocument]:
         lambda top, rest, unknown, names, avoidable, owner: document(
             job=job(name=names[0], status=names[1], family=names[2], account=names[3], owner=owner),
             phases=[phase(name, 60, "0.1") for name in names],
-            findings=[{**top, "bucket": "avoidable"}, *rest],
+            findings=[
+                {**top, "bucket": "avoidable", "saving_usd": top["saving_usd"] or None},
+                *rest,
+            ],
             unknown=unknown,
             avoidable_usd=avoidable,
         ),

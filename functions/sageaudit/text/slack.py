@@ -78,7 +78,7 @@ def _fix(told: Story) -> str:
 
 def _evidence(told: Story) -> list[Block]:
     fields = [
-        _mrkdwn(f"*{slack(label, _CODE)}*\n{slack(value, _FACT)}") for label, value in told.facts
+        _mrkdwn(f"*{slack(label, _CODE)}*: {slack(value, _FACT)}") for label, value in told.facts
     ]
     return [{"type": "section", "block_id": "evidence", "fields": fields}] if fields else []
 

@@ -6,6 +6,7 @@ The texts hold names and reasons as they came: nothing here may be shown before 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -32,6 +33,7 @@ from sageaudit.text.words import (
     value,
 )
 
+_PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _FACTS = 6
 _UNKNOWN = 3
 _MONEY_NOTES = 4
@@ -139,7 +141,7 @@ def money_notes(document: AuditDocument) -> list[str]:
 
 
 def _why(top: FindingDocument) -> str:
-    return f"{top['summary']} ({top['id']} {top['rule']}, {top['confidence']})"
+    return f"{_private(top['summary'])} ({top['id']} {top['rule']}, {top['confidence']})"
 
 
 def _saving(document: AuditDocument, top: FindingDocument) -> str:
@@ -159,8 +161,13 @@ def _facts(document: AuditDocument, finding: FindingDocument) -> tuple[tuple[str
     """At most six: what it ran on, where the dollars went, then the finding's own numbers."""
     whole = [("Ran on", ran_on(document["job"])), ("Phases", phase_split(document))]
     facts = [(word, fact) for word, fact in whole if fact]
-    facts += [(label(key), value(key, fact)) for key, fact in _known(finding)]
+    facts += [(label(key), _private(value(key, fact))) for key, fact in _known(finding)]
     return tuple(facts[:_FACTS])
+
+
+def _private(text: str) -> str:
+    """Without S3 paths and role names: a channel has more readers than the account."""
+    return _PATHS.sub("[path]", text)
 
 
 def _known(finding: FindingDocument) -> list[tuple[str, object]]:

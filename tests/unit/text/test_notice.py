@@ -65,6 +65,7 @@ def test_exactly_the_floor_is_told() -> None:
         {"bucket": "possible"},
         {"bucket": "none"},
         {"severity": "info"},
+        {"saving_usd": Decimal(0)},
         {"exempt": EXEMPT},
         {"superseded_by": "gpu-count"},
         {"subsumed_by": "failed-spend"},

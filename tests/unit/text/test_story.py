@@ -27,10 +27,15 @@ BILL = document()["bill"]
         ),
         ({"bill": {**BILL, "complete": False}}, "$2.04 of at least $4.55 was avoidable"),
         ({"bill": {**BILL, "total_usd": None, "complete": False}}, "$2.04 was avoidable"),
+        ({"avoidable_usd": Decimal(0)}, "none of $4.55 was found avoidable"),
+        (
+            {"avoidable_usd": Decimal(0), "bill": {**BILL, "total_usd": None, "complete": False}},
+            "none of the cost was found avoidable",
+        ),
         ({"avoidable_usd": None, "lost_usd": None}, "avoidable dollars are not known"),
         (
             {"avoidable_usd": Decimal(0), "bill": {**BILL, "total_usd": Decimal(0)}},
-            "$0.00 of $0.00 was avoidable",
+            "none of $0.00 was found avoidable",
         ),
     ],
 )
@@ -69,7 +74,7 @@ def test_billed_phases_are_summed() -> None:
         phase("Uploading", None, None),
     ]
     facts = dict(story(document(phases=phases)).facts)
-    assert facts["Billed"] == "training 20 min $2.00, downloading 1 min $0.10"
+    assert facts["Phases"] == "training 20 min $2.00, downloading 1 min $0.10"
 
 
 def test_unknown_facts_take_no_room() -> None:
@@ -120,7 +125,26 @@ def test_context_says_what_was_not_checked() -> None:
     assert "Not checked: cpu-underused (CPUUtilization covers 41% of the active time)" in context
 
 
+def test_trials_are_named_apart() -> None:
+    """What is only worth a trial is named with its upper end, and is in no sum."""
+    maybe = finding(
+        rule="maybe", saving_usd=Decimal(0), saving_range_usd=[Decimal(0), Decimal("3.5")]
+    )
+    note = story(document(findings=[*document()["findings"], maybe])).context[-2]
+    assert note == "Worth a trial, not counted: spot-not-used $0.90, maybe up to $3.50"
+
+
 def test_nothing_to_tell() -> None:
     """An audit that is not worth telling has no message."""
     with pytest.raises(ValueError, match="no message"):
         story(document(findings=[]))
+
+
+def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
+    """A channel has more readers than the account: paths and roles are taken out of failures."""
+    failed = lost_document()
+    failed["findings"][0]["evidence"]["failure_reason"] = (
+        "arn:aws:sts::111122223333:assumed-role/Trainer/SageMaker may not read s3://bucket/key.csv"
+    )
+    told = dict(story(failed).facts)
+    assert "[path] may not read [path]" in told.values()

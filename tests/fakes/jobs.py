@@ -1,0 +1,245 @@
+"""Small jobs, series and price books to start a test from. Times are UTC, rates are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.domain.job import Channel, InstanceGroup, Job, Phase, Source
+from sageaudit.domain.market import Component, InstanceType, Market, Rate
+from sageaudit.domain.measurements import Measurements, Metric, Missing, RawSeries, measure
+from sageaudit.domain.ref import JobKind
+
+ACCOUNT, REGION = "111122223333", "us-east-1"
+START = datetime(2026, 5, 20, 10, 0, tzinfo=UTC)
+"""When a job's billed time begins."""
+
+Points = Sequence[float | None]
+
+
+def instance_type(name: str, vcpu: int, memory_gib: int, **changes: Any) -> InstanceType:
+    """A CPU type on EBS, unless the changes say otherwise."""
+    plain = InstanceType(
+        name=name,
+        family=name.split(".")[1],
+        category="general",
+        vcpu=vcpu,
+        memory_gib=Decimal(memory_gib),
+        gpus=0,
+        gpu_model=None,
+        gpu_memory_gib=None,
+        accelerator=None,
+        ebs_billed=True,
+        legacy=False,
+    )
+    return replace(plain, **changes)
+
+
+def gpu_type(name: str, vcpu: int, memory_gib: int, gpus: int, model: str) -> InstanceType:
+    """A GPU type with local NVMe, 16 GiB a GPU."""
+    return instance_type(
+        name,
+        vcpu,
+        memory_gib,
+        category="gpu",
+        gpus=gpus,
+        gpu_model=model,
+        gpu_memory_gib=Decimal(16),
+        accelerator="nvidia",
+        ebs_billed=False,
+    )
+
+
+TYPES = {
+    kind.name: kind
+    for kind in (
+        instance_type("ml.m5.large", 2, 8),
+        instance_type("ml.m5.xlarge", 4, 16),
+        instance_type("ml.m5.2xlarge", 8, 32),
+        instance_type("ml.m5.4xlarge", 16, 64),
+        gpu_type("ml.g4dn.xlarge", 4, 16, 1, "T4"),
+        gpu_type("ml.g4dn.2xlarge", 8, 32, 1, "T4"),
+        gpu_type("ml.g4dn.4xlarge", 16, 64, 1, "T4"),
+        gpu_type("ml.g4dn.12xlarge", 48, 192, 4, "T4"),
+        gpu_type("ml.g5.2xlarge", 8, 32, 1, "A10G"),
+        instance_type("ml.odd.xlarge", 4, 16, ebs_billed=None),
+        instance_type("ml.unpriced.xlarge", 4, 16),
+    )
+}
+HOURLY_USD = {
+    "ml.m5.large": "0.115",
+    "ml.m5.xlarge": "0.23",
+    "ml.m5.2xlarge": "0.46",
+    "ml.m5.4xlarge": "0.92",
+    "ml.g4dn.xlarge": "0.736",
+    "ml.g4dn.2xlarge": "0.94",
+    "ml.g4dn.4xlarge": "1.505",
+    "ml.g4dn.12xlarge": "4.89",
+    "ml.g5.2xlarge": "1.515",
+    "ml.odd.xlarge": "0.50",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPrices:
+    """One region's rates, the same for all components but Processing's storage."""
+
+    hourly_usd: Mapping[str, str] = field(default_factory=lambda: HOURLY_USD)
+    storage_usd: str | None = "0.14"
+    region: str = REGION
+
+    @property
+    def version(self) -> str:
+        return "fixed"
+
+    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        usd = self.hourly_usd.get(instance_type) if region == self.region else None
+        return None if usd is None else Rate(Decimal(usd), "2026-05-20", "fixed")
+
+    def storage(self, region: str, component: Component) -> Rate | None:
+        if self.storage_usd is None or region != self.region:
+            return None
+        usd = "0.10" if component is Component.PROCESSING else self.storage_usd
+        return Rate(Decimal(usd), "2026-05-20", "fixed")
+
+    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+        return f"USE1-{component.value}:{what}" if region == self.region else None
+
+
+def market(**changes: Any) -> Market:
+    """TYPES at the rates above; `changes` are those of FixedPrices."""
+    return Market(TYPES, FixedPrices(**changes))
+
+
+def job(instance: str = "ml.g5.2xlarge", instances: int = 1, **changes: Any) -> Job:
+    """Three billed hours on demand: 20 minutes Downloading, 159 Training, 1 Uploading."""
+    plain = Job(
+        kind=JobKind.TRAINING,
+        name="train",
+        arn=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/train",
+        account=ACCOUNT,
+        region=REGION,
+        status="Completed",
+        secondary_status="Completed",
+        created_at=START - timedelta(minutes=2),
+        started_at=START,
+        ended_at=START + timedelta(hours=3),
+        last_modified_at=START + timedelta(hours=3),
+        phases=phases(
+            ("Starting", -120), ("Downloading", 1200), ("Training", 9540), ("Uploading", 60)
+        ),
+        groups=(InstanceGroup(instance, instances),),
+        training_s=Decimal(10800),
+        billable_s=Decimal(10800),
+        volume_gb=30,
+        channels=(Channel("train", Source.S3, "File", "FullyReplicated"),),
+        image="763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0",
+        max_runtime_s=86400,
+        left_artifact=True,
+    )
+    return replace(plain, **changes)
+
+
+def ran(seconds: int, instance: str = "ml.m5.xlarge", instances: int = 1, **changes: Any) -> Job:
+    """A job that trained for so many seconds and did nothing else."""
+    return job(
+        instance,
+        instances,
+        ended_at=START + timedelta(seconds=seconds),
+        phases=phases(("Training", seconds)),
+        **{"training_s": Decimal(seconds), "billable_s": Decimal(seconds), **changes},
+    )
+
+
+def phases(*parts: tuple[str, int]) -> tuple[Phase, ...]:
+    """Phases one after the other; negative seconds lie before the start and are not billed."""
+    made, moment = [], START
+    for name, seconds in parts:
+        if seconds < 0:
+            begun = START + timedelta(seconds=seconds)
+            made.append(Phase(name, begun, Decimal(-seconds), billed=False))
+        else:
+            made.append(Phase(name, moment, Decimal(seconds), billed=True))
+            moment += timedelta(seconds=seconds)
+    return tuple(made)
+
+
+def series(
+    metric: Metric,
+    values: Points,
+    *,
+    host: str = "train/algo-1",
+    start: datetime = START,
+    period_s: int = 60,
+) -> RawSeries:
+    """Points as CloudWatch gives them: sums over cores or GPUs."""
+    return RawSeries(host, metric.value, start, period_s, tuple(values))
+
+
+def seen(on: Job, *raw: RawSeries) -> Measurements:
+    """What was measured of a job of TYPES."""
+    return measure(on, raw, TYPES, absent=Missing("metric_missing", "no points"))
+
+
+def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
+    """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
+    kind = TYPES[on.groups[0].instance_type]
+    raw = []
+    for word, value in percent.items():
+        metric = Metric[word.upper()]
+        of = {Metric.CPU: kind.vcpu, Metric.GPU: kind.gpus, Metric.GPU_MEMORY: kind.gpus}
+        begun = next(p.started_at for p in on.phases if p.name == "Training")
+        raw += [
+            series(
+                metric,
+                [value * of.get(metric, 1)] * minutes,
+                host=f"{on.name}/algo-{n}",
+                start=begun or START,
+            )
+            for n in range(1, hosts + 1)
+        ]
+    return seen(on, *raw)
+
+
+def transition(status: str, start: str, end: str | None = None) -> dict[str, Any]:
+    """One secondary status transition of 2026-05-20; times as HH:MM:SS."""
+    made: dict[str, Any] = {"Status": status, "StartTime": f"2026-05-20T{start}Z"}
+    return made if end is None else made | {"EndTime": f"2026-05-20T{end}Z"}
+
+
+def training_answer(**changes: Any) -> dict[str, Any]:
+    """A DescribeTrainingJob answer of one hour on two GPU instances, as the CLI prints it."""
+    name = changes.get("TrainingJobName", "train-vision")
+    return {
+        "TrainingJobName": name,
+        "TrainingJobArn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{str(name).lower()}",
+        "TrainingJobStatus": "Completed",
+        "SecondaryStatus": "Completed",
+        "ModelArtifacts": {"S3ModelArtifacts": "s3://bucket/out/model.tar.gz"},
+        "AlgorithmSpecification": {
+            "TrainingImage": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0",
+            "TrainingInputMode": "File",
+        },
+        "ResourceConfig": {
+            "InstanceType": "ml.g4dn.xlarge",
+            "InstanceCount": 2,
+            "VolumeSizeInGB": 50,
+        },
+        "StoppingCondition": {"MaxRuntimeInSeconds": 86400},
+        "CreationTime": "2026-05-20T09:58:00Z",
+        "TrainingStartTime": "2026-05-20T10:00:00Z",
+        "TrainingEndTime": "2026-05-20T11:00:00Z",
+        "LastModifiedTime": "2026-05-20T11:00:01Z",
+        "SecondaryStatusTransitions": [
+            transition("Starting", "09:58:00", "10:00:00"),
+            transition("Downloading", "10:00:00", "10:10:00"),
+            transition("Training", "10:10:00", "10:58:00"),
+            transition("Uploading", "10:58:00", "11:00:00"),
+            transition("Completed", "11:00:00", "11:00:00"),
+        ],
+        "TrainingTimeInSeconds": 3600,
+        "BillableTimeInSeconds": 3600,
+    } | changes
