@@ -1,0 +1,178 @@
+"""`sageaudit audit --recording`, as its users run it: output, exit codes, bad files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
+FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
+FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
+UNFINISHED = DATA / "processing-070-inprogress.json"
+
+
+def sageaudit(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """The console script's own entry, in a process of its own."""
+    call = [sys.executable, "-c", "from sageaudit.cli.main import main; main()"]
+    return subprocess.run(
+        [*call, *map(str, words)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def audited(path: Path, *words: str) -> dict[str, Any]:
+    """The document of one recording."""
+    done = sageaudit("audit", "--recording", path, "--output", "json", *words)
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def test_the_document_has_every_key_of_schema_1() -> None:
+    """Scripts rely on keys that are always present."""
+    document = audited(FSX_SPOT)
+    assert document["schema"] == 1
+    assert set(document) >= {
+        "job", "audit", "phases", "bill", "avoidable_usd", "lost_usd", "possible_usd", "findings",
+        "unknown", "not_applicable", "clear", "waterfall", "children", "rollup",
+    }  # fmt: skip
+    assert set(document["job"]) >= {
+        "name", "arn", "kind", "status", "account", "region", "family", "owner", "created_at",
+        "started_at", "ended_at",
+    }  # fmt: skip
+    assert set(document["audit"]) >= {
+        "version", "settled", "due_at", "ruleset", "policy", "coverage",
+    }  # fmt: skip
+
+
+def test_the_fsx_spot_job_costs_what_its_billable_seconds_say() -> None:
+    """14,683 billable seconds of ml.m5.4xlarge are $3.76; its 37,026 of training were $9.48."""
+    document = audited(FSX_SPOT)
+    compute = [x for x in document["bill"]["lines"] if x["item"] == "compute"]
+    assert [round(x["usd"], 2) for x in compute] == [3.76]
+    assert round(sum(p["usd"] for p in document["phases"]), 2) == 3.76
+
+
+def test_a_failed_job_is_lost_at_full_cost() -> None:
+    """Failed runs are billed like any other, and gave nothing."""
+    document = audited(FAILED)
+    assert document["lost_usd"] == document["bill"]["total_usd"] > 0
+    assert [x["rule"] for x in document["findings"] if x["bucket"] == "lost"] == ["failed-spend"]
+
+
+def test_an_unfinished_job_is_audited_as_far_as_it_goes() -> None:
+    """No figure is final: the bill is incomplete, and every rule says why it does not judge."""
+    document = audited(UNFINISHED)
+    assert document["bill"]["complete"] is False
+    assert document["bill"]["total_usd"] is None
+    assert {x["code"] for x in document["unknown"]} == {"job_not_finished"}
+    assert document["findings"] == []
+
+
+def test_a_set_rolls_its_children_up() -> None:
+    """The roll-up is the sum of its children's own shares, and is marked as one."""
+    document = audited(DATA / "tuning-set-bayesian-221019-1807.json")
+    assert document["rollup"] is True
+    assert len(document["children"]) == 5
+    total = sum(child["bill"]["total_usd"] for child in document["children"])
+    assert document["bill"]["total_usd"] == pytest.approx(total, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("not json", "is not JSON"),
+        ("[]", "is not an object"),
+        ('{"a": 1}', '"describe"'),
+        ('{"describe": {"TrainingJobName": "x"}}', "describe has no"),
+        ('{"children": []}', "children is empty"),
+        ('{"children": [{"describe": 3}]}', "children[0].describe is not an object"),
+        (
+            '{"TrainingJobName": "x", "TrainingJobStatus": "Completed", "CreationTime": "soon"}',
+            "CreationTime is not a time",
+        ),
+        (
+            (
+                '{"describe": {"TrainingJobName": "x", "TrainingJobStatus": "Failed"}, "metrics":'
+                ' {"series": [{"host": "x/algo-1"}]}}'
+            ),
+            "metrics.series[0] needs host, metric, start",
+        ),
+        ("[" * 100_000, "is not JSON"),
+        ("\x00\x01", "is not JSON"),
+    ],
+)
+def test_a_bad_file_is_one_sentence_and_exit_2(tmp_path: Path, text: str, said: str) -> None:
+    """The sentence names the file and what is wrong in it; no stack trace."""
+    path = tmp_path / "job.json"
+    path.write_text(text)
+    done = sageaudit("audit", "--recording", path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert str(path) in done.stderr
+    assert said in done.stderr
+
+
+def test_bytes_that_are_no_text_are_one_sentence(tmp_path: Path) -> None:
+    """A model artifact given by mistake is refused like any other bad file."""
+    path = tmp_path / "model.tar.gz"
+    path.write_bytes(b"\x1f\x8b\xff\xfe" * 100)
+    done = sageaudit("audit", "--recording", path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_batch_prints_its_results_and_exits_with_the_gravest(tmp_path: Path) -> None:
+    """One bad file of three does not hide the two audits."""
+    bad = tmp_path / "bad.json"
+    bad.write_text("{}")
+    done = sageaudit(
+        "audit", "--recording", FSX_SPOT, "--recording", bad, "--recording", FAILED,
+        "--output", "json",
+    )  # fmt: skip
+    names = [json.loads(line)["job"]["name"] for line in done.stdout.splitlines()]
+    assert names == [
+        "bioims-vT44kUtLi7jnSGC7VXG7iT-j2xvJ5W8TbmNxZrK4mNYUd",
+        "c7n-job-2018-01-12-18-23-33",
+    ]
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(("severity", "code"), [("low", 10), ("medium", 0)])
+def test_fail_on_exits_with_10_from_its_severity(severity: str, code: int) -> None:
+    """A 15-cent failure is low: it fails a gate on low, not one on medium."""
+    done = sageaudit("audit", "--recording", FAILED, "--output", "json", "--fail-on", severity)
+    assert done.returncode == code
+    assert json.loads(done.stdout)["job"]["status"] == "Failed"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "name a job"),
+        (("--output", "xml"), "xml"),
+        (("arn:aws:s3:::bucket",), "is not the ARN of a SageMaker job"),
+        (("no/name", "--region", "us-east-1"), "neither an ARN nor a job's name"),
+        (("--recording", "x.json", "--policy", "/no/such.toml"), "/no/such.toml"),
+    ],
+)
+def test_wrong_usage_exits_with_2(words: tuple[str, ...], said: str) -> None:
+    """What was wrong is said on stderr; stdout stays empty."""
+    done = sageaudit("audit", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_policy_with_an_unknown_rule_is_refused(tmp_path: Path) -> None:
+    """A typing mistake never switches a rule off unseen."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[rules]\noff = ["gpu-idel"]\n')
+    done = sageaudit("audit", "--recording", FAILED, "--policy", policy)
+    assert done.returncode == 2
+    assert "gpu-idel" in done.stderr
