@@ -6,10 +6,10 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
-PYTEST_FLAGS ?=
+PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format synth golden lock deploy clean
+.PHONY: help demo test check lint format synth golden docs lock deploy clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -39,6 +39,9 @@ synth: $(READY) ## writes the templates and the Lambda asset into cdk.out; no AW
 golden: $(READY) ## rewrites what tests compare with: review the diff
 	@$(RUN)/python -m infra.template
 	@$(RUN)/python -m tests.golden.regenerate
+
+docs: $(READY) ## rewrites docs/rules from the rules themselves
+	@$(RUN)/python -m docs.build_rules
 
 lock: $(READY) ## writes both requirements.txt from the requirements.in beside them
 	@$(RUN)/python -m pip install --quiet uv

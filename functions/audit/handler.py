@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import Logger
 
 from sageaudit import flow
 from sageaudit.adapters import packaged, policy_file
 from sageaudit.adapters.accounts import Accounts
 from sageaudit.adapters.aws import client
 from sageaudit.adapters.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.counts import Counts
 from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.sagemaker import SageMakerJobs
 from sageaudit.adapters.secrets import SecretReader
@@ -36,9 +36,10 @@ from sageaudit.adapters.sqs import SqsQueue
 from sageaudit.domain.event import JobEnded, job_ended
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.record import Verdict
-from sageaudit.errors import AwsError, Malformed, RejectedEvent
+from sageaudit.errors import AwsError, BadSettings, RejectedEvent
 from sageaudit.rules import catalogue
 from sageaudit.settings import AuditSettings
+from sageaudit.text import untrusted
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
@@ -54,17 +55,20 @@ class AuditBatch:
         self,
         office: flow.Office,
         settings: AuditSettings,
+        *,
         queue: SqsQueue,
         dead_letters: SqsQueue,
         clock: Callable[[], datetime],
+        logger: Logger,
+        counts: Counts,
     ) -> None:
         self._office = office
         self._settings = settings
         self._queue = queue
         self._dead_letters = dead_letters
         self._clock = clock
-        self._logger = Logger()
-        self._metrics = Metrics()
+        self._logger = logger
+        self._counts = counts
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers which records failed; the others are done."""
@@ -73,23 +77,19 @@ class AuditBatch:
             for record in event["Records"]
             if _out_of_time(context) or not self._succeeds(record)
         ]
-        self._flush()
+        self._counts.flush()
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
     def _succeeds(self, record: dict[str, Any]) -> bool:
         try:
             self._one(record)
-        except (AwsError, Malformed) as error:
-            self._count("AuditFailed")
-            # no stack trace: every AwsError is one sentence, and its cause is AWS's answer
-            self._logger.error(  # noqa: TRY400
-                "audit failed",
-                extra={
-                    "message_id": record["messageId"],
-                    "error": type(error).__name__,
-                    "reason": str(error),
-                },
-            )
+        except AwsError as error:
+            self._counts.add("AuditFailed")
+            self._note("audit failed", record, type(error).__name__, error)
+            return False
+        except Exception:  # the boundary: a defect on one job must not fail the batch's others
+            self._counts.add("AuditFailed")
+            self._logger.exception("audit failed", extra={"message_id": record["messageId"]})
             return False
         return True
 
@@ -108,16 +108,17 @@ class AuditBatch:
                 delay_s=outcome.delay_s,
                 attributes={"attempt": str(attempt + 1)},
             )
-            self._logger.info("later", extra={"job": ended.ref.arn, "reason": outcome.reason})
+            job = {"job": ended.ref.arn, "attempt": attempt}
+            self._logger.info("later", extra={**job, "reason": outcome.reason})
             return
         self._tell(ended, outcome)
 
     def _tell(self, ended: JobEnded, done: flow.Done) -> None:
         recorded, document = done.recorded, done.document
         new = recorded.verdict is Verdict.RECORDED
-        self._count("JobsAudited" if new else "DuplicateEvents")
+        self._counts.add("JobsAudited" if new else "DuplicateEvents")
         if document["unauditable"] is not None:
-            self._count("JobsUnauditable")
+            self._counts.add("JobsUnauditable")
         self._logger.info(
             "audited" if new else "already audited",
             extra={
@@ -138,21 +139,18 @@ class AuditBatch:
             record["body"],
             attributes={"reason": rejected.code, "why": str(rejected)},
         )
-        self._count("RejectedEvents")
-        self._logger.warning(
-            "event rejected",
+        self._counts.add("RejectedEvents")
+        self._note("event rejected", record, rejected.code, rejected)
+
+    def _note(self, message: str, record: dict[str, Any], code: str, error: Exception) -> None:
+        self._logger.error(
+            message,
             extra={
                 "message_id": record["messageId"],
-                "code": rejected.code,
-                "reason": str(rejected),
+                "error": code,
+                "reason": untrusted.log(str(error)),
             },
         )
-
-    def _count(self, name: str) -> None:
-        self._metrics.add_metric(name=name, unit=MetricUnit.Count, value=1)
-
-    def _flush(self) -> None:
-        self._metrics.flush_metrics(raise_on_empty_metrics=False)
 
 
 def _attempt(record: Mapping[str, Any]) -> int:
@@ -179,12 +177,7 @@ def build(
     accounts = Accounts(session, settings.account_id, policy.accounts, time.time)
     market = packaged.market()
     sqs = client(session, "sqs")
-    key = None
-    if settings.fingerprint_secret_id:
-        secret = SecretReader(
-            client(session, "secretsmanager"), settings.fingerprint_secret_id, time.monotonic
-        )
-        key = secret.value().encode()
+    logger = Logger(service=environ.get("POWERTOOLS_SERVICE_NAME", "audit"))
     office = flow.Office(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), market.types),
@@ -193,15 +186,37 @@ def build(
         policy=policy,
         rules=catalogue.load(),
         ruleset=catalogue.version(),
-        fingerprint_key=key,
+        fingerprint_key=_fingerprint_key(settings, session, logger),
     )
     return AuditBatch(
         office,
         settings,
-        SqsQueue(sqs, settings.finished_queue_url),
-        SqsQueue(sqs, settings.finished_dlq_url),
-        clock,
+        queue=SqsQueue(sqs, settings.finished_queue_url),
+        dead_letters=SqsQueue(sqs, settings.finished_dlq_url),
+        clock=clock,
+        logger=logger,
+        counts=Counts(environ),
     )
+
+
+def _fingerprint_key(
+    settings: AuditSettings, session: Any, logger: Logger
+) -> Callable[[], bytes | None]:
+    """The key when it is asked for; a job without fingerprint is better than no audit."""
+    if settings.fingerprint_secret_id is None:
+        return lambda: None
+    secret = SecretReader(
+        client(session, "secretsmanager"), settings.fingerprint_secret_id, time.monotonic
+    )
+
+    def key() -> bytes | None:
+        try:
+            return secret.value().encode()
+        except (AwsError, BadSettings) as error:
+            logger.warning("no fingerprint", extra={"reason": untrusted.log(str(error))})
+            return None
+
+    return key
 
 
 @cache

@@ -5,9 +5,9 @@ Every collaborator is an argument, so Lambda, CLI and tests run the same lines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sageaudit.domain import rollup
 from sageaudit.domain.audit import Audit, iso
@@ -41,6 +41,8 @@ LOOK_AGAIN_SOON_S = 60
 ROLL_UP_ATTEMPTS = 4
 """A tuning job waits up to three quarters of an hour for its children's audits."""
 SECOND_LOOK_AFTER = timedelta(hours=1)
+_NEVER_TOLD_APART = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands for a creation time that nobody gives: such runs are one by their ARN alone."""
 _COVERED_FROM = 0.7
 _JUDGED_FROM_MINUTES = 15
 
@@ -56,7 +58,7 @@ class Office:
     policy: Policy
     rules: Sequence[Rule]
     ruleset: str
-    fingerprint_key: bytes | None
+    fingerprint_key: Callable[[], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def audit_finished_job(
             tags,
             account=ended.ref.account,
             region=ended.ref.region,
-            key=office.fingerprint_key,
+            key=office.fingerprint_key(),
         )
     except JobGone as gone:
         if attempt == 1:
@@ -233,9 +235,8 @@ def _record(
     detail: Detail | None = None,
 ) -> Done:
     """Writes the audit under the job's ARN and creation time."""
-    created_at = (job and (job.created_at or job.started_at)) or ended.created_at or ended.at
-    if created_at is None:
-        raise Malformed("CreationTime", "is in neither the answer nor the event")
+    created_at = (job and (job.created_at or job.started_at)) or ended.created_at
+    created_at = created_at or _NEVER_TOLD_APART
     key = JobKey(ended.ref.arn, created_at)
     modified_at = (job and job.last_modified_at) or (job and job.ended_at) or created_at
     recorded = office.history.record(

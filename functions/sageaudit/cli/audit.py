@@ -128,7 +128,7 @@ def of_recording(path: Path, policy: Policy) -> AuditDocument:
 
 
 def _one(recorded: recording.Recording, policy: Policy) -> AuditDocument:
-    """The same lines as the Lambda's, on what was recorded; today is only for exemptions."""
+    """The same lines as the Lambda's, on what was recorded, as of the job's end."""
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
     market = packaged.market()
     absent = Missing("metric_missing", "not in this recording")

@@ -63,7 +63,7 @@ class Account:
             policy=policy,
             rules=catalogue.load(),
             ruleset=catalogue.version(),
-            fingerprint_key=None,
+            fingerprint_key=lambda: None,
         )
 
     @cached_property

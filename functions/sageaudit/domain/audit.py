@@ -17,6 +17,7 @@ from sageaudit.domain.document import (
     FixDocument,
     JobDocument,
     LineDocument,
+    SliceDocument,
 )
 from sageaudit.domain.finding import (
     Clear,
@@ -95,14 +96,23 @@ class Audit:
                 if isinstance(outcome, NotApplicable)
             ],
             "clear": [name.name for name, out in self.outcomes if isinstance(out, Clear)],
-            "waterfall": [
-                {"slice": part.name, "usd": part.usd.quantize(_MICRO)}
-                for part in self.savings.waterfall
-            ],
+            "waterfall": self._waterfall(),
             "children": None,
             "rollup": False,
             "unauditable": None,
         }
+
+    def _waterfall(self) -> list[SliceDocument]:
+        """The last slice takes what rounding left, so that the slices sum to the rounded bill."""
+        total = rounded(self.bill.total_usd)
+        if total is None:
+            return []
+        *counted, rest = (part.name for part in self.savings.waterfall)
+        usd = [part.usd.quantize(_MICRO) for part in self.savings.waterfall[:-1]]
+        slices: list[SliceDocument] = [
+            {"slice": name, "usd": part} for name, part in zip(counted, usd, strict=True)
+        ]
+        return [*slices, {"slice": rest, "usd": total - sum(usd, Decimal(0))}]
 
 
 def rounded(value: Decimal | None) -> Decimal | None:

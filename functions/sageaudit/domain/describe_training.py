@@ -22,6 +22,8 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     start, end = fields.time(answer, "TrainingStartTime"), fields.time(answer, "TrainingEndTime")
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     split = phases.from_transitions(transitions, start, end)
+    split_up = start is None or any(phase.billed for phase in split)
+    created = fields.time(answer, "CreationTime")
     seconds = fields.count(answer, "TrainingTimeInSeconds")
     billable = fields.count(answer, "BillableTimeInSeconds")
     plan = fields.text(resources, "TrainingPlanArn") or _preferred_plan(resources, chosen)
@@ -29,8 +31,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "secondary_status": fields.text(answer, "SecondaryStatus"),
         "started_at": start,
         "ended_at": end,
-        "phases": split
-        or phases.whole_run("Running", fields.time(answer, "CreationTime"), start, end),
+        "phases": split if split_up else phases.whole_run("Running", created, start, end),
         "groups": chosen,
         "purchase": purchase(answer, resources, chosen),
         "training_s": None if seconds is None else Decimal(seconds),
@@ -44,7 +45,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "checkpointed": bool(fields.section(answer, "CheckpointConfig").get("S3Uri")),
         "left_artifact": _left_artifact(answer, transitions),
         "training_plan_arn": plan,
-        "billable_tokens": fields.count(answer, "BillableTokenCount"),
+        "billable_tokens": fields.count(answer, "BillableTokenCount", most=10**15),
         "warm_pool": _warm_pool(answer, resources),
         "hashed": {
             "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
@@ -90,12 +91,12 @@ def purchase(
 
 
 def _preferred_plan(resources: Mapping[str, Any], chosen: tuple[InstanceGroup, ...]) -> str | None:
-    """The training plan of the preference that was selected."""
-    selected = {(group.instance_type, group.count) for group in chosen}
+    """The training plan of the preference that was selected; a type appears only once in them."""
+    selected = {group.instance_type for group in chosen}
     for item in fields.items(resources, "InstancePreferences"):
-        pair = (fields.text(item, "InstanceType"), fields.count(item, "InstanceCount"))
         plans = item.get("TrainingPlanArns")
-        if pair in selected and isinstance(plans, list) and plans:
+        preferred = fields.text(item, "InstanceType") in selected
+        if preferred and isinstance(plans, list) and plans:
             return str(plans[0])
     return None
 

@@ -17,6 +17,9 @@ from sageaudit.errors import Malformed
 
 _MILLISECONDS_FROM = 100_000_000_000
 """Epoch seconds stay below this until the year 5138, epoch milliseconds passed it in 1973."""
+_MOST = 10**9
+"""Seconds, instances or GB above this are nonsense, and their sums would overflow."""
+_YEARS = range(1970, 2200)
 _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
 
 
@@ -58,8 +61,8 @@ def flag(answer: Mapping[str, Any], key: str) -> bool:
     return bool(value)
 
 
-def count(answer: Mapping[str, Any], key: str) -> int | None:
-    """A whole number that is not negative."""
+def count(answer: Mapping[str, Any], key: str, *, most: int = _MOST) -> int | None:
+    """A whole number from 0 to `most`."""
     value = answer.get(key)
     if value is None:
         return None
@@ -69,8 +72,10 @@ def count(answer: Mapping[str, Any], key: str) -> int | None:
         number = Decimal(str(value))
     except ArithmeticError as error:
         raise Malformed(key, "is not a whole number") from error
-    if not number.is_finite() or number < 0 or number != number.to_integral_value():
-        raise Malformed(key, "is not a whole number of 0 or more")
+    if not number.is_finite() or not 0 <= number <= most:
+        raise Malformed(key, f"is not a whole number from 0 to {most}")
+    if number != number.to_integral_value():
+        raise Malformed(key, "is not a whole number")
     return int(number)
 
 
@@ -92,6 +97,8 @@ def parsed_time(value: object, key: str) -> datetime | None:
             moment = datetime.fromisoformat(value)
         else:
             raise Malformed(key, "is not a time")
+        if moment.year not in _YEARS:
+            raise Malformed(key, f"is not a time of {_YEARS[0]} to {_YEARS[-1]}")
         if moment.tzinfo is None:
             return moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC)

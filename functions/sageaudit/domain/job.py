@@ -101,9 +101,12 @@ class Tuning:
     counters: Mapping[str, int]
 
     @property
-    def launched(self) -> int:
-        """How many training jobs it launched."""
-        return sum(self.counters.values())
+    def launched(self) -> int | None:
+        """How many training jobs it launched; None where it does not say."""
+        return sum(self.counters.values()) if self.counters else None
+
+
+_WORK = frozenset({"Downloading", "Training", "Uploading"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +161,14 @@ class Job:
 
     @property
     def never_started(self) -> bool:
-        """True for a finished job that has no start: it was never billed."""
-        return self.finished and self.started_at is None and self.training_s is None
+        """True for a job that failed or was stopped before its start: it was never billed.
+
+        A completed job, and one whose phases show that it worked, did start, whatever times are
+        absent: their cost is unknown then, not 0.
+        """
+        times = (self.started_at, self.training_s, self.billable_s)
+        worked = self.status == "Completed" or any(p.name in _WORK for p in self.phases)
+        return self.finished and not worked and all(value is None for value in times)
 
     @property
     def instance_count(self) -> int | None:

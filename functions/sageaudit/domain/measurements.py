@@ -14,8 +14,7 @@ from datetime import datetime, timedelta
 
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
-from sageaudit.domain.ref import JobKind
-from sageaudit.domain.series import Series
+from sageaudit.domain.series import Series, mean
 
 _WORK_PHASES = frozenset({"Training", "Processing", "Transform", "Running"})
 _IDLE_BELOW_CORES = 0.2
@@ -141,17 +140,16 @@ def measure(
             missing[metric] = unmapped
         else:
             hosts = {
-                item.host: _on_grid(item, grid, divisor)
+                item.host: _on_grid(item, grid, period_s or item.period_s, divisor)
                 for item in series
-                if item.metric == metric.value and item.period_s == period_s
+                if item.metric == metric.value
             }
             found[metric] = {host: line for host, line in hosts.items() if line.present}
             if not found[metric]:
                 inside = "no points inside the Training phase"
                 missing[metric] = Missing("metric_missing", inside) if hosts else absent
                 del found[metric]
-    expected = None if job.kind is JobKind.TRANSFORM else job.instance_count
-    return Measurements(period_s, len(grid), expected, vcpu, gpus, found, missing, notes)
+    return Measurements(period_s, len(grid), job.instance_count, vcpu, gpus, found, missing, notes)
 
 
 def _per_host(
@@ -193,13 +191,17 @@ def _grid(job: Job, period_s: int) -> Iterator[int]:
         yield from range(first, math.floor(end.timestamp()) - period_s + 1, period_s)
 
 
-def _on_grid(item: RawSeries, grid: list[int], divisor: int) -> Series:
+def _on_grid(item: RawSeries, grid: list[int], period_s: int, divisor: int) -> Series:
+    """A finer series is averaged up; a point of the grid needs at least half of its own points."""
     first = math.floor(item.start.timestamp() / item.period_s)
-    values = []
+    wanted = max(period_s // item.period_s, 1)
+    normal = [_normal(raw, divisor) for raw in item.values]
+    values: list[float | None] = []
     for moment in grid:
         position = moment // item.period_s - first
-        raw = item.values[position] if 0 <= position < len(item.values) else None
-        values.append(_normal(raw, divisor))
+        points = normal[max(position, 0) : max(position + wanted, 0)]
+        known = [point for point in points if point is not None]
+        values.append(mean(known) if known and 2 * len(known) >= wanted else None)
     return Series(tuple(values))
 
 

@@ -30,8 +30,8 @@ JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}\Z")
 """botocore's pattern of TrainingJobName; processing, transform and tuning use the same letters."""
 
 _ARN = re.compile(
-    r"arn:(?P<partition>aws[a-z-]*):sagemaker:(?P<region>[a-z]{2}(?:-[a-z]+)+-\d+):(?P<account>\d{12}):"
-    r"(?P<word>[a-z-]+)/(?P<name>[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62})\Z"
+    r"arn:(?P<partition>aws[a-z-]*):sagemaker:(?P<region>[a-z]{2,4}(?:-[a-z]+)+-\d+):"
+    r"(?P<account>\d{12}):(?P<word>[a-z-]+)/(?P<name>[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62})\Z"
 )
 _KIND_OF_WORD = {kind.arn_word: kind for kind in JobKind}
 

@@ -1,0 +1,96 @@
+"""What each entry point is told by its environment. Raises BadSettings naming the variable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from sageaudit.errors import BadSettings
+
+CHANNELS = ("sns", "slack")
+"""Every channel that a notice can be written for."""
+_ACCOUNT = re.compile(r"\d{12}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """Of `audit`. Without a fingerprint secret, jobs are stored without a fingerprint."""
+
+    table_name: str
+    finished_queue_url: str
+    finished_dlq_url: str
+    account_id: str
+    region: str
+    fingerprint_secret_id: str | None
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Self:
+        """Reads and checks the environment."""
+        account_id = _required(environ, "ACCOUNT_ID")
+        if not _ACCOUNT.match(account_id):
+            raise BadSettings(f"ACCOUNT_ID is not an account id of 12 digits: {account_id!r}")
+        return cls(
+            table_name=_required(environ, "TABLE_NAME"),
+            finished_queue_url=_required(environ, "FINISHED_QUEUE_URL"),
+            finished_dlq_url=_required(environ, "FINISHED_DLQ_URL"),
+            account_id=account_id,
+            region=_required(environ, "AWS_REGION"),
+            fingerprint_secret_id=environ.get("FINGERPRINT_SECRET_ID") or None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """Of `notify`. `channels`: for which of them a notice is queued."""
+
+    table_name: str
+    notices_queue_url: str
+    channels: tuple[str, ...]
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Self:
+        """Reads and checks the environment."""
+        return cls(
+            table_name=_required(environ, "TABLE_NAME"),
+            notices_queue_url=_required(environ, "NOTICES_QUEUE_URL"),
+            channels=_channels(_required(environ, "CHANNELS")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverSettings:
+    """Of `deliver`. Without a Slack secret there is no Slack channel."""
+
+    table_name: str
+    notices_queue_url: str
+    notices_dlq_url: str
+    topic_arn: str
+    slack_secret_id: str | None
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Self:
+        """Reads and checks the environment."""
+        return cls(
+            table_name=_required(environ, "TABLE_NAME"),
+            notices_queue_url=_required(environ, "NOTICES_QUEUE_URL"),
+            notices_dlq_url=_required(environ, "NOTICES_DLQ_URL"),
+            topic_arn=_required(environ, "TOPIC_ARN"),
+            slack_secret_id=environ.get("SLACK_SECRET_ID") or None,
+        )
+
+
+def _required(environ: Mapping[str, str], name: str) -> str:
+    value = environ.get(name, "").strip()
+    if not value:
+        raise BadSettings(f"the environment variable {name} is missing or empty")
+    return value
+
+
+def _channels(text: str) -> tuple[str, ...]:
+    """Each once, in the order given."""
+    channels = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if strange := [name for name in channels if name not in CHANNELS]:
+        raise BadSettings(f"CHANNELS knows {', '.join(CHANNELS)}, not {strange[0]!r}")
+    return channels

@@ -1,0 +1,84 @@
+"""Alarms for what no retry will repair: someone has to look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+STREAM_LATE_AFTER = cdk.Duration.minutes(15)
+
+
+class Alarms(Construct):
+    """One alarm for each dead-letter queue and one for a stream that falls behind."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        dead_letters: Mapping[str, sqs.Queue],
+        stream_reader: lambda_.Function,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        # No SSE: CloudWatch cannot publish under the AWS managed key, and an alarm's text is no
+        # secret. Operators subscribe here, job owners to the other topic.
+        self.topic = sns.Topic(self, "Topic", display_name="sageaudit alarms", enforce_ssl=True)
+        self.topic.add_to_resource_policy(_cloudwatch_may_publish(self.topic))
+        for name, queue in dead_letters.items():
+            self._add(
+                f"{name}NotEmpty",
+                queue.metric_approximate_number_of_messages_visible(
+                    period=cdk.Duration.minutes(1), statistic="Maximum"
+                ),
+                threshold=0,
+                periods=1,
+                description=f"{name} holds messages that were given up",
+            )
+        self._add(
+            "StreamLate",
+            stream_reader.metric(
+                "IteratorAge", period=cdk.Duration.minutes(1), statistic="Maximum"
+            ),
+            threshold=STREAM_LATE_AFTER.to_milliseconds(),
+            periods=3,
+            description="Audits wait longer than 15 minutes for the decision to tell them",
+        )
+
+    def _add(
+        self,
+        construct_id: str,
+        metric: cloudwatch.Metric,
+        *,
+        threshold: float,
+        periods: int,
+        description: str,
+    ) -> None:
+        alarm = cloudwatch.Alarm(
+            self,
+            construct_id,
+            metric=metric,
+            threshold=threshold,
+            evaluation_periods=periods,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            alarm_description=description,
+        )
+        alarm.add_alarm_action(actions.SnsAction(self.topic))
+
+
+def _cloudwatch_may_publish(topic: sns.Topic) -> iam.PolicyStatement:
+    """Said outright: a topic with a policy of its own loses SNS's default one."""
+    return iam.PolicyStatement(
+        principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+        actions=["sns:Publish"],
+        resources=[topic.topic_arn],
+        conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
+    )

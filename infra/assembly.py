@@ -1,0 +1,63 @@
+"""The CDK app: what the stack is told from outside, and the cloud assembly it gives."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import aws_lambda as lambda_
+
+from infra.bundling import LAMBDA, stage
+from infra.stack import SageAuditStack
+from sageaudit.adapters import policy_file
+from sageaudit.errors import BadPolicy
+
+ROOT = Path(__file__).parent.parent
+POLICY = ROOT / "policy.toml"
+
+
+def assemble() -> None:
+    """Writes the templates and the asset into cdk.out, or where the CDK CLI wants them."""
+    outdir = os.environ.get("CDK_OUTDIR", "cdk.out")
+    synthesize(code=stage(LAMBDA, POLICY), roles=roles(POLICY), outdir=outdir)
+
+
+def synthesize(
+    *, code: Path, roles: Mapping[str, str | None], outdir: str, slack: str | None = None
+) -> dict[str, Any]:
+    """Writes the assembly to `outdir` and answers the template. `slack` overrides the context."""
+    app = cdk.App(context=cdk_context(), outdir=outdir)
+    channel = slack or app.node.try_get_context("slack")
+    if channel not in {"on", "off"}:
+        raise ValueError(f"context slack must be on or off, not {channel!r}")
+    stack = SageAuditStack(
+        app,
+        "SageAudit",
+        code=lambda_.Code.from_asset(str(code)),
+        roles=roles,
+        slack=channel == "on",
+    )
+    template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
+    return template
+
+
+def cdk_context() -> dict[str, Any]:
+    """cdk.json's context, so that the stack is the same with the CDK CLI and without it."""
+    document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
+    context: dict[str, Any] = document["context"]
+    return context
+
+
+def roles(policy: Path) -> dict[str, str | None]:
+    """Each further account of the policy, with the role its jobs are read with.
+
+    The whole policy is validated here: a wrong one stops a deployment, not a Lambda.
+    """
+    try:
+        return dict(policy_file.load(policy).accounts)
+    except BadPolicy as error:
+        raise SystemExit(str(error)) from error

@@ -1,0 +1,119 @@
+"""The Lambda asset, built here: our code less the CLI, pinned wheels, the policy. No Docker.
+
+CDK is handed a finished folder, so that the three functions share one asset and an unchanged
+project is not built twice: both steps are kept under build/ by the hash of what goes into them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FUNCTIONS = ROOT / "functions"
+REQUIREMENTS = FUNCTIONS / "requirements.txt"
+BUILD = ROOT / "build"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the wheels are for; pip's own platform and Python when both are None."""
+
+    name: str
+    platform: str | None
+    python: str | None
+
+    def pip_options(self) -> tuple[str, ...]:
+        """What pip must be told to fetch wheels for another machine."""
+        if self.platform is None or self.python is None:
+            return ()
+        return (
+            *("--platform", self.platform),
+            *("--python-version", self.python),
+            *("--implementation", "cp"),
+        )
+
+
+LAMBDA = Target("lambda", platform="manylinux2014_aarch64", python="3.13")
+THIS_MACHINE = Target("this-machine", platform=None, python=None)
+
+
+def stage(target: Target, policy: Path) -> Path:
+    """The folder to deploy; built when anything in it changed."""
+    wheels = _wheels(target)
+    code = sorted(_code())
+    digest = _digest(wheels.name, *code, policy)
+    return _kept(f"asset-{target.name}", digest, lambda new: _assemble(new, wheels, code, policy))
+
+
+def _wheels(target: Target) -> Path:
+    options = target.pip_options()
+    digest = _digest(*options, sys.version, REQUIREMENTS)
+    return _kept(f"wheels-{target.name}", digest, lambda new: _install(new, options))
+
+
+def _install(folder: Path, options: tuple[str, ...]) -> None:
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "install", "--quiet", "--quiet"),
+            *("--disable-pip-version-check", "--no-compile", "--no-deps", "--require-hashes"),
+            *("--only-binary", ":all:", *options),
+            *("--target", str(folder), "--requirement", str(REQUIREMENTS)),
+        ],
+        check=True,
+    )
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+
+
+def _code() -> Iterator[Path]:
+    """Every file of ours that a handler may import, or read as package data."""
+    cli = FUNCTIONS / "sageaudit" / "cli"
+    for path in FUNCTIONS.rglob("*"):
+        if path.is_dir() or path.suffix not in {".py", ".json"} or path.is_relative_to(cli):
+            continue
+        yield path
+
+
+def _assemble(folder: Path, wheels: Path, code: list[Path], policy: Path) -> None:
+    shutil.copytree(wheels, folder)
+    for path in code:
+        copy = folder / path.relative_to(FUNCTIONS)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    shutil.copyfile(policy, folder / "policy.toml")
+
+
+def _kept(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
+    """build/KIND-DIGEST, made at most once; what an older digest left behind goes."""
+    folder = BUILD / f"{kind}-{digest}"
+    if folder.exists():
+        return folder
+    BUILD.mkdir(exist_ok=True)
+    older = list(BUILD.glob(f"{kind}-*"))
+    with tempfile.TemporaryDirectory(dir=BUILD) as temporary:
+        new = Path(temporary, "new")
+        build(new)
+        with contextlib.suppress(OSError):  # another process was faster: its folder is the same
+            new.rename(folder)
+    for path in older:
+        shutil.rmtree(path, ignore_errors=True)
+    return folder
+
+
+def _digest(*parts: str | Path) -> str:
+    """Of texts, and of files with their places."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, Path):
+            digest.update(f"{part.relative_to(ROOT)}\0".encode())
+            digest.update(hashlib.sha256(part.read_bytes()).digest())
+        else:
+            digest.update(f"{part}\0".encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,136 @@
+"""`make deploy`: asks for what it needs, keeps the two secrets, and runs a pinned CDK CLI.
+
+The Slack webhook goes from the keyboard into Secrets Manager: it is never printed, nor part of an
+environment, a command line or the template.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import boto3
+import click
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra import NODE, NPX
+from infra.names import FINGERPRINT_KEY, SLACK_WEBHOOK
+from sageaudit.adapters.slack import check_webhook
+
+CDK_CLI = "aws-cdk@2.1148.1"
+"""A 3.x reads no assemblies of aws-cdk-lib 2, and the registry's latest is one."""
+ROOT = Path(__file__).parent.parent
+
+Run = Callable[[Sequence[str], dict[str, str]], None]
+
+
+def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
+    """Runs the CDK CLI on the Node of the virtual environment."""
+    path = os.pathsep.join([str(NODE.parent), os.environ.get("PATH", os.defpath)])
+    subprocess.run(
+        [str(NODE), str(NPX), "--yes", CDK_CLI, *arguments],
+        check=True,
+        cwd=ROOT,
+        env={
+            **os.environ,
+            **environment,
+            "PATH": path,
+            "npm_config_update_notifier": "false",
+        },
+    )
+
+
+def deploy(session: Any, run: Run) -> None:
+    """The dialogue. Nothing is written before the account is confirmed."""
+    account = session.client("sts").get_caller_identity()["Account"]
+    region = session.region_name
+    click.confirm(f"Deploy sageaudit to account {account}, region {region}?", abort=True)
+    store = session.client("secretsmanager")
+    keep_fingerprint_key(store)
+    slack = ask_for_slack(store)
+    environment = {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
+    if session.profile_name != "default":
+        environment["AWS_PROFILE"] = session.profile_name
+    if not _exists(session.client("cloudformation"), "CDKToolkit"):
+        click.confirm(
+            "This region was never bootstrapped for the CDK (a bucket and roles for deployments). "
+            "Do it now?",
+            abort=True,
+        )
+        run(["bootstrap", f"aws://{account}/{region}"], environment)
+    run(["deploy", "--context", f"slack={'on' if slack else 'off'}"], environment)
+
+
+def keep_fingerprint_key(store: Any) -> None:
+    """Makes the key once: another key would give every job of the past another fingerprint."""
+    if not _has(store, FINGERPRINT_KEY):
+        _put(store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints")
+
+
+def ask_for_slack(store: Any) -> bool:
+    """Asks for the webhook until it is one, or nothing; True when there is one to post to."""
+    stored = _has(store, SLACK_WEBHOOK)
+    otherwise = "keeps the stored one" if stored else "goes without Slack"
+    while url := click.prompt(
+        f"Slack incoming webhook URL (hidden; Enter {otherwise})",
+        hide_input=True,
+        default="",
+        show_default=False,
+    ):
+        if reason := check_webhook(url.strip()):
+            click.echo(f"That is no webhook: {reason}.")
+            continue
+        _put(store, SLACK_WEBHOOK, url.strip(), "Slack incoming webhook of sageaudit")
+        return True
+    return stored and click.confirm("Post to Slack?", default=True)
+
+
+def _has(store: Any, name: str) -> bool:
+    try:
+        store.describe_secret(SecretId=name)
+    except store.exceptions.ResourceNotFoundException:
+        return False
+    return True
+
+
+def _put(store: Any, name: str, value: str, description: str) -> None:
+    try:
+        store.create_secret(Name=name, SecretString=value, Description=description)
+    except store.exceptions.ResourceExistsException:
+        store.put_secret_value(SecretId=name, SecretString=value)
+
+
+def _exists(formation: Any, stack: str) -> bool:
+    try:
+        formation.describe_stacks(StackName=stack)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ValidationError":
+            raise
+        return False
+    return True
+
+
+@click.command()
+@click.option("--profile", help="AWS profile; asked for when absent.")
+@click.option("--region", help="AWS region; asked for when absent.")
+def main(profile: str | None, region: str | None) -> None:
+    """Deploys sageaudit to one account and region."""
+    profile = profile or click.prompt("AWS profile", os.environ.get("AWS_PROFILE", "default"))
+    try:
+        # Credentials may come from the environment alone: then no profile of any name exists.
+        name = None if profile == "default" else profile
+        known = boto3.Session(profile_name=name).region_name
+        region = region or click.prompt("AWS region", known or "us-east-1")
+        deploy(boto3.Session(profile_name=name, region_name=region), run_cdk)
+    except (BotoCoreError, ClientError) as error:
+        raise click.ClickException(str(error)) from error
+    except subprocess.CalledProcessError as error:
+        raise click.ClickException("the CDK CLI stopped; what it said stands above") from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""A Lambda function as this project wants it, with a role that starts with its own log only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+RUNTIME = lambda_.Runtime.PYTHON_3_13
+ARCHITECTURE = lambda_.Architecture.ARM_64
+METRICS_NAMESPACE = "sageaudit"
+
+
+class Worker(Construct):
+    """One handler of the shared asset, its role and its log group."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        code: lambda_.Code,
+        name: str,
+        timeout: cdk.Duration,
+        memory_mib: int,
+        environment: Mapping[str, str],
+    ) -> None:
+        super().__init__(scope, construct_id)
+        log_group = logs.LogGroup(
+            self,
+            "Log",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+        self._role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self.may(("logs:CreateLogStream", "logs:PutLogEvents"), log_group.log_group_arn)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            code=code,
+            handler=f"{name}.handler.handler",
+            runtime=RUNTIME,
+            architecture=ARCHITECTURE,
+            role=self._role,
+            log_group=log_group,
+            logging_format=lambda_.LoggingFormat.JSON,
+            timeout=timeout,
+            memory_size=memory_mib,
+            environment={
+                "POWERTOOLS_SERVICE_NAME": name,
+                "POWERTOOLS_METRICS_NAMESPACE": METRICS_NAMESPACE,
+                "POWERTOOLS_LOG_LEVEL": "INFO",
+                **environment,
+            },
+        )
+
+    def may(self, actions: Sequence[str], *resources: str) -> None:
+        """Lets this function do `actions` on exactly `resources`."""
+        self._role.add_to_policy(
+            iam.PolicyStatement(actions=list(actions), resources=list(resources))
+        )

@@ -1,0 +1,48 @@
+"""The history table."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct
+
+from sageaudit.adapters import table as schema
+
+
+class History(Construct):
+    """One table that outlives its stack; its keys and indexes are the adapter's own constants."""
+
+    def __init__(self, scope: Construct, construct_id: str) -> None:
+        super().__init__(scope, construct_id)
+        self.table = dynamodb.Table(
+            self,
+            "Table",
+            partition_key=_text(schema.PARTITION_KEY),
+            sort_key=_text(schema.SORT_KEY),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            stream=dynamodb.StreamViewType.NEW_IMAGE,
+            time_to_live_attribute=schema.TTL_ATTRIBUTE,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            deletion_protection=True,
+            removal_policy=cdk.RemovalPolicy.RETAIN,
+        )
+        for index in schema.INDEXES:
+            self.table.add_global_secondary_index(
+                index_name=index.name,
+                partition_key=_text(index.partition_key),
+                sort_key=_text(index.sort_key),
+            )
+
+    @property
+    def stream_arn(self) -> str:
+        """The stream of new images."""
+        arn = self.table.table_stream_arn
+        if arn is None:
+            raise ValueError("the history table has no stream")
+        return arn
+
+
+def _text(name: str) -> dynamodb.Attribute:
+    return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)

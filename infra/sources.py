@@ -1,0 +1,73 @@
+"""What feeds a function: the event source mappings, and what their pollers may do."""
+
+from __future__ import annotations
+
+import json
+
+import aws_cdk as cdk
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+
+from infra.functions import Worker
+from sageaudit.adapters.table import AUDIT_PREFIX, SORT_KEY
+
+POLL_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+POLL_STREAM = (
+    "dynamodb:DescribeStream",
+    "dynamodb:GetRecords",
+    "dynamodb:GetShardIterator",
+    "dynamodb:ListStreams",
+)
+HAND_ON = ("sqs:SendMessage",)
+
+ONLY_NEW_AUDITS = {
+    "eventName": ["INSERT"],
+    "dynamodb": {"NewImage": {SORT_KEY: {"S": [{"prefix": AUDIT_PREFIX}]}}},
+}
+
+Mapping = lambda_.CfnEventSourceMapping
+
+
+def feed_from_queue(
+    worker: Worker, queue: sqs.Queue, *, batch_size: int, max_concurrency: int
+) -> None:
+    """Batches of messages; a record that failed comes back alone."""
+    worker.may(POLL_QUEUE, queue.queue_arn)
+    Mapping(
+        worker,
+        "Source",
+        function_name=worker.function.function_name,
+        event_source_arn=queue.queue_arn,
+        batch_size=batch_size,
+        function_response_types=["ReportBatchItemFailures"],
+        scaling_config=Mapping.ScalingConfigProperty(maximum_concurrency=max_concurrency),
+    )
+
+
+def feed_from_stream(worker: Worker, stream_arn: str, *, given_up: sqs.Queue) -> None:
+    """INSERTs of audits only: heads, findings and details change without news for anyone.
+
+    The function names the first record that failed; what stands before it is done.
+    """
+    worker.may(POLL_STREAM, stream_arn)
+    worker.may(HAND_ON, given_up.queue_arn)
+    Mapping(
+        worker,
+        "Source",
+        function_name=worker.function.function_name,
+        event_source_arn=stream_arn,
+        # Not LATEST: an audit written while the mapping starts would never be told.
+        starting_position="TRIM_HORIZON",
+        batch_size=10,
+        function_response_types=["ReportBatchItemFailures"],
+        # One poison record must neither stop its shard for a day nor take its neighbours along.
+        bisect_batch_on_function_error=True,
+        maximum_retry_attempts=20,
+        maximum_record_age_in_seconds=int(cdk.Duration.hours(12).to_seconds()),
+        destination_config=Mapping.DestinationConfigProperty(
+            on_failure=Mapping.OnFailureProperty(destination=given_up.queue_arn)
+        ),
+        filter_criteria=Mapping.FilterCriteriaProperty(
+            filters=[Mapping.FilterProperty(pattern=json.dumps(ONLY_NEW_AUDITS))]
+        ),
+    )

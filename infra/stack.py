@@ -1,0 +1,185 @@
+"""The stack: it composes the constructs and says who may touch what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import aws_cdk as cdk
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.alarms import Alarms
+from infra.functions import Worker
+from infra.history import History
+from infra.names import FINGERPRINT_KEY, SLACK_WEBHOOK
+from infra.notices import Notices
+from infra.sources import feed_from_queue, feed_from_stream
+from infra.trigger import Trigger
+from sageaudit.adapters import (
+    accounts,
+    cloudwatch,
+    dynamo_history,
+    dynamo_ledger,
+    sagemaker,
+    secrets,
+    sns,
+    sqs,
+)
+
+AUDIT_TIMEOUT = cdk.Duration.minutes(3)
+NOTIFY_TIMEOUT = cdk.Duration.minutes(1)
+DELIVER_TIMEOUT = cdk.Duration.minutes(1)
+
+JOB_TYPES = ("training-job", "processing-job", "transform-job", "hyper-parameter-tuning-job")
+
+
+class SageAuditStack(cdk.Stack):
+    """A finished job's event goes in; an audit in the table and a notice on its channels come out.
+
+    `roles` maps each further account of the policy to the role that its jobs are read with.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        code: lambda_.Code,
+        roles: Mapping[str, str | None],
+        slack: bool,
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            description="Audits what finished SageMaker jobs cost",
+            analytics_reporting=False,
+            # The version rule is the one part of a template that the local AWS cannot create.
+            synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
+        )
+        self._code = code
+        self.history = History(self, "History")
+        self.trigger = Trigger(
+            self,
+            "Trigger",
+            delay=self._delay(),
+            consumer_timeout=AUDIT_TIMEOUT,
+            other_accounts=list(roles),
+        )
+        self.notices = Notices(self, "Notices", consumer_timeout=DELIVER_TIMEOUT)
+        self._audit(roles)
+        notify = self._notify(slack=slack)
+        self._deliver(slack=slack)
+        alarms = Alarms(
+            self,
+            "Alarms",
+            dead_letters={
+                "FinishedJobsDeadLetters": self.trigger.dead_letters,
+                "UndecidedAudits": self.notices.undecided,
+                "NoticesDeadLetters": self.notices.dead_letters,
+            },
+            stream_reader=notify.function,
+        )
+        for name, value in {
+            "TableName": self.history.table.table_name,
+            "NoticesTopicArn": self.notices.topic.topic_arn,
+            "AlarmsTopicArn": alarms.topic.topic_arn,
+        }.items():
+            cdk.CfnOutput(self, name, value=value)
+
+    def _delay(self) -> cdk.Duration:
+        seconds = cdk.CfnParameter(
+            self,
+            "AuditDelaySeconds",
+            type="Number",
+            default=300,
+            min_value=0,
+            max_value=900,
+            description="How long a finished job waits for its last metrics before it is audited",
+        )
+        return cdk.Duration.seconds(seconds.value_as_number)
+
+    def _audit(self, roles: Mapping[str, str | None]) -> None:
+        queue, dead_letters = self.trigger.queue, self.trigger.dead_letters
+        table = self.history.table.table_arn
+        audit = Worker(
+            self,
+            "Audit",
+            code=self._code,
+            name="audit",
+            timeout=AUDIT_TIMEOUT,
+            memory_mib=1024,
+            environment={
+                "TABLE_NAME": self.history.table.table_name,
+                "FINISHED_QUEUE_URL": queue.queue_url,
+                "FINISHED_DLQ_URL": dead_letters.queue_url,
+                "ACCOUNT_ID": self.account,
+                "FINGERPRINT_SECRET_ID": FINGERPRINT_KEY,
+            },
+        )
+        audit.may(sagemaker.PERMISSIONS, *(self._jobs(kind) for kind in JOB_TYPES))
+        audit.may(cloudwatch.PERMISSIONS, "*")
+        audit.may(dynamo_history.PERMISSIONS, table, f"{table}/index/by-family")
+        audit.may(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
+        audit.may(secrets.PERMISSIONS, self._secret(FINGERPRINT_KEY))
+        if assumed := [role for role in roles.values() if role is not None]:
+            audit.may(accounts.PERMISSIONS, *assumed)
+        feed_from_queue(audit, queue, batch_size=5, max_concurrency=5)
+
+    def _notify(self, *, slack: bool) -> Worker:
+        table = self.history.table.table_arn
+        notify = Worker(
+            self,
+            "Notify",
+            code=self._code,
+            name="notify",
+            timeout=NOTIFY_TIMEOUT,
+            memory_mib=512,
+            environment={
+                "TABLE_NAME": self.history.table.table_name,
+                "NOTICES_QUEUE_URL": self.notices.queue.queue_url,
+                "CHANNELS": "sns,slack" if slack else "sns",
+            },
+        )
+        notify.may(dynamo_history.READ_PERMISSIONS, table, f"{table}/index/by-family")
+        notify.may(dynamo_ledger.FAMILY_PERMISSIONS, table)
+        notify.may(sqs.SEND_PERMISSIONS, self.notices.queue.queue_arn)
+        feed_from_stream(notify, self.history.stream_arn, given_up=self.notices.undecided)
+        return notify
+
+    def _deliver(self, *, slack: bool) -> None:
+        queue, dead_letters = self.notices.queue, self.notices.dead_letters
+        deliver = Worker(
+            self,
+            "Deliver",
+            code=self._code,
+            name="deliver",
+            timeout=DELIVER_TIMEOUT,
+            memory_mib=256,
+            environment={
+                "TABLE_NAME": self.history.table.table_name,
+                "NOTICES_QUEUE_URL": queue.queue_url,
+                "NOTICES_DLQ_URL": dead_letters.queue_url,
+                "TOPIC_ARN": self.notices.topic.topic_arn,
+                **({"SLACK_SECRET_ID": SLACK_WEBHOOK} if slack else {}),
+            },
+        )
+        deliver.may(dynamo_ledger.SEND_PERMISSIONS, self.history.table.table_arn)
+        deliver.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
+        deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
+        deliver.may(sns.PERMISSIONS, self.notices.topic.topic_arn)
+        if slack:
+            deliver.may(secrets.PERMISSIONS, self._secret(SLACK_WEBHOOK))
+        # Slack takes one message a second and channel: more at once would only be refused.
+        feed_from_queue(deliver, queue, batch_size=5, max_concurrency=2)
+
+    def _jobs(self, kind: str) -> str:
+        return f"arn:{self.partition}:sagemaker:*:{self.account}:{kind}/*"
+
+    def _secret(self, name: str) -> str:
+        """Secrets Manager appends six characters of its own to a name."""
+        return self.format_arn(
+            service="secretsmanager",
+            resource="secret",
+            resource_name=f"{name}-??????",
+            arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+        )

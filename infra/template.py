@@ -1,0 +1,52 @@
+"""The stack's template as data, without what changes from build to build.
+
+`local/template.json` is its committed snapshot: the local AWS creates exactly that, and a test
+holds it to the stack. `make golden` rewrites it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from infra.assembly import POLICY, ROOT, roles, synthesize
+
+SNAPSHOT = ROOT / "local" / "template.json"
+STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
+"""Where the snapshot's functions have their code: the local AWS puts a stub there."""
+
+
+def synthesized(policy: Path = POLICY, *, slack: str = "on") -> dict[str, Any]:
+    """The template that `policy` gives, normalised, with every channel unless told otherwise."""
+    return normalized(from_stub(roles(policy), slack=slack))
+
+
+def from_stub(roles: Mapping[str, str | None], *, slack: str) -> dict[str, Any]:
+    """A template without the real asset, whose build takes longer than the rest of a synthesis."""
+    with tempfile.TemporaryDirectory() as folder:
+        stub = Path(folder, "stub")
+        stub.mkdir()
+        (stub / "stub.py").touch()
+        return synthesize(code=stub, roles=roles, outdir=str(Path(folder, "out")), slack=slack)
+
+
+def normalized(template: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the asset's hash and its place in the bootstrap bucket."""
+    copy: dict[str, Any] = json.loads(json.dumps(template))
+    for resource in copy["Resources"].values():
+        resource.pop("Metadata", None)
+        if resource["Type"] == "AWS::Lambda::Function":
+            resource["Properties"]["Code"] = STUB_CODE
+    return copy
+
+
+def as_text(template: Mapping[str, Any]) -> str:
+    """The snapshot's bytes."""
+    return json.dumps(template, indent=1, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text(as_text(synthesized()), encoding="utf-8")

@@ -1,0 +1,72 @@
+"""From a job's end to a message that waits: the EventBridge rule and the delayed queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from constructs import Construct
+
+from infra.queues import dead_letter_queue, work_queue
+
+REPLAY_SOURCE = "sageaudit.replay"
+"""AWS refuses `aws.*` sources from customers: replays and tests use this one."""
+
+STATUS_FIELDS = {
+    "SageMaker Training Job State Change": "TrainingJobStatus",
+    "SageMaker Processing Job State Change": "ProcessingJobStatus",
+    "SageMaker Transform Job State Change": "TransformJobStatus",
+    "SageMaker HyperParameter Tuning Job State Change": "HyperParameterTuningJobStatus",
+}
+TERMINAL = ["Completed", "Failed", "Stopped"]
+
+
+class Trigger(Construct):
+    """The rule on the default bus and the queue of finished jobs."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        delay: cdk.Duration,
+        consumer_timeout: cdk.Duration,
+        other_accounts: Sequence[str],
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.dead_letters = dead_letter_queue(self, "FinishedJobsDeadLetters")
+        self.queue = work_queue(
+            self,
+            "FinishedJobs",
+            consumer_timeout=consumer_timeout,
+            dead_letters=self.dead_letters,
+            max_receive_count=5,
+            delay=delay,
+        )
+        self.rule = events.Rule(
+            self,
+            "JobEnded",
+            description="SageMaker jobs that reached a terminal state, and their replays",
+            event_pattern=_terminal_states(other_accounts),
+            targets=[
+                targets.SqsQueue(
+                    self.queue,
+                    dead_letter_queue=self.dead_letters,
+                    max_event_age=cdk.Duration.hours(24),
+                    retry_attempts=185,
+                )
+            ],
+        )
+
+
+def _terminal_states(other_accounts: Sequence[str]) -> events.EventPattern:
+    return events.EventPattern(
+        source=["aws.sagemaker", REPLAY_SOURCE],
+        # A bus that other accounts may write to must name them; the handler checks once more.
+        account=[cdk.Aws.ACCOUNT_ID, *other_accounts],
+        region=[cdk.Aws.REGION],
+        detail_type=list(STATUS_FIELDS),
+        detail={"$or": [{field: TERMINAL} for field in STATUS_FIELDS.values()]},
+    )

@@ -1,0 +1,101 @@
+"""Imports go one way: domain <- rules <- flow -> ports <- adapters <- entry points."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+FUNCTIONS = Path(__file__).parents[2] / "functions"
+PACKAGE = FUNCTIONS / "sageaudit"
+
+MAY_IMPORT = {
+    "errors": set(),
+    "settings": {"errors"},
+    "domain": {"errors"},
+    "rules": {"errors", "domain"},
+    "text": {"errors", "domain"},
+    "ports": {"errors", "domain"},
+    "flow": {"errors", "domain", "rules", "ports"},
+    "telling": {"errors", "domain", "ports", "text"},
+    "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
+    "cli": {"errors", "settings", "domain", "rules", "text", "ports", "flow", "adapters"},
+}
+"""A room of the package, and the other rooms it may know."""
+
+PURE = ("domain", "rules", "text", "ports", "flow", "telling", "errors")
+WORLD = {
+    "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
+    "requests", "secrets", "socket", "subprocess", "sys", "tempfile", "threading", "time",
+    "urllib", "uuid",
+}  # fmt: skip
+"""What a pure room must not import; URL quoting is pure and excepted."""
+CLOCKS = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
+
+
+def modules() -> list[Path]:
+    """Every file of the package that belongs to a room."""
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def pure_modules() -> list[Path]:
+    """Those that must know nothing of the world."""
+    return [path for path in modules() if room(path) in PURE]
+
+
+def room(path: Path) -> str:
+    """The first part of a module's place in the package."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, with its full name."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: relative imports hide the direction"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_every_room_is_known() -> None:
+    """A new folder of the package says here what it may import."""
+    assert {room(path) for path in modules()} <= set(MAY_IMPORT) | {"data"}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_inwards_only(path: Path) -> None:
+    """The package's rooms know each other in one direction."""
+    names = (name.split(".") for name in imported(path))
+    rooms = {parts[1] for parts in names if parts[0] == "sageaudit"}
+    here = room(path)
+    assert not rooms - MAY_IMPORT.get(here, set()) - {here, "data", "__version__"}
+
+
+@pytest.mark.parametrize("path", pure_modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_pure_module_knows_nothing_of_the_world(path: Path) -> None:
+    """No boto3, environment, clock or random source: those are arguments."""
+    found = {
+        name
+        for name in imported(path)
+        if name.split(".")[0] in WORLD and not name.startswith("urllib.parse") and name != "urllib"
+    }
+    assert not found
+    calls = [
+        (node.func.value.id, node.func.attr)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+    ]
+    assert not CLOCKS & set(calls)
+
+
+@pytest.mark.parametrize("name", ["audit", "notify", "deliver"])
+def test_handlers_know_the_package_and_not_each_other(name: str) -> None:
+    """Nor the CLI, which is not in their asset."""
+    found = set(imported(FUNCTIONS / name / "handler.py"))
+    others = {"audit", "notify", "deliver"} - {name}
+    assert not {n for n in found if n.split(".")[0] in others or n.startswith("sageaudit.cli")}

@@ -1,0 +1,130 @@
+"""Habits that a machine can keep. Each failure says what was forgotten."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MADE = {
+    ".git", ".venv", "build", "cdk.out", "node_modules",
+    ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__",
+}  # fmt: skip
+REGISTRIES = re.compile(
+    "|".join(
+        [
+            "pypi" + r"\.org",
+            "python" + r"hosted\.org",
+            "registry" + r"\.npmjs",
+            r"--(?:extra-)?index" + "-url",
+        ]
+    )
+)
+MACHINES = re.compile(
+    "|".join(
+        [
+            r"(?<![\w.])/(?:root|home|Users|mnt|work)" + r"/\w",
+            r"(?<![\w.])/opt" + r"/(?!ml/)",  # that one is SageMaker's, in every container
+            r"\.\./" + "shared",
+        ]
+    )
+)
+UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
+LONGEST_FILE = 300
+LONGEST_FUNCTION = 60
+"""Half as long is usual; a document built in one piece may need this much."""
+
+
+def files(*suffixes: str) -> list[Path]:
+    """Every file of the project itself."""
+    return sorted(
+        path
+        for path in ROOT.rglob("*")
+        if path.is_file()
+        and not MADE & set(path.relative_to(ROOT).parts)
+        and not any(part.endswith(".egg-info") for part in path.relative_to(ROOT).parts)
+        and (not suffixes or path.suffix in suffixes)
+    )
+
+
+def sources() -> list[Path]:
+    """The code that is no test."""
+    return [path for path in files(".py") if path.relative_to(ROOT).parts[0] != "tests"]
+
+
+def matches(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
+    """Where a pattern occurs."""
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in paths
+        for number, line in enumerate(_lines(path), start=1)
+        if pattern.search(line)
+    ]
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Each function of a file with its length, docstring left out."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0]
+            has_docstring = ast.get_docstring(node, clean=False) is not None
+            docstring = (first.end_lineno or 0) - first.lineno + 1 if has_docstring else 0
+            yield node.name, (node.end_lineno or 0) - node.lineno + 1 - docstring
+
+
+def test_no_file_names_a_registry() -> None:
+    """A clone must install from whichever package index its machine uses."""
+    assert not matches(REGISTRIES, files())
+
+
+def test_no_file_names_a_folder_of_one_machine() -> None:
+    """A clone must work under any path. Recordings quote paths of other people's containers."""
+    assert not matches(MACHINES, [path for path in files() if path.suffix != ".json"])
+
+
+def test_nothing_is_left_for_later() -> None:
+    """What is not built has an issue, not a comment."""
+    assert not matches(UNFINISHED, files(".py", ".md", ".toml"))
+
+
+def test_no_drawer_for_odds_and_ends() -> None:
+    """A module is named after what it knows."""
+    drawers = {"utils", "util", "common", "helpers", "misc", "constants", "base"}
+    assert not [
+        path for path in files(".py") if path.stem in drawers or path.parent.name in drawers
+    ]
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_functions_stay_readable(path: Path) -> None:
+    """Past these sizes two ideas often share one place. Where it is one idea, raise the limit."""
+    assert len(_lines(path)) <= LONGEST_FILE
+    assert not [(name, lines) for name, lines in functions(path) if lines > LONGEST_FUNCTION]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in files(".py") if path.name.startswith("test_")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)  # fmt: skip
+def test_every_test_says_the_behaviour_it_holds(path: Path) -> None:
+    """In one sentence."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    silent = [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and node.name.startswith("test_")
+        and not ast.get_docstring(node)
+    ]
+    assert not silent
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        return []

@@ -1,0 +1,59 @@
+"""Reads a synthesized template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Template = Mapping[str, Any]
+
+
+def of_type(template: Template, kind: str) -> dict[str, dict[str, Any]]:
+    """The properties of every resource of one type, by logical id."""
+    return {
+        name: resource.get("Properties", {})
+        for name, resource in template["Resources"].items()
+        if resource["Type"] == kind
+    }
+
+
+def one(template: Template, kind: str, prefix: str = "") -> dict[str, Any]:
+    """The properties of the only resource of its type whose logical id starts so."""
+    [properties] = [
+        properties
+        for name, properties in of_type(template, kind).items()
+        if name.startswith(prefix)
+    ]
+    return properties
+
+
+def text(value: object) -> str:
+    """A value with its intrinsics written as ${...}; logical ids lose their hash."""
+    match value:
+        case str():
+            return value
+        case {"Ref": str(name)}:
+            return "${" + _readable(name) + "}"
+        case {"Fn::GetAtt": [str(name), str(attribute)]}:
+            return "${" + f"{_readable(name)}.{attribute}" + "}"
+        case {"Fn::Join": [str(separator), list(parts)]}:
+            return separator.join(text(part) for part in parts)
+    raise ValueError(f"no text for {value}")
+
+
+def statements(template: Template, prefix: str) -> Iterator[tuple[str, str]]:
+    """Every (action, resource) that the role whose id starts so is allowed."""
+    policy = one(template, "AWS::IAM::Policy", prefix)
+    for statement in policy["PolicyDocument"]["Statement"]:
+        assert statement["Effect"] == "Allow"
+        for action in _listed(statement["Action"]):
+            for resource in _listed(statement["Resource"]):
+                yield action, text(resource)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _readable(name: str) -> str:
+    return name if name.startswith("AWS::") else name[:-8]

@@ -1,0 +1,61 @@
+"""`make synth`: the app as it deploys, with the real asset."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra import assembly
+from infra.template import from_stub, normalized
+
+
+@pytest.fixture(scope="module")
+def cloud_assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What app.py writes; no Docker, and no AWS, since sockets are refused."""
+    folder = tmp_path_factory.mktemp("assembly")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CDK_OUTDIR", str(folder))
+        assembly.assemble()
+    return folder
+
+
+def read(folder: Path, name: str) -> Any:
+    """One JSON file of the assembly."""
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def test_the_app_writes_the_same_template_with_the_real_asset(cloud_assembly: Path) -> None:
+    """So that what is tested on stubs is what deploys."""
+    template = read(cloud_assembly, "SageAudit.template.json")
+    assert normalized(template) == normalized(from_stub({}, slack="off"))
+
+
+def test_three_functions_share_one_asset(cloud_assembly: Path) -> None:
+    """Built once, uploaded once; the other file is the template itself."""
+    files = read(cloud_assembly, "SageAudit.assets.json")["files"].values()
+    packaging = sorted(file["source"]["packaging"] for file in files)
+    assert packaging == ["file", "zip"]
+    assert len(list(cloud_assembly.glob("asset.*"))) == 1
+
+
+def test_the_stack_is_of_no_account_and_region(cloud_assembly: Path) -> None:
+    """Who deploys says where to."""
+    artifacts = read(cloud_assembly, "manifest.json")["artifacts"]
+    assert artifacts["SageAudit"]["environment"] == "aws://unknown-account/unknown-region"
+
+
+def test_a_wrong_policy_stops_the_synthesis_in_one_sentence(tmp_path: Path) -> None:
+    """Not a Lambda at its first event."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text("flor_usd = 5\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="flor_usd"):
+        assembly.roles(policy)
+
+
+def test_slack_is_on_or_off(tmp_path: Path) -> None:
+    """A context such as `slack=yes` is no answer."""
+    with pytest.raises(ValueError, match="must be on or off"):
+        assembly.synthesize(code=tmp_path, roles={}, outdir=str(tmp_path / "out"), slack="yes")

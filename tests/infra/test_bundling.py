@@ -1,0 +1,126 @@
+"""The Lambda asset: what is in it, for which machine, and that it runs with nothing beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.bundling import FUNCTIONS, LAMBDA, REQUIREMENTS, THIS_MACHINE, stage
+
+POLICY = FUNCTIONS.parent / "policy.toml"
+HANDLERS = ("audit", "notify", "deliver")
+RUNS_ON_LAMBDA = re.compile(r"(py2\.py3|py3|cp313)-(none|abi3|cp313)-(any|manylinux\w*_aarch64)")
+
+EMPTY_BATCH = """
+import sys
+asset, name = sys.argv[1:]
+sys.path[:] = [entry for entry in sys.path if "site-packages" not in entry] + [asset]
+
+def refuse(event, args):
+    if event in {"socket.connect", "socket.getaddrinfo"}:
+        raise SystemExit(f"the handler reached for the network: {event} {args}")
+
+sys.addaudithook(refuse)
+from importlib import import_module
+from types import SimpleNamespace
+module = import_module(f"{name}.handler")
+assert module.__file__.startswith(asset), module.__file__
+context = SimpleNamespace(
+    function_name=name, memory_limit_in_mb=256, aws_request_id="request-1",
+    invoked_function_arn=f"arn:aws:lambda:us-east-1:111122223333:function:{name}",
+    get_remaining_time_in_millis=lambda: 60_000,
+)
+answer = module.handler({"Records": []}, context)
+assert not (answer or {}).get("batchItemFailures"), answer
+"""
+
+
+@pytest.fixture(scope="module")
+def lambda_asset() -> Path:
+    """What `make deploy` uploads."""
+    return stage(LAMBDA, POLICY)
+
+
+@pytest.fixture(scope="module")
+def local_asset() -> Path:
+    """The same for this machine's processor and Python."""
+    return stage(THIS_MACHINE, POLICY)
+
+
+def test_the_wheels_are_those_of_lambda(lambda_asset: Path) -> None:
+    """Pure, or for arm64 and Python 3.13: a wheel for this machine would fail at its first call."""
+    tags = {
+        path.parent.name: re.findall(r"^Tag: (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for path in lambda_asset.glob("*.dist-info/WHEEL")
+    }
+    assert tags
+    assert not {
+        name: found
+        for name, found in tags.items()
+        if not any(RUNS_ON_LAMBDA.fullmatch(tag) for tag in found)
+    }
+
+
+def test_the_wheels_are_the_pinned_ones(lambda_asset: Path) -> None:
+    """Every pin with its hash, and nothing that is not pinned."""
+    pinned = re.findall(r"^([\w-]+)==(\S+)", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE)
+    installed = {path.name for path in lambda_asset.glob("*.dist-info")}
+    assert installed == {f"{name.replace('-', '_')}-{v}.dist-info" for name, v in pinned}
+
+
+def test_it_holds_our_code_the_policy_and_no_cli(lambda_asset: Path) -> None:
+    """Handlers at the root, the shared package beside them."""
+    assert (lambda_asset / "policy.toml").read_bytes() == POLICY.read_bytes()
+    assert (lambda_asset / "sageaudit" / "domain" / "job.py").exists()
+    assert list((lambda_asset / "sageaudit" / "data").glob("*.json"))
+    assert not (lambda_asset / "sageaudit" / "cli").exists()
+    assert not list(lambda_asset.rglob("__pycache__"))
+
+
+def test_it_fits(lambda_asset: Path) -> None:
+    """Lambda takes 250 MB unzipped."""
+    size = sum(path.stat().st_size for path in lambda_asset.rglob("*") if path.is_file())
+    assert size < 100_000_000
+
+
+@pytest.mark.parametrize("name", HANDLERS)
+def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: str) -> None:
+    """A clean interpreter imports it and gives it an empty batch; no network is touched.
+
+    Nor is there a fingerprint key, which `audit` would read from Secrets Manager as it starts.
+    """
+    queue = "https://sqs.us-east-1.amazonaws.com/111122223333/queue"
+    environment = {
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "ACCOUNT_ID": "111122223333",
+        "CHANNELS": "sns,slack",
+        "FINISHED_DLQ_URL": queue,
+        "FINISHED_QUEUE_URL": queue,
+        "NOTICES_DLQ_URL": queue,
+        "NOTICES_QUEUE_URL": queue,
+        "SLACK_SECRET_ID": "sageaudit/slack-webhook",
+        "TABLE_NAME": "history",
+        "TOPIC_ARN": "arn:aws:sns:us-east-1:111122223333:notices",
+        "POWERTOOLS_LOG_LEVEL": "INFO",
+        "POWERTOOLS_METRICS_NAMESPACE": "sageaudit",
+        "POWERTOOLS_SERVICE_NAME": name,
+        "LAMBDA_TASK_ROOT": str(local_asset),
+    }
+    result = subprocess.run(
+        [sys.executable, "-I", "-S", "-B", "-c", EMPTY_BATCH, str(local_asset), name],
+        env=environment | {"PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr

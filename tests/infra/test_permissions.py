@@ -1,0 +1,146 @@
+"""Who may touch what: each role's actions and resources, exactly."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from infra import sources
+from sageaudit import adapters
+from tests.infra.conftest import OTHER_ROLE
+from tests.infra.reading import of_type, statements
+
+ROLES = ("Audit", "Notify", "Deliver")
+JOBS = {
+    f"arn:${{AWS::Partition}}:sagemaker:*:${{AWS::AccountId}}:{kind}/*"
+    for kind in ("training-job", "processing-job", "transform-job", "hyper-parameter-tuning-job")
+}
+SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
+READING_VERBS = ("Describe", "Get", "List")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_role_is_a_lambdas_and_has_no_managed_policy(
+    template: dict[str, Any], role: str
+) -> None:
+    """AWS's managed ones hold wildcards."""
+    [properties] = [
+        properties
+        for name, properties in of_type(template, "AWS::IAM::Role").items()
+        if name.startswith(role)
+    ]
+    assert "ManagedPolicyArns" not in properties
+    [statement] = properties["AssumeRolePolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}
+
+
+def test_there_are_no_other_roles(template: dict[str, Any]) -> None:
+    """One for each function."""
+    assert len(of_type(template, "AWS::IAM::Role")) == len(ROLES)
+
+
+def test_all_that_our_code_calls_is_granted_and_nothing_else(
+    template: dict[str, Any], quiet_template: dict[str, Any]
+) -> None:
+    """PERMISSIONS stand beside the calls; the rest is what Lambda itself does for a function."""
+    called: set[str] = set()
+    for module in pkgutil.iter_modules(adapters.__path__):
+        called |= set(
+            getattr(import_module(f"sageaudit.adapters.{module.name}"), "PERMISSIONS", ())
+        )
+    lambdas_own = {*sources.POLL_QUEUE, *sources.POLL_STREAM, *sources.HAND_ON}
+    lambdas_own |= {"logs:CreateLogStream", "logs:PutLogEvents"}
+    granted = {
+        action
+        for variant in (template, quiet_template)
+        for role in ROLES
+        for action, _ in statements(variant, role)
+    }
+    assert granted == called | lambdas_own
+
+
+def test_only_the_two_metric_reads_are_unscoped(template: dict[str, Any]) -> None:
+    """CloudWatch has no resources to name."""
+    unscoped = {s for role in ROLES for s in statements(template, role) if s[1] == "*"}
+    assert unscoped == {("cloudwatch:GetMetricData", "*"), ("cloudwatch:ListMetrics", "*")}
+
+
+@pytest.mark.parametrize("service", ["sagemaker", "iam", "s3", "cloudwatch"])
+def test_nothing_outside_this_stack_is_written(template: dict[str, Any], service: str) -> None:
+    """An auditor only looks."""
+    actions = {a for role in ROLES for a, _ in statements(template, role)}
+    verbs = {a.partition(":")[2] for a in actions if a.startswith(f"{service}:")}
+    assert all(verb.startswith(READING_VERBS) for verb in verbs)
+
+
+def test_no_action_is_a_pattern(template: dict[str, Any]) -> None:
+    """Each is written out."""
+    assert not [a for role in ROLES for a, _ in statements(template, role) if "*" in a]
+
+
+def test_audit_reads_jobs_and_writes_history(template: dict[str, Any]) -> None:
+    """It sends a record back, or to the dead-letter queue with its reason."""
+    assert _resources(template, "Audit") == {
+        "sagemaker": JOBS,
+        "cloudwatch": {"*"},
+        "dynamodb": {"${HistoryTable.Arn}", "${HistoryTable.Arn}/index/by-family"},
+        "sqs": {"${TriggerFinishedJobs.Arn}", "${TriggerFinishedJobsDeadLetters.Arn}"},
+        "secretsmanager": {f"{SECRET}sageaudit/fingerprint-key-??????"},
+        "logs": {"${AuditLog.Arn}"},
+    }
+
+
+def test_notify_reads_history_and_hands_notices_on(template: dict[str, Any]) -> None:
+    """It knows neither SageMaker nor any channel."""
+    assert _resources(template, "Notify") == {
+        "dynamodb": {
+            "${HistoryTable.Arn}",
+            "${HistoryTable.Arn}/index/by-family",
+            "${HistoryTable.StreamArn}",
+        },
+        "sqs": {"${NoticesQueue.Arn}", "${NoticesUndecidedAudits.Arn}"},
+        "logs": {"${NotifyLog.Arn}"},
+    }
+
+
+def test_deliver_sends_and_keeps_the_ledger(template: dict[str, Any]) -> None:
+    """It knows neither SageMaker nor the audits."""
+    assert _resources(template, "Deliver") == {
+        "dynamodb": {"${HistoryTable.Arn}"},
+        "sns": {"${NoticesTopic}"},
+        "sqs": {"${NoticesQueue.Arn}", "${NoticesNoticesDeadLetters.Arn}"},
+        "secretsmanager": {f"{SECRET}sageaudit/slack-webhook-??????"},
+        "logs": {"${DeliverLog.Arn}"},
+    }
+
+
+def test_a_queues_consumer_cannot_send_where_it_need_not(template: dict[str, Any]) -> None:
+    """Sending is granted queue by queue."""
+    sending = {
+        role: {r for a, r in statements(template, role) if a == "sqs:SendMessage"} for role in ROLES
+    }
+    assert sending == {
+        "Audit": {"${TriggerFinishedJobs.Arn}", "${TriggerFinishedJobsDeadLetters.Arn}"},
+        "Notify": {"${NoticesQueue.Arn}", "${NoticesUndecidedAudits.Arn}"},
+        "Deliver": {"${NoticesNoticesDeadLetters.Arn}"},
+    }
+
+
+def test_a_further_account_is_read_through_its_role_only(
+    template: dict[str, Any], quiet_template: dict[str, Any]
+) -> None:
+    """The role of the policy, and none by default."""
+    assert not [a for a, _ in statements(template, "Audit") if a.startswith("sts:")]
+    assumed = [s for s in statements(quiet_template, "Audit") if s[0].startswith("sts:")]
+    assert assumed == [("sts:AssumeRole", OTHER_ROLE)]
+
+
+def _resources(template: dict[str, Any], role: str) -> dict[str, set[str]]:
+    """What a role touches, by service."""
+    touched: dict[str, set[str]] = {}
+    for action, resource in statements(template, role):
+        touched.setdefault(action.partition(":")[0], set()).add(resource)
+    return touched

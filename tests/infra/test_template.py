@@ -1,0 +1,243 @@
+"""What the stack promises, said of its template."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from deliver import handler
+from sageaudit.adapters import table
+from tests.infra.conftest import OTHER_ACCOUNT
+from tests.infra.reading import of_type, one, text
+
+WORK_QUEUES = {"TriggerFinishedJobs": ("Audit", 5), "NoticesQueue": ("Deliver", 10)}
+DEAD_LETTERS = ("TriggerFinishedJobsDeadLetters", "NoticesNoticesDeadLetters")
+
+
+def test_the_table_outlives_its_stack_and_has_the_adapters_keys(template: dict[str, Any]) -> None:
+    """A retained table's keys cannot change, so they are those of the code that writes it."""
+    [resource] = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
+    properties = resource["Properties"]
+    assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Retain"
+    assert properties["DeletionProtectionEnabled"] is True
+    assert properties["BillingMode"] == "PAY_PER_REQUEST"
+    assert properties["StreamSpecification"] == {"StreamViewType": "NEW_IMAGE"}
+    assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert properties["TimeToLiveSpecification"] == {
+        "AttributeName": table.TTL_ATTRIBUTE,
+        "Enabled": True,
+    }
+    assert _keys(properties) == (table.PARTITION_KEY, table.SORT_KEY)
+    indexes = {index["IndexName"]: index for index in properties["GlobalSecondaryIndexes"]}
+    assert {name: _keys(index) for name, index in indexes.items()} == {
+        index.name: (index.partition_key, index.sort_key) for index in table.INDEXES
+    }
+    assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indexes.values())
+
+
+def test_the_rule_takes_terminal_states_of_four_kinds(template: dict[str, Any]) -> None:
+    """Also of the replay source, since AWS refuses `aws.*` from customers."""
+    pattern = one(template, "AWS::Events::Rule")["EventPattern"]
+    assert pattern["source"] == ["aws.sagemaker", "sageaudit.replay"]
+    assert pattern["region"] == [{"Ref": "AWS::Region"}]
+    assert pattern["account"] == [{"Ref": "AWS::AccountId"}]
+    assert pattern["detail-type"] == [
+        "SageMaker Training Job State Change",
+        "SageMaker Processing Job State Change",
+        "SageMaker Transform Job State Change",
+        "SageMaker HyperParameter Tuning Job State Change",
+    ]
+    terminal = ["Completed", "Failed", "Stopped"]
+    assert pattern["detail"]["$or"] == [
+        {"TrainingJobStatus": terminal},
+        {"ProcessingJobStatus": terminal},
+        {"TransformJobStatus": terminal},
+        {"HyperParameterTuningJobStatus": terminal},
+    ]
+
+
+def test_an_event_that_is_not_delivered_is_kept(template: dict[str, Any]) -> None:
+    """After EventBridge's own 24 hours of tries."""
+    [target] = one(template, "AWS::Events::Rule")["Targets"]
+    assert text(target["Arn"]) == "${TriggerFinishedJobs.Arn}"
+    assert text(target["DeadLetterConfig"]["Arn"]) == "${TriggerFinishedJobsDeadLetters.Arn}"
+    assert target["RetryPolicy"] == {
+        "MaximumEventAgeInSeconds": 86_400,
+        "MaximumRetryAttempts": 185,
+    }
+
+
+def test_accounts_of_the_policy_are_let_through(quiet_template: dict[str, Any]) -> None:
+    """Their events come when their buses forward them to this one."""
+    pattern = one(quiet_template, "AWS::Events::Rule")["EventPattern"]
+    assert pattern["account"] == [{"Ref": "AWS::AccountId"}, OTHER_ACCOUNT]
+
+
+def test_the_delay_is_a_parameter_of_five_minutes(template: dict[str, Any]) -> None:
+    """SQS delays 15 minutes at most."""
+    parameter = template["Parameters"]["AuditDelaySeconds"]
+    assert (parameter["Default"], parameter["MinValue"], parameter["MaxValue"]) == (300, 0, 900)
+    queue = one(template, "AWS::SQS::Queue", "TriggerFinishedJobsD3")
+    assert queue["DelaySeconds"] == {"Ref": "AuditDelaySeconds"}
+
+
+@pytest.mark.parametrize(("queue_id", "consumer"), WORK_QUEUES.items())
+def test_a_work_queue_waits_for_its_consumer_and_gives_up_late(
+    template: dict[str, Any], queue_id: str, consumer: tuple[str, int]
+) -> None:
+    """Visibility is six function timeouts, as AWS asks; what is given up stays for 14 days."""
+    name, receives = consumer
+    function = one(template, "AWS::Lambda::Function", name)
+    [queue] = [
+        queue
+        for queue_name, queue in of_type(template, "AWS::SQS::Queue").items()
+        if queue_name[:-8] == queue_id
+    ]
+    assert queue["VisibilityTimeout"] == 6 * function["Timeout"]
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == receives >= 5
+
+
+def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
+    """Else a second process could send while the first still does."""
+    assert one(template, "AWS::Lambda::Function", "Deliver")["Timeout"] < handler.LEASE_S
+
+
+def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:
+    """The policies also let EventBridge in for this rule alone."""
+    queues = of_type(template, "AWS::SQS::Queue")
+    assert len(queues) == 5
+    assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
+    kept = [queue for queue in queues.values() if "RedrivePolicy" not in queue]
+    assert {queue["MessageRetentionPeriod"] for queue in kept} == {14 * 24 * 3600}
+    policies = of_type(template, "AWS::SQS::QueuePolicy").values()
+    refusing = {text(p["Queues"][0]) for p in policies if _refuses_plain_http(p)}
+    assert len(refusing) == len(queues)
+    services = [s for p in policies for s in p["PolicyDocument"]["Statement"] if _is_service(s)]
+    assert [s["Principal"] for s in services] == [{"Service": "events.amazonaws.com"}] * 2
+    assert all(
+        text(s["Condition"]["ArnEquals"]["aws:SourceArn"]) == "${TriggerJobEnded.Arn}"
+        for s in services
+    )
+
+
+def test_topics_take_tls_only_and_notices_are_encrypted(template: dict[str, Any]) -> None:
+    """CloudWatch cannot publish under the AWS managed key, so alarms have a topic without it."""
+    policies = of_type(template, "AWS::SNS::TopicPolicy").values()
+    assert [_refuses_plain_http(policy) for policy in policies] == [True, True]
+    assert text(one(template, "AWS::SNS::Topic", "Notices")["KmsMasterKeyId"]).endswith(
+        ":alias/aws/sns"
+    )
+    assert "KmsMasterKeyId" not in one(template, "AWS::SNS::Topic", "Alarms")
+
+
+def test_every_function_may_answer_for_a_part_of_its_batch(template: dict[str, Any]) -> None:
+    """Lambda takes an answer that names failures for a success unless the mapping says so."""
+    mappings = of_type(template, "AWS::Lambda::EventSourceMapping").values()
+    assert [m["FunctionResponseTypes"] for m in mappings] == [["ReportBatchItemFailures"]] * 3
+
+
+def test_queues_feed_their_functions_with_bounded_concurrency(template: dict[str, Any]) -> None:
+    """SageMaker throttles, and Slack takes one message a second."""
+    audit = one(template, "AWS::Lambda::EventSourceMapping", "Audit")
+    deliver = one(template, "AWS::Lambda::EventSourceMapping", "Deliver")
+    assert text(audit["EventSourceArn"]) == "${TriggerFinishedJobs.Arn}"
+    assert audit["ScalingConfig"] == {"MaximumConcurrency": 5}
+    assert text(deliver["EventSourceArn"]) == "${NoticesQueue.Arn}"
+    assert deliver["ScalingConfig"] == {"MaximumConcurrency": 2}
+
+
+def test_the_stream_tells_of_new_audits_only_and_never_blocks(template: dict[str, Any]) -> None:
+    """By default one poison record would stop its shard for a day."""
+    mapping = one(template, "AWS::Lambda::EventSourceMapping", "Notify")
+    [entry] = mapping["FilterCriteria"]["Filters"]
+    assert json.loads(entry["Pattern"]) == {
+        "eventName": ["INSERT"],
+        "dynamodb": {"NewImage": {"sk": {"S": [{"prefix": "AUDIT#"}]}}},
+    }
+    assert mapping["BisectBatchOnFunctionError"] is True
+    assert mapping["MaximumRetryAttempts"] == 20
+    assert mapping["MaximumRecordAgeInSeconds"] == 12 * 3600
+    failed = mapping["DestinationConfig"]["OnFailure"]["Destination"]
+    assert text(failed) == "${NoticesUndecidedAudits.Arn}"
+
+
+def test_functions_share_one_asset_and_one_runtime(template: dict[str, Any]) -> None:
+    """Each with its own role, and logs that end."""
+    functions = of_type(template, "AWS::Lambda::Function").values()
+    assert {f["Handler"] for f in functions} == {
+        "audit.handler.handler",
+        "notify.handler.handler",
+        "deliver.handler.handler",
+    }
+    assert {f["Runtime"] for f in functions} == {"python3.13"}
+    assert [f["Architectures"] for f in functions] == [["arm64"]] * 3
+    assert len({text(f["Role"]) for f in functions}) == 3
+    assert all(f["LoggingConfig"]["LogFormat"] == "JSON" for f in functions)
+    logs = of_type(template, "AWS::Logs::LogGroup").values()
+    assert [log["RetentionInDays"] for log in logs] == [30] * 3
+
+
+def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]) -> None:
+    """Names only: no secret's value is in an environment."""
+    powertools = {"SERVICE_NAME", "METRICS_NAMESPACE", "LOG_LEVEL"}
+    common = {f"POWERTOOLS_{name}" for name in powertools} | {"TABLE_NAME"}
+    assert _environment(template, "Audit") == common | {
+        "FINISHED_QUEUE_URL",
+        "FINISHED_DLQ_URL",
+        "ACCOUNT_ID",
+        "FINGERPRINT_SECRET_ID",
+    }
+    assert _environment(template, "Notify") == common | {"NOTICES_QUEUE_URL", "CHANNELS"}
+    assert _environment(template, "Deliver") == common | {
+        "NOTICES_QUEUE_URL",
+        "NOTICES_DLQ_URL",
+        "TOPIC_ARN",
+        "SLACK_SECRET_ID",
+    }
+
+
+def test_without_slack_nothing_of_it_remains(quiet_template: dict[str, Any]) -> None:
+    """No channel, no secret's name."""
+    notify = one(quiet_template, "AWS::Lambda::Function", "Notify")
+    assert notify["Environment"]["Variables"]["CHANNELS"] == "sns"
+    assert "slack" not in json.dumps(quiet_template).lower()
+
+
+def test_every_dead_letter_queue_and_a_late_stream_raise_an_alarm(
+    template: dict[str, Any],
+) -> None:
+    """Each tells the operators' topic."""
+    alarms = of_type(template, "AWS::CloudWatch::Alarm").values()
+    watched = {text(a["Dimensions"][0]["Value"]) for a in alarms}
+    assert watched == {
+        "${TriggerFinishedJobsDeadLetters.QueueName}",
+        "${NoticesUndecidedAudits.QueueName}",
+        "${NoticesNoticesDeadLetters.QueueName}",
+        "${NotifyFunction}",
+    }
+    assert all([text(t) for t in a["AlarmActions"]] == ["${AlarmsTopic}"] for a in alarms)
+
+
+def _keys(schema: dict[str, Any]) -> tuple[str, str]:
+    partition, sort = schema["KeySchema"]
+    assert (partition["KeyType"], sort["KeyType"]) == ("HASH", "RANGE")
+    return partition["AttributeName"], sort["AttributeName"]
+
+
+def _environment(template: dict[str, Any], prefix: str) -> set[str]:
+    function = one(template, "AWS::Lambda::Function", prefix)
+    return set(function["Environment"]["Variables"])
+
+
+def _refuses_plain_http(policy: dict[str, Any]) -> bool:
+    return any(
+        statement["Effect"] == "Deny"
+        and statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+        for statement in policy["PolicyDocument"]["Statement"]
+    )
+
+
+def _is_service(statement: dict[str, Any]) -> bool:
+    return bool(statement["Effect"] == "Allow")
