@@ -10,17 +10,7 @@ from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra.queues import dead_letter_queue, work_queue
-
-REPLAY_SOURCE = "sageaudit.replay"
-"""AWS refuses `aws.*` sources from customers: replays and tests use this one."""
-
-STATUS_FIELDS = {
-    "SageMaker Training Job State Change": "TrainingJobStatus",
-    "SageMaker Processing Job State Change": "ProcessingJobStatus",
-    "SageMaker Transform Job State Change": "TransformJobStatus",
-    "SageMaker HyperParameter Tuning Job State Change": "HyperParameterTuningJobStatus",
-}
-TERMINAL = ["Completed", "Failed", "Stopped"]
+from sageaudit.domain.event import DETAIL_TYPES, SOURCES, TERMINAL
 
 
 class Trigger(Construct):
@@ -63,10 +53,14 @@ class Trigger(Construct):
 
 def _terminal_states(other_accounts: Sequence[str]) -> events.EventPattern:
     return events.EventPattern(
-        source=["aws.sagemaker", REPLAY_SOURCE],
+        source=list(SOURCES),
         # A bus that other accounts may write to must name them; the handler checks once more.
         account=[cdk.Aws.ACCOUNT_ID, *other_accounts],
         region=[cdk.Aws.REGION],
-        detail_type=list(STATUS_FIELDS),
-        detail={"$or": [{field: TERMINAL} for field in STATUS_FIELDS.values()]},
+        detail_type=list(DETAIL_TYPES),
+        detail={
+            "$or": [
+                {f"{kind.prefix}JobStatus": sorted(TERMINAL)} for kind in DETAIL_TYPES.values()
+            ]
+        },
     )

@@ -106,7 +106,8 @@ class DeliverBatch:
         now = self._clock()
         open_at = self._closed_until.get(notice.channel, now)
         if open_at > now:
-            return self._come_back(record, int((open_at - now).total_seconds()) + 1)
+            rest_s = int((open_at - now).total_seconds()) + 1
+            return self._come_back(record, max(rest_s, _backoff_s(record, TRY_AGAIN_S)))
         claim = self._ledger.claim_send(notice.notice_id, now, LEASE_S)
         if claim is Claim.DONE:
             self._counts.add("DuplicateNotices", channel=notice.channel)

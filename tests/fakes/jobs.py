@@ -143,23 +143,31 @@ def job(instance: str = "ml.g5.2xlarge", instances: int = 1, **changes: Any) -> 
     return replace(plain, **changes)
 
 
-def ran(seconds: int, instance: str = "ml.m5.xlarge", instances: int = 1, **changes: Any) -> Job:
+def ran(
+    seconds: int,
+    instance: str = "ml.m5.xlarge",
+    instances: int = 1,
+    *,
+    at: datetime = START,
+    **changes: Any,
+) -> Job:
     """A job that trained for so many seconds and did nothing else."""
-    return job(
-        instance,
-        instances,
-        ended_at=START + timedelta(seconds=seconds),
-        phases=phases(("Training", seconds)),
-        **{"training_s": Decimal(seconds), "billable_s": Decimal(seconds), **changes},
-    )
+    plain: dict[str, Any] = {
+        "started_at": at,
+        "ended_at": at + timedelta(seconds=seconds),
+        "phases": phases(("Training", seconds), at=at),
+        "training_s": Decimal(seconds),
+        "billable_s": Decimal(seconds),
+    }
+    return job(instance, instances, **plain | changes)
 
 
-def phases(*parts: tuple[str, int]) -> tuple[Phase, ...]:
+def phases(*parts: tuple[str, int], at: datetime = START) -> tuple[Phase, ...]:
     """Phases one after the other; negative seconds lie before the start and are not billed."""
-    made, moment = [], START
+    made, moment = [], at
     for name, seconds in parts:
         if seconds < 0:
-            begun = START + timedelta(seconds=seconds)
+            begun = at + timedelta(seconds=seconds)
             made.append(Phase(name, begun, Decimal(-seconds), billed=False))
         else:
             made.append(Phase(name, moment, Decimal(seconds), billed=True))
