@@ -1,0 +1,217 @@
+"""The local AWS: the synthesized template in moto, fed and timed as AWS would, in one thread.
+
+Its only clock is `clock`: queues delay and hide messages by it, so that late metrics, waiting tuning
+jobs and a channel that asks for patience take their real time without anyone sleeping.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import boto3
+import botocore.loaders
+import botocore.session
+from moto import mock_aws
+
+from local import ACCOUNT, REGION
+from local.clock import LocalClock
+from local.functions import LocalFunction, Step
+from local.recorded import RecordedJob
+from local.sagemaker import RecordedSageMaker, put_series
+from local.sources import QueueSource, Source, StreamSource
+from sageaudit.adapters.dynamo_history import DynamoHistory
+from sageaudit.domain.policy import Policy
+
+TEMPLATE = Path(__file__).parent / "template.json"
+WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
+STEP_S = 60
+"""How far the clock jumps while something waits."""
+_MOST_STEPS = 20_000
+_STACK = "sageaudit"
+_LOADER = botocore.loaders.create_loader()
+_SECRETS = {"FINGERPRINT_SECRET_ID": "local", "SLACK_SECRET_ID": WEBHOOK}
+
+
+class LocalAws:
+    """A running stack.
+
+    `resources` maps the template's logical ids to what moto made of them, `mails` is what a
+    subscriber of the topic got.
+    """
+
+    def __init__(self, clock: LocalClock, *, policy: Policy, transport: Any, on_step: Step) -> None:
+        self.clock = clock
+        self.session = _session()
+        self.resources = _create_stack(self.session)
+        handlers = _watched(_session(), on_step)
+        self.sagemaker = RecordedSageMaker(handlers)
+        wiring = {
+            "audit": {"policy": policy},
+            "notify": {"policy": policy},
+            "deliver": {"transport": transport},
+        }
+        self.functions: dict[str, LocalFunction] = {}
+        for one in self.session.client("lambda").list_functions()["Functions"]:
+            name = one["Handler"].split(".")[0]
+            build = {"session": handlers, "clock": clock.now, **wiring[name]}
+            self.functions[name] = LocalFunction(one, build, on_step)
+            self._keep_secrets(one["Environment"]["Variables"])
+        self._sources = list(self._mappings())
+        self._events = self.session.client("events")
+        self._mailbox = self._subscribe_mailbox()
+        self.mails: list[dict[str, Any]] = []
+
+    def ends(self, job: RecordedJob) -> None:
+        """A job ends: SageMaker and CloudWatch know it, and EventBridge hears of it."""
+        self.clock.forward_to(job.ended_at)
+        self.sagemaker.add(job)
+        put_series(self.session, job)
+        self.put_event(job.event())
+
+    def put_event(self, entry: Mapping[str, Any]) -> None:
+        """Puts one event on the bus."""
+        self._events.put_events(Entries=[dict(entry)])
+
+    def advance(self, until: datetime | None = None) -> None:
+        """Lets all happen that is due until then, or until nothing waits any more."""
+        for _ in range(_MOST_STEPS):
+            if any(source.poll() for source in self._sources):
+                continue
+            left_s = (until - self.clock.now()).total_seconds() if until else STEP_S
+            if left_s <= 0 or not self._waits():
+                break
+            self.clock.forward(min(STEP_S, left_s))
+        else:
+            raise RuntimeError(f"the local AWS is not quiet after {_MOST_STEPS} steps")
+        self.mails += self._take(self._mailbox)
+        if until is not None:
+            self.clock.forward_to(until)
+
+    def physical(self, name: str) -> str:
+        """The physical id of a resource by its logical id without the hash."""
+        [found] = [value for key, value in self.resources.items() if key[:-8] == name]
+        return found
+
+    def messages(self, name: str) -> list[dict[str, Any]]:
+        """Takes what lies in a queue of the stack."""
+        return self._take(self.physical(name))
+
+    def history(self) -> DynamoHistory:
+        """The table of audits, for reading."""
+        return DynamoHistory(self.session.client("dynamodb"), self.physical("HistoryTable"))
+
+    def _take(self, url: str) -> list[dict[str, Any]]:
+        sqs, taken = self.session.client("sqs"), []
+        while messages := sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+        ).get("Messages"):
+            for message in messages:
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+            taken += messages
+        return taken
+
+    def _subscribe_mailbox(self) -> str:
+        url: str = self.session.client("sqs").create_queue(QueueName="mailbox")["QueueUrl"]
+        self.session.client("sns").subscribe(
+            TopicArn=self.physical("NoticesTopic"),
+            Protocol="sqs",
+            Endpoint=f"arn:aws:sqs:{REGION}:{ACCOUNT}:mailbox",
+        )
+        return url
+
+    def _waits(self) -> bool:
+        return any(
+            source.waiting() for source in self._sources if isinstance(source, QueueSource)
+        )
+
+    def _mappings(self) -> Iterator[Source]:
+        """What the stack's mappings feed; moto itself must not, it would start Docker."""
+        client, sqs = self.session.client("lambda"), self.session.client("sqs")
+        by_arn = {function.arn: function for function in self.functions.values()}
+        for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
+            client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+            function = by_arn[mapping["FunctionArn"]]
+            if ":dynamodb:" in mapping["EventSourceArn"]:
+                streams = self.session.client("dynamodbstreams")
+                yield StreamSource(streams, sqs, mapping, function)
+            else:
+                yield QueueSource(sqs, mapping, function)
+
+    def _keep_secrets(self, environment: Mapping[str, str]) -> None:
+        for variable, value in _SECRETS.items():
+            if variable in environment:
+                self.session.client("secretsmanager").create_secret(
+                    Name=environment[variable], SecretString=value
+                )
+
+
+@contextmanager
+def local_aws(
+    start: datetime, *, policy: Policy, transport: Any, on_step: Step = lambda _: None
+) -> Iterator[LocalAws]:
+    """The local AWS from `start` on. `on_step` is called before and after all that a handler calls.
+
+    `policy` tunes audit and notify; `transport` is what deliver posts to Slack with.
+    """
+    clock = LocalClock(start)
+    with ExitStack() as stack:
+        stack.enter_context(mock_aws())
+        stack.enter_context(clock.of_moto())
+        stack.enter_context(
+            # moto feeds streams to functions even where a mapping is disabled
+            mock.patch("moto.awslambda.models.LambdaBackend.send_dynamodb_items", lambda *_: None)
+        )
+        yield LocalAws(clock, policy=policy, transport=transport, on_step=on_step)
+
+
+def _session() -> Any:
+    """A session that shares what botocore reads from disk: most of a start."""
+    core = botocore.session.get_session()
+    core.register_component("data_loader", _LOADER)
+    return boto3.Session(botocore_session=core, region_name=REGION)
+
+
+def _watched(session: Any, on_step: Step) -> Any:
+    def before(model: Any, **_: Any) -> None:
+        on_step(f"before {model.name}")
+
+    def after(model: Any, **_: Any) -> None:
+        on_step(f"after {model.name}")
+
+    session.events.register("before-parameter-build", before)
+    session.events.register("after-call", after)
+    return session
+
+
+def _create_stack(session: Any) -> dict[str, str]:
+    logging.getLogger("moto").setLevel(logging.ERROR)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as stub:
+        stub.writestr("stub.py", "")
+    s3 = session.client("s3")
+    s3.create_bucket(Bucket="assets")
+    s3.put_object(Bucket="assets", Key="functions.zip", Body=archive.getvalue())
+    formation = session.client("cloudformation")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tests/infra holds the list of what moto does not create
+        formation.create_stack(
+            StackName=_STACK,
+            TemplateBody=TEMPLATE.read_text(encoding="utf-8"),
+            Capabilities=["CAPABILITY_IAM"],
+        )
+        pages = formation.get_paginator("list_stack_resources").paginate(StackName=_STACK)
+        return {
+            one["LogicalResourceId"]: one["PhysicalResourceId"]
+            for page in pages
+            for one in page["StackResourceSummaries"]
+            if "PhysicalResourceId" in one
+        }

@@ -1,0 +1,174 @@
+"""`make demo`: recorded jobs end on the local AWS, and a person sees what comes of it.
+
+What is shown is read where a user would read it: from the history's table, from the topic's
+subscriber and from what Slack was sent.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from local import ACCOUNT, slack_view
+from local.aws import LocalAws, local_aws
+from local.recorded import RecordedJob, recorded_jobs
+from local.slack import slack_stand_in
+from sageaudit.adapters.dynamo_history import DynamoHistory
+from sageaudit.adapters.policy_file import load
+from sageaudit.domain.record import FindingRow, Head
+from sageaudit.text.money import usd
+from sageaudit.text.untrusted import middle, terminal
+
+POLICY = Path(__file__).parent / "policy.toml"
+RULE = "gpu-underused"
+_DEAREST = 3
+_MANY = 1000
+_SHORTEST, _LONGEST, _MONEY, _GAP = 18, 48, 9, 2
+"""Characters: a column of text, a column of dollars, what is between columns."""
+
+
+def main() -> int:
+    """Runs the demo; 1 when a job was not audited."""
+    console, jobs, policy = Console(), recorded_jobs(), load(POLICY)
+    console.print(
+        f"{len(jobs)} recorded jobs end on the local AWS. They cost cents to a few dollars, so"
+        f" local/policy.toml tells of a family from {usd(policy.floor_usd)} on, not $5.",
+        highlight=False,
+    )
+    with (
+        slack_stand_in() as slack,
+        local_aws(jobs[0].ended_at, policy=policy, transport=slack.transport) as aws,
+    ):
+        left = _run(console, aws, jobs)
+        history, months = aws.history(), _months(jobs)
+        heads = list(_heads(history, months))
+        _show_jobs(console, history, heads)
+        _show_message(console, slack.posts, len(aws.mails))
+        _show_rule(console, _findings(history, months))
+        _show_dearest(console, heads)
+        for job in left:
+            _say_why(job, history, aws)
+    return 1 if left else 0
+
+
+def _run(console: Console, aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
+    """Lets the jobs end one after the other; answers those that have no audit in the end."""
+    waiting: list[RecordedJob] = []
+    for job in jobs:
+        aws.advance(job.ended_at)
+        waiting = _without_audited(console, aws, waiting)
+        aws.ends(job)
+        waiting.append(job)
+    aws.advance()
+    return _without_audited(console, aws, waiting)
+
+
+def _without_audited(
+    console: Console, aws: LocalAws, waiting: Sequence[RecordedJob]
+) -> list[RecordedJob]:
+    history, left = aws.history(), []
+    for job in waiting:
+        head = history.head(job.key)
+        if head is None or head.unauditable is not None:
+            left.append(job)
+            continue
+        line = Text.assemble(
+            (f"{head.ended_at:%Y-%m-%d %H:%M}  ", "dim"),
+            f"{head.kind:<10}  {head.status:<9}  ",
+            f"{usd(head.total_usd):>9}  ",
+            terminal(head.name),
+        )
+        console.print(line, no_wrap=True, overflow="ellipsis")
+    return left
+
+
+def _show_jobs(console: Console, history: DynamoHistory, heads: Iterable[Head]) -> None:
+    name_width = min(max(console.width // 3, _SHORTEST), _LONGEST)
+    money = ("Cost", "Avoidable", "Lost")
+    rest_width = console.width - name_width - len(money) * (_MONEY + _GAP) - _GAP
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    table.add_column("Job", width=name_width, no_wrap=True)
+    for word in money:
+        table.add_column(word, justify="right", width=_MONEY, no_wrap=True)
+    table.add_column("Top finding", width=max(rest_width, _SHORTEST), no_wrap=True)
+    sums = [Decimal(0)] * len(money)
+    for head in heads:
+        dollars = (head.total_usd, head.avoidable_usd, head.lost_usd)
+        if not head.rollup:
+            sums = [total + (part or 0) for total, part in zip(sums, dollars, strict=True)]
+        name = f"sum of {head.name}" if head.rollup else head.name
+        table.add_row(
+            Text(middle(terminal(name), name_width), "italic" if head.rollup else ""),
+            *(_dollars(amount) for amount in dollars),
+            Text(_top(history, head)),
+        )
+    table.add_row("together", *(usd(total) for total in sums), "", style="bold")
+    console.print(Text("\nAudited jobs", "bold"))
+    console.print(table)
+
+
+def _top(history: DynamoHistory, head: Head) -> str:
+    document = history.audit(head.key) if head.top_rule else None
+    if document is None:
+        return "-"
+    finding = next(one for one in document["findings"] if one["rule"] == head.top_rule)
+    return f"{head.top_rule}: {terminal(finding['summary'])}"
+
+
+def _dollars(amount: Decimal | None) -> Text:
+    return Text(usd(amount) if amount != 0 else "-", "" if amount else "dim")
+
+
+def _show_message(console: Console, posts: Sequence[dict[str, object]], mails: int) -> None:
+    console.print(f"\n{len(posts)} on Slack, {mails} on SNS; the first on Slack, as on a phone:")
+    if posts:
+        console.print(slack_view.view(posts[0]))
+
+
+def _show_rule(console: Console, rows: Iterable[FindingRow]) -> None:
+    console.print(Text(f"\nAsked of the history: what did {RULE} find?", "bold"))
+    for row in rows:
+        line = f"  {row.ended_at:%Y-%m-%d}  {terminal(row.name)}: {terminal(row.summary)}"
+        console.print(Text(line))
+
+
+def _show_dearest(console: Console, heads: Iterable[Head]) -> None:
+    console.print(Text("\nAsked of the history: the dearest jobs of the account", "bold"))
+    priced = [head for head in heads if head.total_usd is not None and not head.rollup]
+    for head in sorted(priced, key=lambda head: head.total_usd or 0, reverse=True)[:_DEAREST]:
+        line = f"  {usd(head.total_usd):>7}  {terminal(head.name)}, {head.family}"
+        console.print(Text(line), no_wrap=True, overflow="ellipsis")
+
+
+def _heads(history: DynamoHistory, months: Iterable[str]) -> Iterator[Head]:
+    for month in months:
+        yield from reversed(history.by_account(ACCOUNT, month, limit=_MANY).rows)
+
+
+def _findings(history: DynamoHistory, months: Iterable[str]) -> Iterator[FindingRow]:
+    for month in months:
+        yield from reversed(history.by_rule(RULE, month, limit=_MANY).rows)
+
+
+def _months(jobs: Iterable[RecordedJob]) -> list[str]:
+    """Each month in which a job ended, as the history's indexes are asked."""
+    moments: set[datetime] = {job.ended_at for job in jobs}
+    return sorted({f"{moment:%Y-%m}" for moment in moments})
+
+
+def _say_why(job: RecordedJob, history: DynamoHistory, aws: LocalAws) -> None:
+    head = history.head(job.key)
+    failures = aws.functions["audit"].failures
+    why = (head and head.unauditable) or (failures[-1] if failures else "see the dead letters")
+    print(f"{job.name} was not audited: {terminal(str(why))}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

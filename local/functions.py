@@ -1,0 +1,104 @@
+"""Lambda as far as the flow needs it: environment, one wired handler, log, and what a crash leaves."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import logging
+import os
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from local import ACCOUNT, REGION
+
+Handler = Callable[[Any, Any], Any]
+Step = Callable[[str], None]
+"""Told of each step of a handler; may raise Killed."""
+
+
+class Killed(BaseException):
+    """The execution environment ends here: tests raise it between two steps of a handler."""
+
+
+class FunctionError(Exception):
+    """An invocation that gave no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What Lambda tells a handler of its invocation."""
+
+    function_name: str
+    memory_limit_in_mb: int
+    timeout_s: int
+    aws_request_id: str = "00000000-0000-4000-8000-000000000000"
+
+    @property
+    def invoked_function_arn(self) -> str:
+        """As deployed."""
+        return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
+
+    def get_remaining_time_in_millis(self) -> int:
+        """All of it: time stands still while a handler runs."""
+        return self.timeout_s * 1000
+
+
+class LocalFunction:
+    """One function of the stack. `wiring` is what its module's `build` takes beside the environment.
+
+    Its handler is wired at the first invocation, kept while it lives, and wired anew after a crash.
+    """
+
+    def __init__(
+        self, configuration: Mapping[str, Any], wiring: Mapping[str, Any], on_step: Step
+    ) -> None:
+        self.name: str = configuration["Handler"].split(".")[0]
+        self.arn: str = configuration["FunctionArn"]
+        self.log = io.StringIO()
+        self.failures: list[str] = []
+        self._module = configuration["Handler"].rpartition(".")[0]
+        self._environment: dict[str, str] = {
+            **configuration["Environment"]["Variables"],
+            "AWS_REGION": REGION,
+            "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
+        }
+        self._context = Context(
+            self.name, int(configuration["MemorySize"]), int(configuration["Timeout"])
+        )
+        self._wiring = wiring
+        self._on_step = on_step
+        self._handler: Handler | None = None
+
+    def invoke(self, event: Any) -> Any:
+        """The handler's answer. Raises FunctionError when it raised or was killed."""
+        with self._environed():
+            try:
+                if self._handler is None:
+                    self._handler = self._wired()
+                answer = self._handler(event, self._context)
+                self._on_step(f"answered {self.name}")
+            except Killed as killed:
+                self._handler = None
+                raise FunctionError("killed") from killed
+            except Exception as error:  # noqa: BLE001 - whatever it raises, Lambda only sees a failure
+                self.failures.append(f"{type(error).__name__}: {error}")
+                self.log.write(traceback.format_exc())
+                raise FunctionError(self.failures[-1]) from error
+            return answer
+
+    def _wired(self) -> Handler:
+        module = importlib.import_module(self._module)
+        handler: Handler = module.build(dict(self._environment), **self._wiring)
+        for kept in logging.getLogger(self._environment["POWERTOOLS_SERVICE_NAME"]).handlers:
+            if isinstance(kept, logging.StreamHandler):
+                kept.setStream(self.log)  # a logger outlives the function that made it
+        return handler
+
+    @contextmanager
+    def _environed(self) -> Iterator[None]:
+        with mock.patch.dict(os.environ, self._environment), redirect_stdout(self.log):
+            yield

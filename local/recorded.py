@@ -1,0 +1,100 @@
+"""Recorded jobs, and what AWS would say of each: its end as an event, its series, its answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from local import ACCOUNT, REGION
+from sageaudit.adapters.recording import RecordedSet, Recording, read
+from sageaudit.domain import fields
+from sageaudit.domain.describe import kind_of
+from sageaudit.domain.event import DETAIL_TYPES
+from sageaudit.domain.measurements import RawSeries
+from sageaudit.domain.record import JobKey
+from sageaudit.domain.ref import JobKind
+
+RECORDINGS = Path(__file__).parent / "recordings"
+
+_DETAIL_TYPE_OF = {kind: text for text, kind in DETAIL_TYPES.items()}
+_TUNING_END = "HyperParameterTuningEndTime"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedJob:
+    """One job that ended."""
+
+    kind: JobKind
+    describe: Mapping[str, Any]
+    tags: Mapping[str, str]
+    series: tuple[RawSeries, ...]
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return str(self.describe[f"{self.kind.prefix}JobName"])
+
+    @property
+    def arn(self) -> str:
+        """The job's ARN."""
+        return str(self.describe[f"{self.kind.prefix}JobArn"])
+
+    @property
+    def ended_at(self) -> datetime:
+        """When its last state change was: the event's time."""
+        end = _TUNING_END if self.kind is JobKind.TUNING else f"{self.kind.prefix}EndTime"
+        for key in (end, "LastModifiedTime", "CreationTime"):
+            if moment := fields.time(self.describe, key):
+                return moment
+        raise ValueError(f"{self.name} has no time at all")
+
+    @property
+    def key(self) -> JobKey:
+        """What the history files it under."""
+        for key in ("CreationTime", f"{self.kind.prefix}StartTime"):
+            if moment := fields.time(self.describe, key):
+                return JobKey(self.arn, moment)
+        return JobKey(self.arn, self.ended_at)
+
+    def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
+        """The entry of PutEvents: times as epoch milliseconds, tags as a flat map, absent as null."""
+        created_at = fields.time(self.describe, "CreationTime")
+        prefix = self.kind.prefix
+        detail = {
+            f"{prefix}JobName": self.name,
+            f"{prefix}JobArn": self.arn,
+            f"{prefix}JobStatus": self.describe[f"{prefix}JobStatus"],
+            "CreationTime": int(created_at.timestamp() * 1000) if created_at else None,
+            "Tags": dict(self.tags),
+        }
+        return {
+            "Source": source,
+            "DetailType": _DETAIL_TYPE_OF[self.kind],
+            "Detail": json.dumps(detail),
+            "Resources": [self.arn],
+            "Time": self.ended_at,
+        }
+
+
+def recorded_jobs(folder: Path = RECORDINGS) -> list[RecordedJob]:
+    """Every job of a folder's recordings, in the order in which they ended."""
+    jobs = [job for path in sorted(folder.glob("*.json")) for job in of_file(path)]
+    return sorted(jobs, key=lambda job: (job.ended_at, job.kind is JobKind.TUNING))
+
+
+def of_file(path: Path) -> Iterator[RecordedJob]:
+    """The jobs of one recording: one, or the children of a tuning job."""
+    recorded = read(path)
+    for one in recorded.children if isinstance(recorded, RecordedSet) else (recorded,):
+        yield _job(one, path)
+
+
+def _job(recording: Recording, path: Path) -> RecordedJob:
+    kind = kind_of(recording.describe)
+    if kind is None or (recording.account, recording.region) != (ACCOUNT, REGION):
+        raise ValueError(f"{path.name} is no job of account {ACCOUNT} in {REGION}")
+    return RecordedJob(kind, recording.describe, recording.tags, recording.series)

@@ -1,0 +1,114 @@
+"""SageMaker and CloudWatch as far as a job's audit asks them, answered from recordings.
+
+SageMaker's answers take the place of the HTTP exchange: botocore checks the request and parses the
+JSON as it does AWS's. CloudWatch's points are put into moto, which averages them as it is asked to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from botocore.awsrequest import AWSResponse, HeadersDict
+from botocore.parsers import create_parser
+
+from local.recorded import RecordedJob
+from sageaudit.domain import fields
+from sageaudit.domain.measurements import RawSeries
+from sageaudit.domain.ref import JobKind
+
+NAMESPACES = {
+    JobKind.TRAINING: "/aws/sagemaker/TrainingJobs",
+    JobKind.PROCESSING: "/aws/sagemaker/ProcessingJobs",
+    JobKind.TRANSFORM: "/aws/sagemaker/TransformJobs",
+}
+_POINTS_A_CALL = 500
+_Answer = tuple[AWSResponse, Any]
+
+
+class RecordedSageMaker:
+    """Describe* and ListTags of the jobs that are there. A deleted job is gone from both."""
+
+    def __init__(self, session: Any) -> None:
+        self._jobs: dict[tuple[str, str], RecordedJob] = {}
+        self._parser = create_parser("json")
+        for kind in JobKind:
+            event = f"before-call.sagemaker.Describe{kind.prefix}Job"
+            session.events.register(event, self._describe(kind.prefix))
+        session.events.register("before-call.sagemaker.ListTags", self._list_tags)
+
+    def add(self, job: RecordedJob) -> None:
+        """Lets a job be found."""
+        self._jobs[job.kind.prefix, job.name] = job
+
+    def delete(self, job: RecordedJob) -> None:
+        """Lets it be gone."""
+        del self._jobs[job.kind.prefix, job.name]
+
+    def _describe(self, prefix: str) -> Callable[..., _Answer]:
+        def answer(model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
+            job = self._jobs.get((prefix, json.loads(params["body"])[f"{prefix}JobName"]))
+            return self._answer(model, job and _wire(job.describe, model.output_shape))
+
+        return answer
+
+    def _list_tags(self, model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
+        arn = json.loads(params["body"])["ResourceArn"]
+        job = next((job for job in self._jobs.values() if job.arn == arn), None)
+        tags = [{"Key": key, "Value": value} for key, value in job.tags.items()] if job else []
+        return self._answer(model, job and {"Tags": tags})
+
+    def _answer(self, model: Any, body: Any) -> _Answer:
+        """The response and what botocore reads in it. None: there is no such job.
+
+        SageMaker says in practice what its model does not declare: ValidationException.
+        """
+        gone = {"__type": "ValidationException", "message": "Requested resource not found."}
+        status = 400 if body is None else 200
+        text = json.dumps(gone if body is None else body).encode()
+        response = {"status_code": status, "headers": HeadersDict(), "body": text}
+        parsed = self._parser.parse(response, model.output_shape)
+        return AWSResponse("https://api.sagemaker", status, response["headers"], None), parsed
+
+
+def put_series(session: Any, job: RecordedJob) -> None:
+    """Publishes a job's series, as its hosts did while it ran."""
+    cloudwatch = session.client("cloudwatch")
+    points = [point for series in job.series for point in _points(series)]
+    for position in range(0, len(points), _POINTS_A_CALL):
+        cloudwatch.put_metric_data(
+            Namespace=NAMESPACES[job.kind], MetricData=points[position : position + _POINTS_A_CALL]
+        )
+
+
+def _points(series: RawSeries) -> Iterator[dict[str, Any]]:
+    for number, value in enumerate(series.values):
+        if value is not None:
+            yield {
+                "MetricName": series.metric,
+                "Dimensions": [{"Name": "Host", "Value": series.host}],
+                "Timestamp": series.start + timedelta(seconds=number * series.period_s),
+                "Value": value,
+                "Unit": "Percent",
+            }
+
+
+def _wire(value: Any, shape: Any) -> Any:
+    """An answer as the CLI prints it, back in the JSON of the service: times as epoch numbers."""
+    if value is None:
+        return None
+    if shape.type_name == "structure":
+        known = shape.members
+        return {key: _wire(item, known[key]) for key, item in value.items() if key in known}
+    if shape.type_name == "list":
+        return [_wire(item, shape.member) for item in value]
+    if shape.type_name == "timestamp":
+        return _epoch(value)
+    return value
+
+
+def _epoch(value: Any) -> float:
+    moment = fields.parsed_time(value, "time") or datetime.fromtimestamp(0, UTC)
+    return moment.timestamp()

@@ -1,0 +1,105 @@
+"""A stand-in for Slack on this machine's loopback: it takes posts and answers as it is told to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from sageaudit.adapters.channels import MaybeSent
+from sageaudit.adapters.slack import Response
+from sageaudit.errors import ChannelUnavailable
+
+_HOME = "127.0.0.1"
+_TIMEOUT_S = 0.3
+"""Long for loopback, short for a test of a Slack that hangs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one post is answered. `hangs` takes the post and says nothing."""
+
+    status: int = HTTPStatus.OK
+    body: str = "ok"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    hangs: bool = False
+
+
+class SlackStandIn:
+    """`posts` are those that it said ok to; `tried` counts all."""
+
+    def __init__(self, port: int, script: deque[Answer], posts: list[dict[str, Any]]) -> None:
+        self.posts = posts
+        self.tried = 0
+        self._port = port
+        self._script = script
+
+    def will_answer(self, *answers: Answer) -> None:
+        """The next posts are answered so, later ones ok again."""
+        self._script.extend(answers)
+
+    def transport(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
+        """Posts to the stand-in what was meant for `url`, as https_post posts to Slack."""
+        self.tried += 1
+        connection = HTTPConnection(_HOME, self._port, timeout=_TIMEOUT_S)
+        try:
+            try:
+                connection.connect()
+            except OSError as error:
+                raise ChannelUnavailable("slack: no connection") from error
+            try:
+                connection.request("POST", urlsplit(url).path, body, dict(headers))
+                answer = connection.getresponse()
+                read = answer.read()
+            except (OSError, HTTPException) as error:
+                raise MaybeSent("slack: no answer came") from error
+        finally:
+            connection.close()
+        named = {name.lower(): value for name, value in answer.getheaders()}
+        return Response(answer.status, named, read)
+
+
+@contextmanager
+def slack_stand_in() -> Iterator[SlackStandIn]:
+    """Listens within this block."""
+    script: deque[Answer] = deque()
+    posts: list[dict[str, Any]] = []
+    over = threading.Event()
+
+    class Webhook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+            """Takes one post."""
+            payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            answer = script.popleft() if script else Answer()
+            if answer.status == HTTPStatus.OK:
+                posts.append(payload)
+            if answer.hangs:
+                over.wait()
+                return
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(answer.body.encode())
+
+        def log_message(self, *_: Any) -> None:
+            """Says nothing: the address is a password."""
+
+    server = ThreadingHTTPServer((_HOME, 0), Webhook)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield SlackStandIn(server.server_port, script, posts)
+    finally:
+        over.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()

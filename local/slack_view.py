@@ -1,0 +1,65 @@
+"""A Slack message on the terminal, from its Block Kit, about as wide as a phone shows it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.text import Text
+
+from sageaudit.text.untrusted import terminal
+
+WIDTH = 56
+_MARKUP = re.compile(r"\*(?P<bold>[^*\n]+)\*|`(?P<code>[^`]+)`|<(?P<link>[^<>]+)>")
+
+
+def view(payload: Mapping[str, Any]) -> Panel:
+    """The message in a frame."""
+    parts = [part for block in payload["blocks"] for part in _block(block)]
+    return Panel(Group(*parts), title="Slack", title_align="left", width=WIDTH)
+
+
+def _block(block: Mapping[str, Any]) -> Iterator[RenderableType]:
+    texts = [block["text"]] if "text" in block else []
+    texts += block.get("fields", ())
+    texts += block.get("elements", ())
+    style = {"header": "bold", "context": "dim"}.get(block["type"], "")
+    for text in texts:
+        yield Text("\n").join(_line(line, text["type"], style) for line in _lines(text))
+    yield Padding("", (0, 0))
+
+
+def _lines(text: Mapping[str, str]) -> list[str]:
+    return text["text"].split("\n")
+
+
+def _line(line: str, kind: str, style: str) -> Text:
+    """mrkdwn's bold, code and links as such; plain text as it is."""
+    shown = Text(style=style)
+    position = 0
+    for match in _MARKUP.finditer(line) if kind == "mrkdwn" else ():
+        shown.append(_inert(line[position : match.start()]))
+        shown.append_text(_marked(match))
+        position = match.end()
+    shown.append(_inert(line[position:]))
+    return shown
+
+
+def _marked(match: re.Match[str]) -> Text:
+    if match["bold"]:
+        return Text(_inert(match["bold"]), "bold")
+    if match["code"]:
+        return Text(_inert(match["code"]), "cyan")
+    address, _, word = match["link"].partition("|")
+    return Text(_inert(word or address), "blue underline")
+
+
+def _inert(text: str) -> str:
+    """Slack's three escapes undone. A space at either end belongs to the line."""
+    start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{start}{terminal(html.unescape(text))}{end}" if text.strip() else text

@@ -1,0 +1,198 @@
+"""Event source mappings, as Lambda's pollers run them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from moto.events.models import EventPattern
+
+from local.functions import FunctionError, LocalFunction
+
+_SHARD_PAGE = 1000
+_PARTIAL = "ReportBatchItemFailures"
+_CAMEL_CASE = {
+    "StringValue": "stringValue",
+    "BinaryValue": "binaryValue",
+    "DataType": "dataType",
+}
+
+
+class Source(Protocol):
+    """Something that feeds a function."""
+
+    def poll(self) -> bool:
+        """Feeds one batch; False when there is none."""
+
+
+class QueueSource:
+    """Messages of a queue in batches. What failed stays, invisible until its time is over."""
+
+    def __init__(self, sqs: Any, mapping: Mapping[str, Any], function: LocalFunction) -> None:
+        self._sqs = sqs
+        self._arn: str = mapping["EventSourceArn"]
+        self.url: str = sqs.get_queue_url(QueueName=self._arn.rpartition(":")[2])["QueueUrl"]
+        self._batch_size = min(int(mapping["BatchSize"]), 10)
+        self._partial = _PARTIAL in mapping.get("FunctionResponseTypes", ())
+        self._function = function
+
+    def poll(self) -> bool:
+        """Feeds one batch and deletes what did not fail."""
+        messages = self._sqs.receive_message(
+            QueueUrl=self.url,
+            MaxNumberOfMessages=self._batch_size,
+            AttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        ).get("Messages", [])
+        if not messages:
+            return False
+        try:
+            answer = self._function.invoke({"Records": [self._record(one) for one in messages]})
+        except FunctionError:
+            return True
+        failed = self._failed(answer)
+        for message in messages:
+            if message["MessageId"] not in failed:
+                self._sqs.delete_message(
+                    QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"]
+                )
+        return True
+
+    def waiting(self) -> int:
+        """Messages that are not done, visible or not."""
+        names = ["", "NotVisible", "Delayed"]
+        attributes = self._sqs.get_queue_attributes(
+            QueueUrl=self.url,
+            AttributeNames=[f"ApproximateNumberOfMessages{name}" for name in names],
+        )["Attributes"]
+        return sum(int(count) for count in attributes.values())
+
+    def _failed(self, answer: Any) -> set[str]:
+        if not self._partial or not answer:
+            return set()
+        return {item["itemIdentifier"] for item in answer.get("batchItemFailures", ())}
+
+    def _record(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "messageId": message["MessageId"],
+            "receiptHandle": message["ReceiptHandle"],
+            "body": message["Body"],
+            "attributes": message["Attributes"],
+            "messageAttributes": {
+                name: {_CAMEL_CASE[key]: value for key, value in attribute.items()}
+                for name, attribute in message.get("MessageAttributes", {}).items()
+            },
+            "md5OfBody": message["MD5OfBody"],
+            "eventSource": "aws:sqs",
+            "eventSourceARN": self._arn,
+            "awsRegion": self._arn.split(":")[3],
+        }
+
+
+class StreamSource:
+    """Records of the table's stream that pass the filter, in order and in batches.
+
+    A batch that fails is halved down to the record that does; that one is tried again as often as
+    the mapping says and then goes to its destination, so that the stream goes on.
+    """
+
+    def __init__(
+        self, streams: Any, sqs: Any, mapping: Mapping[str, Any], function: LocalFunction
+    ) -> None:
+        self._streams = streams
+        self._sqs = sqs
+        self._arn: str = mapping["EventSourceArn"]
+        self._batch_size = int(mapping["BatchSize"])
+        self._partial = _PARTIAL in mapping.get("FunctionResponseTypes", ())
+        self._bisect = bool(mapping.get("BisectBatchOnFunctionError"))
+        self._tries = 1 + int(mapping["MaximumRetryAttempts"])
+        self._destination: str = mapping["DestinationConfig"]["OnFailure"]["Destination"]
+        filters = mapping.get("FilterCriteria", {}).get("Filters", ())
+        self._patterns = [EventPattern.load(item["Pattern"]) for item in filters]
+        self._function = function
+        self._iterator = self._from_the_start()
+
+    def poll(self) -> bool:
+        """Feeds what is new."""
+        page = self._streams.get_records(ShardIterator=self._iterator, Limit=_SHARD_PAGE)
+        self._iterator = page["NextShardIterator"]
+        records = [self._record(one) for one in page["Records"]]
+        passed = [record for record in records if self._passes(record)]
+        for position in range(0, len(passed), self._batch_size):
+            self._feed(passed[position : position + self._batch_size])
+        return bool(passed)
+
+    def _feed(self, batch: list[dict[str, Any]]) -> None:
+        """Until all of it is done or given up."""
+        tries = 0
+        while batch and tries < self._tries:
+            failed_at = self._failed_at(batch)
+            if failed_at is None:
+                return
+            if failed_at == 0 and self._bisect and len(batch) > 1:
+                half = len(batch) // 2
+                self._feed(batch[:half])
+                batch, tries = batch[half:], 0
+                continue
+            tries = 1 if failed_at else tries + 1
+            batch = batch[failed_at:]
+        self._give_up(batch)
+
+    def _failed_at(self, batch: list[dict[str, Any]]) -> int | None:
+        """Where to go on: the first record that the answer names, or the start of the batch."""
+        try:
+            answer = self._function.invoke({"Records": batch})
+        except FunctionError:
+            return 0
+        if not self._partial or not answer:
+            return None
+        failures = {item["itemIdentifier"] for item in answer.get("batchItemFailures", ())}
+        numbers = [record["dynamodb"]["SequenceNumber"] for record in batch]
+        return next((at for at, number in enumerate(numbers) if number in failures), None)
+
+    def _give_up(self, batch: list[dict[str, Any]]) -> None:
+        numbers = [record["dynamodb"]["SequenceNumber"] for record in batch]
+        url = self._sqs.get_queue_url(QueueName=self._destination.rpartition(":")[2])["QueueUrl"]
+        info = {
+            "streamArn": self._arn,
+            "startSequenceNumber": numbers[0],
+            "endSequenceNumber": numbers[-1],
+            "batchSize": len(batch),
+        }
+        body = {"version": "1.0", "DDBStreamBatchInfo": info}
+        self._sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
+
+    def _passes(self, record: dict[str, Any]) -> bool:
+        return not self._patterns or any(one.matches_event(record) for one in self._patterns)
+
+    def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        change = dict(record["dynamodb"])
+        written_at = change["ApproximateCreationDateTime"]
+        change["ApproximateCreationDateTime"] = int(written_at.timestamp())
+        return {
+            "eventID": record["eventID"],
+            "eventName": record["eventName"],
+            "eventVersion": record["eventVersion"],
+            "eventSource": record["eventSource"],
+            "eventSourceARN": self._arn,
+            "awsRegion": self._arn.split(":")[3],
+            "dynamodb": _as_json(change),
+        }
+
+    def _from_the_start(self) -> str:
+        [shard] = self._streams.describe_stream(StreamArn=self._arn)["StreamDescription"]["Shards"]
+        iterator: str = self._streams.get_shard_iterator(
+            StreamArn=self._arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
+        )["ShardIterator"]
+        return iterator
+
+
+def _as_json(value: Any) -> Any:
+    """Lambda's events are JSON: bytes are base64 there."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    return [_as_json(item) for item in value] if isinstance(value, list) else value

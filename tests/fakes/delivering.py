@@ -1,0 +1,210 @@
+"""Channels, queues and records for what is told: they remember, fail and die as they are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from aws_lambda_powertools import Logger
+
+from deliver.handler import DeliverBatch
+from sageaudit.adapters.counts import Counts
+from sageaudit.adapters.exact_json import to_json
+from sageaudit.adapters.sqs import SqsQueue
+from sageaudit.adapters.stored_document import stored_text
+from sageaudit.domain.document import AuditDocument
+from sageaudit.ports import Channel, Ledger
+from sageaudit.text.envelope import Notice, to_body
+
+NOON = datetime(2026, 5, 20, 13, 10, tzinfo=UTC)
+ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/train-bert-0412"
+PK = f"JOB#{ARN}#1779271080000"
+SLACK = {
+    "text": "HIGH  $2.04 was avoidable",
+    "blocks": [
+        {"type": "header", "block_id": "headline", "text": {"type": "plain_text", "text": "HIGH"}},
+        {"type": "section", "block_id": "why", "text": {"type": "plain_text", "text": "GPU"}},
+    ],
+}
+SNS = {
+    "subject": "HIGH $2.04 was avoidable",
+    "message": "HIGH  $2.04\n",
+    "attributes": {"severity": {"type": "String", "value": "high"}},
+}
+PAYLOADS: Mapping[str, dict[str, Any]] = {"slack": SLACK, "sns": SNS}
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@dataclass
+class Clock:
+    """Stands still unless moved."""
+
+    now: datetime = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@dataclass
+class RecordingChannel:
+    """Remembers what was posted; `answers` are raised first, one a post."""
+
+    answers: list[Exception] = field(default_factory=list)
+    posted: list[dict[str, Any]] = field(default_factory=list)
+
+    def post(self, payload: dict[str, Any]) -> None:
+        if self.answers:
+            raise self.answers.pop(0)
+        self.posted.append(payload)
+
+
+@dataclass
+class RecordingQueue:
+    """Remembers what was sent and what was made to wait; `answers` are raised first."""
+
+    sent: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    waits_s: list[int] = field(default_factory=list)
+    answers: list[Exception] = field(default_factory=list)
+
+    def send(
+        self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
+    ) -> None:
+        if self.answers:
+            raise self.answers.pop(0)
+        self.sent.append((body, attributes or {}))
+
+    def change_visibility(self, receipt_handle: str, seconds: int) -> None:
+        self.waits_s.append(seconds)
+
+
+@dataclass
+class Stepped:
+    """Does something before and after each call of what it stands for."""
+
+    target: Any
+    step: Callable[[], None]
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self.step()
+            answer = getattr(self.target, name)(*args, **kwargs)
+            self.step()
+            return answer
+
+        return call
+
+
+def dying(steps: int) -> Callable[[], None]:
+    """Ends the process at the step with this number, once."""
+    numbers = iter(range(1_000_000))
+
+    def step() -> None:
+        if next(numbers) == steps:
+            raise Killed
+
+    return step
+
+
+@dataclass
+class Lambda:
+    """The context: how much time is left."""
+
+    left_ms: Iterator[int]
+
+    def get_remaining_time_in_millis(self) -> int:
+        return next(self.left_ms)
+
+
+def deliverer(
+    ledger: Any,
+    channels: Mapping[str, Any],
+    *,
+    queue: Any = None,
+    dead_letters: Any = None,
+    clock: Callable[[], datetime] | None = None,
+    service: str = "deliver-tests",
+) -> DeliverBatch:
+    """Deliver over fakes."""
+    return DeliverBatch(
+        ledger=cast("Ledger", ledger),
+        channels=cast("Mapping[str, Channel]", channels),
+        queue=cast("SqsQueue", queue or RecordingQueue()),
+        dead_letters=cast("SqsQueue", dead_letters or RecordingQueue()),
+        clock=clock or Clock(),
+        logger=Logger(service=service),
+        counts=Counts({"POWERTOOLS_SERVICE_NAME": service}),
+    )
+
+
+def notice_body(channel: str = "slack", *, version: int = 1) -> str:
+    """A notice as notify queues it."""
+    return to_body(Notice(f"{PK}|{version}|{channel}", channel, PAYLOADS[channel]))
+
+
+def sqs_record(body: str, *, message_id: str = "m1", received: int = 1) -> dict[str, Any]:
+    """A message as Lambda hands it over."""
+    return {
+        "messageId": message_id,
+        "receiptHandle": f"handle of {message_id}",
+        "body": body,
+        "attributes": {"ApproximateReceiveCount": str(received)},
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+    }
+
+
+def batch(*records: dict[str, Any]) -> dict[str, Any]:
+    """An event."""
+    return {"Records": list(records)}
+
+
+def failures(answer: dict[str, Any]) -> list[str]:
+    """Which records come back."""
+    return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+
+def stream_record(
+    document: AuditDocument | str, *, number: int = 1, version: int = 1, pk: str = PK
+) -> dict[str, Any]:
+    """The INSERT of an audit as Lambda hands it over."""
+    text = document if isinstance(document, str) else stored_text(document, version)
+    return {
+        "eventID": f"e{number}",
+        "eventName": "INSERT",
+        "eventSource": "aws:dynamodb",
+        "dynamodb": {
+            "ApproximateCreationDateTime": NOON.timestamp(),
+            "Keys": {"pk": {"S": pk}, "sk": {"S": f"AUDIT#{version:05d}"}},
+            "NewImage": {
+                "pk": {"S": pk},
+                "sk": {"S": f"AUDIT#{version:05d}"},
+                "version": {"N": str(version)},
+                "document": {"S": text},
+            },
+            "SequenceNumber": str(number),
+        },
+    }
+
+
+def counted(printed: str) -> dict[tuple[str, str | None], int]:
+    """The counts among the lines of standard output, by name and channel."""
+    lines = [json.loads(line) for line in printed.splitlines() if line.startswith('{"_aws"')]
+    return {
+        (metric["Name"], line.get("channel")): int(sum(line[metric["Name"]]))
+        for line in lines
+        for metric in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]
+    }
+
+
+def text_of(document: AuditDocument) -> str:
+    """A document's JSON, without the history's version in it."""
+    return to_json(document)

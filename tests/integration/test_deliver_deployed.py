@@ -1,0 +1,162 @@
+"""Deliver wired as it is deployed, over AWS as moto plays it; Slack ends at a transport of ours."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+import deliver.handler
+from deliver.handler import build
+from sageaudit.adapters.slack import Response
+from sageaudit.errors import BadSettings
+from tests.contract.tables import new_table
+from tests.fakes.delivering import PAYLOADS, Clock, batch, failures, notice_body, sqs_record
+
+RECORD = sqs_record(notice_body())
+WEBHOOK = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
+DONE: dict[str, list[Any]] = {"batchItemFailures": []}
+
+
+@pytest.fixture
+def aws() -> Iterator[boto3.Session]:
+    """A region with nothing in it."""
+    with mock_aws():
+        yield boto3.Session(region_name="us-east-1")
+
+
+def deployed(session: boto3.Session) -> dict[str, str]:
+    """The table, queues, topic with a subscriber and the secret: the function's environment."""
+    sqs, sns = session.client("sqs"), session.client("sns")
+    topic = sns.create_topic(Name="notices")["TopicArn"]
+    inbox = sqs.create_queue(QueueName="inbox")["QueueUrl"]
+    sns.subscribe(
+        TopicArn=topic,
+        Protocol="sqs",
+        Endpoint="arn:aws:sqs:us-east-1:111122223333:inbox",
+        Attributes={"FilterPolicy": json.dumps({"severity": ["high"]})},
+    )
+    session.client("secretsmanager").create_secret(Name="webhook", SecretString=WEBHOOK)
+    return {
+        "TABLE_NAME": new_table(session.client("dynamodb")),
+        "NOTICES_QUEUE_URL": sqs.create_queue(QueueName="notices")["QueueUrl"],
+        "NOTICES_DLQ_URL": sqs.create_queue(QueueName="dead")["QueueUrl"],
+        "TOPIC_ARN": topic,
+        "SLACK_SECRET_ID": "webhook",
+        "POWERTOOLS_SERVICE_NAME": "deliver-on-moto",
+        "INBOX": inbox,
+    }
+
+
+def messages(session: boto3.Session, url: str) -> list[dict[str, Any]]:
+    """All messages that can be seen now."""
+    answer = session.client("sqs").receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+    )
+    found: list[dict[str, Any]] = answer.get("Messages", [])
+    return found
+
+
+def test_deployed_it_posts_to_both_channels_once(aws: boto3.Session) -> None:
+    """The webhook gets the JSON, the topic's subscriber what its filter lets through."""
+    environ, posted = deployed(aws), []
+
+    def transport(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
+        posted.append((url, json.loads(body)))
+        return Response(200, {}, b"ok")
+
+    handle = build(environ, session=aws, clock=Clock(), transport=transport)
+    event = batch(RECORD, sqs_record(notice_body("sns"), message_id="m2"))
+    assert handle(event, None) == DONE
+    assert handle(event, None) == DONE
+    assert posted == [(WEBHOOK, PAYLOADS["slack"])]
+    [mail] = messages(aws, environ["INBOX"])
+    assert json.loads(mail["Body"])["Message"] == PAYLOADS["sns"]["message"]
+    assert json.loads(mail["Body"])["Subject"] == PAYLOADS["sns"]["subject"]
+
+
+def test_deployed_it_makes_a_message_wait(aws: boto3.Session) -> None:
+    """Through its real receipt handle; after that it is posted as the first."""
+    environ, clock = deployed(aws), Clock()
+    answers = [Response(429, {"retry-after": "1"}, b""), Response(200, {}, b"ok")]
+    handle = build(environ, session=aws, clock=clock, transport=lambda *_: answers.pop(0))
+    url = environ["NOTICES_QUEUE_URL"]
+    aws.client("sqs").send_message(QueueUrl=url, MessageBody=notice_body())
+    [message] = messages(aws, url)
+    record = {**RECORD, "receiptHandle": message["ReceiptHandle"]}
+    assert failures(handle(batch(record), None)) == ["m1"]
+    clock.move(1)
+    assert handle(batch(record), None) == DONE
+    assert answers == []
+
+
+def test_deployed_it_keeps_what_is_malformed(aws: boto3.Session) -> None:
+    """With the reason as an attribute of the message."""
+    environ = deployed(aws)
+    assert build(environ, session=aws)(batch(sqs_record("{}")), None) == DONE
+    [dead] = messages(aws, environ["NOTICES_DLQ_URL"])
+    assert dead["MessageAttributes"]["reason"]["StringValue"] == "malformed_notice"
+
+
+@pytest.mark.parametrize(
+    "stored",
+    ["http://hooks.slack.com/services/T/B/s3cr3t", "https://evil.example/s3cr3t", "s3cr3t"],
+)
+def test_deployed_it_never_posts_to_another_host_nor_tells_the_secret(
+    aws: boto3.Session,
+    stored: str,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whatever is stored: given up with a clear reason, the mail is sent all the same."""
+    caplog.set_level(logging.INFO)
+    environ = {**deployed(aws), "POWERTOOLS_SERVICE_NAME": f"hostile-{len(stored)}"}
+    aws.client("secretsmanager").put_secret_value(SecretId="webhook", SecretString=stored)
+
+    def transport(*_: Any) -> Response:
+        pytest.fail("nothing may be sent")
+
+    handle = build(environ, session=aws, clock=Clock(), transport=transport)
+    assert handle(batch(RECORD, sqs_record(notice_body("sns"))), None) == DONE
+    told = capsys.readouterr()
+    assert "the stored webhook is refused" in told.out
+    assert "s3cr3t" not in told.out + told.err + caplog.text
+    assert len(messages(aws, environ["INBOX"])) == 1
+
+
+def test_deployed_without_a_stored_webhook_it_says_which_is_missing(
+    aws: boto3.Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A clear sentence in the log."""
+    environ = {
+        **deployed(aws),
+        "SLACK_SECRET_ID": "gone",
+        "POWERTOOLS_SERVICE_NAME": "without-secret",
+    }
+    assert build(environ, session=aws)(batch(RECORD), None) == DONE
+    assert "the secret gone: there is no such secret" in capsys.readouterr().out
+
+
+def test_nothing_is_read_before_the_first_notice(aws: boto3.Session) -> None:
+    """Neither environment nor AWS at import; no secret at build."""
+    with pytest.raises(BadSettings, match="TABLE_NAME"):
+        build({}, session=aws)
+    environ = {**deployed(aws), "SLACK_SECRET_ID": "gone"}
+    assert build(environ, session=aws)(batch(), None) == DONE
+
+
+def test_the_entry_point_is_wired_from_the_environment_once(
+    aws: boto3.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the first event."""
+    for name, value in deployed(aws).items():
+        monkeypatch.setenv(name, value)
+    deliver.handler._built.cache_clear()
+    assert deliver.handler.handler(batch(), None) == DONE
+    assert deliver.handler._built() is deliver.handler._built()
+    deliver.handler._built.cache_clear()

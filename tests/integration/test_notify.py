@@ -1,0 +1,290 @@
+"""Stream batches -> notices on the queue, in order, and past what cannot be read."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, cast
+
+import boto3
+import pytest
+from aws_lambda_powertools import Logger
+from moto import mock_aws
+
+import notify.handler
+from notify.handler import NotifyBatch, build
+from sageaudit.adapters.counts import Counts
+from sageaudit.adapters.dynamo_history import DynamoHistory
+from sageaudit.adapters.keys import audit_sk, job_pk
+from sageaudit.adapters.memory_history import MemoryHistory
+from sageaudit.adapters.memory_ledger import MemoryLedger
+from sageaudit.domain.policy import Policy
+from sageaudit.domain.record import Entry, JobKey
+from sageaudit.errors import BadPolicy, BadSettings, Throttled
+from sageaudit.ports import Queue
+from sageaudit.telling import Bureau
+from sageaudit.text.envelope import Notice, read_body
+from tests.contract.tables import new_table
+from tests.fakes.delivering import (
+    NOON,
+    PK,
+    Clock,
+    Killed,
+    Lambda,
+    RecordingChannel,
+    RecordingQueue,
+    Stepped,
+    batch,
+    counted,
+    deliverer,
+    dying,
+    failures,
+    sqs_record,
+    stream_record,
+)
+from tests.fakes.documents import document, job
+
+POLICY = Policy(floor_usd=Decimal(1))
+CREATED_AT = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
+DONE: dict[str, list[Any]] = {"batchItemFailures": []}
+
+
+def notifier(
+    queue: Any,
+    *,
+    ledger: Any = None,
+    history: Any = None,
+    policy: Policy = POLICY,
+    service: str = "notify-tests",
+) -> NotifyBatch:
+    """Notify over fakes."""
+    return NotifyBatch(
+        Bureau(
+            history=history or MemoryHistory(),
+            ledger=ledger or MemoryLedger(),
+            queue=cast("Queue", queue),
+            policy=policy,
+            channels=("sns", "slack"),
+        ),
+        clock=Clock(),
+        logger=Logger(service=service),
+        counts=Counts({"POWERTOOLS_SERVICE_NAME": service}),
+    )
+
+
+def run_of(number: int) -> dict[str, Any]:
+    """The record of another family's audit; its sequence number is `number`."""
+    told = document(job=job(name=f"train-{number}", family=f"family-{number}"))
+    return stream_record(told, number=number, pk=PK.replace("0412", f"{number:04d}"))
+
+
+def told(queue: RecordingQueue) -> list[str]:
+    """The ids on the queue."""
+    return [read_body(body).notice_id for body, _ in queue.sent]
+
+
+def test_each_new_audit_is_told_on_each_channel(capsys: pytest.CaptureFixture[str]) -> None:
+    """Counted by channel."""
+    queue = RecordingQueue()
+    assert notifier(queue, service="counted")(batch(run_of(1), run_of(2)), None) == DONE
+    assert len(set(told(queue))) == 4
+    assert counted(capsys.readouterr().out) == {
+        ("NoticesQueued", "sns"): 2,
+        ("NoticesQueued", "slack"): 2,
+    }
+
+
+def test_what_is_no_new_audit_is_passed_over() -> None:
+    """Heads, findings, changes and deletions."""
+    queue = RecordingQueue()
+    head = run_of(1)
+    head["dynamodb"]["NewImage"]["sk"] = {"S": "HEAD"}
+    changed, removed = {**run_of(2), "eventName": "MODIFY"}, {**run_of(3), "eventName": "REMOVE"}
+    assert notifier(queue)(batch(head, changed, removed), None) == DONE
+    assert queue.sent == []
+
+
+def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Logged and counted; what stands before and after it is told."""
+    queue = RecordingQueue()
+    poison = [
+        stream_record("{", number=2),
+        stream_record('{"job": {}}', number=3),
+        stream_record(document(), number=4, pk="HEAD"),
+        {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "5"}},
+        {"eventName": "INSERT"},
+    ]
+    handle = notifier(queue, service="poison")
+    assert handle(batch(run_of(1), *poison, run_of(6)), None) == DONE
+    assert len(told(queue)) == 4
+    printed = capsys.readouterr().out
+    assert counted(printed)["RejectedEvents", None] == 5
+    assert printed.count('"audit cannot be told"') == 5
+
+
+def test_a_failure_names_the_first_record_that_is_not_done() -> None:
+    """Lambda comes back from there: nothing after it was begun."""
+    queue = RecordingQueue()
+    ledger = MemoryLedger()
+    handle = notifier(queue, ledger=ledger)
+    assert handle(batch(run_of(1)), None) == DONE
+    queue.answers.append(Throttled("queue"))
+    assert failures(handle(batch(run_of(2), run_of(3)), None)) == ["2"]
+    assert len(queue.sent) == 2
+    assert handle(batch(run_of(2), run_of(3)), None) == DONE
+    assert len(set(told(queue))) == 6
+
+
+def test_a_failure_without_a_number_brings_the_whole_batch_back() -> None:
+    """An empty identifier says so."""
+    queue = RecordingQueue(answers=[Throttled("queue")])
+    record = run_of(1)
+    del record["dynamodb"]["SequenceNumber"]
+    assert failures(notifier(queue)(batch(record), None)) == [""]
+
+
+def test_when_the_time_is_up_the_rest_comes_back() -> None:
+    """From the first record that was not begun."""
+    queue = RecordingQueue()
+    context = Lambda(iter([60_000, 14_000]))
+    records = batch(run_of(1), run_of(2), run_of(3))
+    assert failures(notifier(queue)(records, context)) == ["2"]
+    assert len(queue.sent) == 2
+
+
+def test_hostile_names_are_one_plain_line_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    """The reason of a broken document may hold what stood in it."""
+    record = stream_record(
+        document(job={**job(), "ended_at": "\u2028\x1b[31m\u202e2026\n<!channel>"}), number=1
+    )
+    notifier(RecordingQueue(), service="hostile")(batch(record), None)
+    [line] = [json.loads(line) for line in capsys.readouterr().out.split("\n") if "cannot" in line]
+    assert not {"\u2028", "\u202e", "\x1b", "\n"} & set(line["reason"])
+
+
+def test_fifty_deliveries_interleaved_and_killed_anywhere_end_in_one_message_a_channel() -> None:
+    """Notify may queue a notice many times; deliver posts it once."""
+    for steps in itertools.count():
+        ledger, queue, channels = MemoryLedger(), RecordingQueue(), _channels()
+        step, left, killed = dying(steps), [49], []
+
+        def interleaved(
+            step: Any = step, left: list[int] = left, ledger: Any = ledger, queue: Any = queue
+        ) -> None:
+            step()
+            if left[0]:
+                left[0] -= 1
+                notifier(queue, ledger=ledger)(batch(run_of(1)), None)
+
+        stepped = notifier(Stepped(queue, interleaved), ledger=Stepped(ledger, interleaved))
+        try:
+            stepped(batch(run_of(1)), None)
+        except Killed:
+            killed.append(steps)
+            assert notifier(queue, ledger=ledger)(batch(run_of(1)), None) == DONE
+        handle = deliverer(ledger, channels)
+        for body, _ in queue.sent:
+            assert handle(batch(sqs_record(body)), None) == DONE
+        assert {name: len(one.posted) for name, one in channels.items()} == {"sns": 1, "slack": 1}
+        if not killed:
+            break
+    assert steps > 5
+
+
+def _channels() -> dict[str, RecordingChannel]:
+    return {"sns": RecordingChannel(), "slack": RecordingChannel()}
+
+
+# ---- wired as it is deployed, over AWS as moto plays it
+
+
+@pytest.fixture
+def aws() -> Iterator[boto3.Session]:
+    """A region with nothing in it."""
+    with mock_aws():
+        yield boto3.Session(region_name="us-east-1")
+
+
+def deployed(session: boto3.Session) -> dict[str, str]:
+    """The table and the queue: the function's environment."""
+    return {
+        "TABLE_NAME": new_table(session.client("dynamodb")),
+        "NOTICES_QUEUE_URL": session.client("sqs").create_queue(QueueName="q")["QueueUrl"],
+        "CHANNELS": "sns,slack",
+        "POWERTOOLS_SERVICE_NAME": "notify-on-moto",
+    }
+
+
+def recorded(session: boto3.Session, table: str, name: str) -> dict[str, Any]:
+    """Writes a run's audit into the history; its item, as the stream shows it."""
+    whole = document(job=job(name=name))
+    key = JobKey(f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{name}", CREATED_AT)
+    dynamodb = session.client("dynamodb")
+    DynamoHistory(dynamodb, table).record(Entry(key, NOON, whole, 1, None, None))
+    item = {"pk": {"S": job_pk(key)}, "sk": {"S": audit_sk(1)}}
+    image = dynamodb.get_item(TableName=table, Key=item)["Item"]
+    return {"eventName": "INSERT", "dynamodb": {"NewImage": image, "SequenceNumber": "1"}}
+
+
+def queued(session: boto3.Session, environ: dict[str, str]) -> list[Notice]:
+    """The notices that can be seen now."""
+    answer = session.client("sqs").receive_message(
+        QueueUrl=environ["NOTICES_QUEUE_URL"], MaxNumberOfMessages=10
+    )
+    return [read_body(message["Body"]) for message in answer.get("Messages", [])]
+
+
+def test_deployed_it_tells_what_the_history_wrote(aws: boto3.Session) -> None:
+    """An audit goes into the table; its item, as the stream shows it, comes out as two notices."""
+    environ = deployed(aws)
+    record = recorded(aws, environ["TABLE_NAME"], "train-1")
+    handle = build(environ, session=aws, clock=Clock(), policy=POLICY)
+    assert handle(batch(record), None) == DONE
+    assert handle(batch(record), None) == DONE
+    pk = record["dynamodb"]["NewImage"]["pk"]["S"]
+    assert {one.notice_id for one in queued(aws, environ)} == {f"{pk}|1|sns", f"{pk}|1|slack"}
+
+
+def test_deployed_a_family_reaches_the_floor_with_its_other_runs(aws: boto3.Session) -> None:
+    """$2.04 a run: the floor of $6 is reached by the third, whichever the index knows."""
+    environ = deployed(aws)
+    policy = Policy(floor_usd=Decimal(6))
+    handle = build(environ, session=aws, clock=Clock(), policy=policy)
+    notices = []
+    for name in ("train-1", "train-2", "train-3"):
+        assert handle(batch(recorded(aws, environ["TABLE_NAME"], name)), None) == DONE
+        notices.append(len(queued(aws, environ)))
+    assert notices == [0, 0, 2]
+
+
+def test_a_wrong_environment_or_policy_is_named(
+    aws: boto3.Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """Before any record is taken."""
+    with pytest.raises(BadSettings, match="TABLE_NAME"):
+        build({}, session=aws)
+    monkeypatch.setattr(notify.handler, "_POLICY", tmp_path / "policy.toml")
+    with pytest.raises(BadPolicy, match=r"policy\.toml"):
+        build(deployed(aws), session=aws)
+    (tmp_path / "policy.toml").write_text('mode = "shout"', encoding="utf-8")
+    with pytest.raises(BadPolicy, match="mode"):
+        build(deployed(aws), session=aws)
+
+
+def test_the_entry_point_is_wired_from_the_environment_once(
+    aws: boto3.Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """At the first event, with the policy that lies at the asset's root."""
+    (tmp_path / "policy.toml").write_text('mode = "observe"', encoding="utf-8")
+    monkeypatch.setattr(notify.handler, "_POLICY", tmp_path / "policy.toml")
+    for name, value in deployed(aws).items():
+        monkeypatch.setenv(name, value)
+    notify.handler._built.cache_clear()
+    assert notify.handler.handler(batch(), None) == DONE
+    assert notify.handler._built() is notify.handler._built()
+    notify.handler._built.cache_clear()

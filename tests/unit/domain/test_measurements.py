@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from math import inf, nan
+
+import pytest
+
+from sageaudit.domain.job import InstanceGroup, Job, Phase
+from sageaudit.domain.measurements import Measurements, Metric, RawSeries
+from sageaudit.domain.ref import JobKind
+from tests.fakes.jobs import START, job, phases, ran, seen, series
+
+MINUTE = timedelta(minutes=1)
+CPU, GPU, MEMORY = Metric.CPU, Metric.GPU, Metric.MEMORY
+
+
+def values(of: Measurements, metric: Metric, host: str = "train/algo-1") -> list[float | None]:
+    """One host's points, to a tenth of a percent."""
+    points = of.series[metric][host].values
+    return [None if value is None else round(value, 1) for value in points]
+
+
+def test_a_sum_over_cores_becomes_a_share_of_all() -> None:
+    """One busy core of a 4-vCPU g4dn.xlarge reads 100.8: that is 25.2 %."""
+    of = seen(ran(180, "ml.g4dn.xlarge"), series(CPU, [100.8, 400, 0]))
+    assert values(of, CPU) == [25.2, 100.0, 0.0]
+
+
+def test_a_sum_over_gpus_becomes_a_share_of_all() -> None:
+    """One busy GPU of four reads 100: that is 25 %; memory of the GPUs likewise."""
+    of = seen(
+        ran(120, "ml.g4dn.12xlarge"),
+        series(GPU, [100, 400]),
+        series(Metric.GPU_MEMORY, [40, 200]),
+        series(MEMORY, [50, 100]),
+        series(Metric.DISK, [1, 2]),
+    )
+    assert values(of, GPU) == [25.0, 100.0]
+    assert values(of, Metric.GPU_MEMORY) == [10.0, 50.0]
+    assert values(of, MEMORY) == [50.0, 100.0]
+    assert values(of, Metric.DISK) == [1.0, 2.0]
+
+
+def test_points_outside_training_do_not_count() -> None:
+    """Downloading before and Uploading after would dilute it."""
+    run = job("ml.m5.xlarge", phases=phases(("Downloading", 120), ("Training", 180),
+                                            ("Uploading", 60)))  # fmt: skip
+    of = seen(run, series(CPU, [4, 8, 100, 200, 300, 12, 16, 20]))
+    assert values(of, CPU) == [25.0, 50.0, 75.0]
+    assert (of.points, of.period_s, of.minutes) == (3, 60, 3)
+
+
+def test_a_minute_that_is_partly_outside_does_not_count() -> None:
+    """Training from 10:00:30 to 10:03:30 has two whole minutes."""
+    begun = START + timedelta(seconds=30)
+    run = job("ml.m5.xlarge", phases=(Phase("Training", begun, Decimal(180), billed=True),))
+    of = seen(run, series(CPU, [40, 80, 120, 160]))
+    assert values(of, CPU) == [20.0, 30.0]
+
+
+def test_points_that_start_before_the_job_fall_in_their_own_minute() -> None:
+    """The series may begin anywhere."""
+    of = seen(ran(120), series(CPU, [1, 2, 40, 80], start=START - 2 * MINUTE))
+    assert values(of, CPU) == [10.0, 20.0]
+
+
+def test_a_missing_point_stays_missing() -> None:
+    """Null in the series, and minutes before the first and after the last point: never 0."""
+    of = seen(ran(360), series(CPU, [40, None, 80], start=START + MINUTE))
+    assert values(of, CPU) == [None, 10.0, None, 20.0, None, None]
+    assert of.share(CPU) == pytest.approx(2 / 6)
+
+
+@pytest.mark.parametrize("broken", [nan, inf, -inf, -1.0, 421.0, 1e300])
+def test_what_no_utilisation_can_be_is_missing(broken: float) -> None:
+    """Not a number, negative, or more than 5 % above all four vCPUs."""
+    of = seen(ran(120), series(CPU, [40, broken]))
+    assert values(of, CPU) == [10.0, None]
+
+
+def test_a_little_above_all_of_it_is_all_of_it() -> None:
+    """Real busy cores read up to 100.8."""
+    of = seen(ran(60), series(CPU, [403.2]))
+    assert values(of, CPU) == [100.0]
+
+
+def test_a_metric_without_series_is_missing_with_its_reason() -> None:
+    """The adapter says why; it is not an empty series."""
+    of = seen(ran(60, "ml.g4dn.xlarge"), series(CPU, [40]))
+    assert of.missing[GPU].code == "metric_missing"
+    assert GPU not in of.series
+    assert of.share(GPU) is None
+
+
+def test_a_series_with_no_point_in_the_phase_is_missing() -> None:
+    """Clock offsets of whole hours happen in recordings."""
+    of = seen(ran(60), series(CPU, [40], start=START + timedelta(hours=5)))
+    assert of.missing[CPU].code == "metric_missing"
+    assert "Training phase" in of.missing[CPU].reason
+
+
+def test_a_type_without_gpu_has_no_gpu_metric() -> None:
+    """Not unknown: there is none."""
+    of = seen(ran(60), series(CPU, [40]))
+    assert of.missing[GPU].code == "no_gpu"
+    assert of.missing[Metric.GPU_MEMORY].code == "no_gpu"
+
+
+@pytest.mark.parametrize("unknown", [ran(60, "ml.new.xlarge"), ran(60, groups=())])
+def test_an_unknown_type_cannot_be_normalised(unknown: Job) -> None:
+    """Without the number of vCPUs a sum over cores says nothing."""
+    of = seen(unknown, series(CPU, [40]))
+    assert of.missing[CPU].code == "type_unknown"
+    assert (of.vcpu, of.gpus) == (None, None)
+
+
+def test_hosts_of_a_mixed_cluster_have_no_map() -> None:
+    """Describe does not say which host is of which group; memory needs no map."""
+    groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
+    of = seen(ran(60, groups=groups), series(CPU, [40]), series(MEMORY, [30]))
+    assert of.missing[CPU].code == "hosts_unmapped"
+    assert of.missing[GPU].code == "hosts_unmapped"
+    assert values(of, MEMORY) == [30.0]
+
+
+def test_groups_of_the_same_size_need_no_map() -> None:
+    """Two groups of 8 vCPUs and one GPU each: every host is alike."""
+    groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.g4dn.2xlarge", 1))
+    of = seen(ran(60, groups=groups), series(CPU, [400]), series(GPU, [50]))
+    assert (values(of, CPU), values(of, GPU)) == ([50.0], [50.0])
+
+
+@pytest.mark.parametrize("kind", [JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM])
+def test_a_host_without_series_lowers_the_coverage(kind: JobKind) -> None:
+    """One of four hosts was seen: a quarter of the points, for every kind of job."""
+    work = {"training": "Training", "processing": "Processing", "transform": "Transform"}
+    run = ran(120, instances=4, kind=kind, phases=phases((work[kind.value], 120)))
+    of = seen(run, series(CPU, [40, 80]))
+    assert of.share(CPU) == pytest.approx(0.25)
+    assert of.hosts_expected == 4
+
+
+def test_hosts_come_in_the_order_of_their_numbers() -> None:
+    """algo-2 before algo-10."""
+    names = [f"train/algo-{n}" for n in (10, 2, 1)]
+    of = seen(ran(60, instances=10), *(series(CPU, [40], host=name) for name in names))
+    assert of.hosts == ("train/algo-1", "train/algo-2", "train/algo-10")
+
+
+def test_phases_that_repeat_are_one_grid() -> None:
+    """An interrupted run trained twice; the waiting between is not in it."""
+    twice = (
+        Phase("Training", START, Decimal(120), billed=True),
+        Phase("Interrupted", START + 2 * MINUTE, Decimal(120), billed=False),
+        Phase("Training", START + 4 * MINUTE, Decimal(60), billed=True),
+    )
+    of = seen(ran(300, phases=twice), series(CPU, [40, 80, 1, 1, 120]))
+    assert values(of, CPU) == [10.0, 20.0, 30.0]
+
+
+def test_series_of_two_periods_share_the_coarser_grid() -> None:
+    """A recording's series may carry their own period: minutes are averaged up to 5 minutes."""
+    run = ran(600, "ml.g4dn.xlarge")
+    of = seen(
+        run,
+        series(CPU, [40, 80, 120, 160, 200, 40, None, 40, 40, 40]),
+        series(GPU, [10, 30], period_s=300),
+    )
+    assert of.period_s == 300
+    assert values(of, GPU) == [10.0, 30.0]
+    assert values(of, CPU) == [30.0, 10.0]
+
+
+def test_other_metrics_are_left_alone() -> None:
+    """Algorithm metrics stand under the job's own name."""
+    loss = RawSeries("train", "validation:loss", START, 60, (0.5,))
+    of = seen(ran(60), loss, series(CPU, [40]))
+    assert of.hosts == ("train/algo-1",)
+
+
+def cut(cpu: list[float | None], gpu: list[float | None] | None = None) -> list[float | None]:
+    """The CPU points of the active minutes of a g4dn.xlarge (m5.xlarge without `gpu`)."""
+    minutes = 60 * len(cpu)
+    if gpu is None:
+        return values(seen(ran(minutes), series(CPU, cpu)).active(), CPU)
+    run = ran(minutes, "ml.g4dn.xlarge")
+    return values(seen(run, series(CPU, cpu), series(GPU, gpu)).active(), CPU)
+
+
+def test_idle_head_and_tail_are_cut() -> None:
+    """Under 0.2 cores is idle; what is idle in the middle stays."""
+    assert cut([0, 19, 40, 0, 80, 4, 0]) == [10.0, 0.0, 20.0]
+
+
+def test_exactly_a_fifth_of_a_core_is_work() -> None:
+    """The limit is counted in cores: 20 of a 4-vCPU sum."""
+    assert cut([19.9, 20, 19.9]) == [5.0]
+
+
+def test_a_busy_gpu_makes_a_minute_active() -> None:
+    """One core idle and the GPU at work is no idle head."""
+    assert cut([0, 0, 40, 0], [0, 50, 50, 0]) == [0.0, 10.0]
+
+
+def test_a_minute_without_data_is_not_idle() -> None:
+    """A missing signal must count as active: nothing is cut that was not seen idle."""
+    assert cut([None, 40, 0]) == [None, 10.0]
+    assert cut([0, 40, 40], [None, 50, 50]) == [0.0, 10.0, 10.0]
+
+
+def test_a_run_that_was_idle_throughout_is_kept_whole() -> None:
+    """There is nothing else to judge."""
+    assert cut([0, 0, 4]) == [0.0, 0.0, 1.0]
+
+
+def test_one_busy_host_keeps_the_minute_of_all() -> None:
+    """Every host must be idle for the head to be cut."""
+    run = ran(180, instances=2)
+    of = seen(run, series(CPU, [0, 40, 40]), series(CPU, [40, 40, 40], host="train/algo-2"))
+    assert of.active().points == 3
+
+
+def test_one_busy_core_of_many_is_work() -> None:
+    """48 vCPUs: one core is 2 %, and no idle minute."""
+    run = ran(120, "ml.g4dn.12xlarge")
+    of = seen(run, series(CPU, [100, 100]), series(GPU, [0, 0])).active()
+    assert of.points == 2

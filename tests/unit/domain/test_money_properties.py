@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sageaudit.domain.bill import bill
+from sageaudit.domain.change import (
+    Change,
+    CutPhase,
+    DropRun,
+    SetCount,
+    SetPurchase,
+    SetType,
+    Stage,
+)
+from sageaudit.domain.counterfactual import Savings, SeverityLimits, settle
+from sageaudit.domain.finding import Bucket, Confidence, Exemption, Found, RuleName
+from sageaudit.domain.job import InstanceGroup, Job, Purchase, WarmPool
+from tests.fakes.jobs import HOURLY_USD, START, job, market, phases
+
+FAST = settings(max_examples=120, deadline=None, derandomize=True, database=None)
+ALMOST_NOTHING = Decimal("1e-18")
+"""Division has 28 digits: two ways to one sum may differ in the last ones."""
+MARKET = market()
+PRICED = sorted(HOURLY_USD)
+SECONDS = st.integers(0, 90_000)
+SHARES = st.decimals("0.05", 1, places=3)
+SLOWER = st.decimals(1, 4, places=2)
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> Job:
+    """A finished training job with three phases, perhaps on spot, perhaps with a warm pool."""
+    down, train, up = draw(SECONDS), draw(st.integers(1, 90_000)), draw(SECONDS)
+    total = down + train + up
+    share = draw(st.none() | SHARES)
+    retained = draw(st.none() | SECONDS)
+    pool = None if retained is None else WarmPool("Terminated", 3600, Decimal(retained))
+    return job(
+        draw(st.sampled_from(PRICED)),
+        draw(st.integers(1, 9)),
+        phases=phases(("Downloading", down), ("Training", train), ("Uploading", up)),
+        training_s=Decimal(total),
+        billable_s=Decimal(total) * (share or 1),
+        purchase=Purchase.SPOT if share else Purchase.ON_DEMAND,
+        volume_gb=draw(st.integers(1, 4000)),
+        warm_pool=pool,
+        started_at=START.replace(day=draw(st.integers(1, 31))),
+    )
+
+
+def changes() -> st.SearchStrategy[tuple[Bucket, Change | None]]:
+    """Every kind of fix in a bucket where it may stand."""
+    avoidable = st.one_of(
+        st.builds(
+            CutPhase,
+            st.sampled_from(["Downloading", "Training", "Uploading", "Other"]),
+            SECONDS.map(Decimal),
+        ),
+        st.builds(SetType, st.sampled_from([*PRICED, "ml.unpriced.xlarge"]), SLOWER),
+        st.builds(SetCount, st.integers(1, 9), SLOWER),
+    )
+    return st.one_of(
+        st.tuples(st.just(Bucket.AVOIDABLE), avoidable),
+        st.tuples(st.just(Bucket.LOST), st.just(DropRun())),
+        st.tuples(st.just(Bucket.POSSIBLE), avoidable | st.builds(SetPurchase, SHARES)),
+        st.just((Bucket.NONE, None)),
+    )
+
+
+@st.composite
+def findings(draw: st.DrawFn) -> list[tuple[RuleName, Found]]:
+    """Up to seven findings of different rules, some of which subsume others."""
+    made = []
+    for number in draw(st.lists(st.integers(0, 9), unique=True, max_size=7)):
+        bucket, change = draw(changes())
+        inner = draw(st.frozensets(st.integers(number + 1, 10), max_size=2))
+        name = RuleName(f"SA{number}", f"r{number}", subsumes=frozenset(f"r{n}" for n in inner))
+        made.append((name, Found(Confidence.DERIVED, bucket, "because", {}, change=change)))
+    return made
+
+
+exempted = st.frozensets(st.integers(0, 9).map("r{}".format), max_size=3)
+
+
+def settled(of: Job, founds: Sequence[tuple[RuleName, Found]], names: frozenset[str]) -> Savings:
+    """The savings of these findings."""
+    exempt = {name: Exemption("ana", None, "accepted") for name in names}
+    return settle(of, bill(of, MARKET), founds, MARKET, SeverityLimits(), exempt)
+
+
+@FAST
+@given(jobs(), findings(), exempted)
+def test_avoidable_and_lost_never_exceed_the_bill(
+    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
+) -> None:
+    """Whatever is found, no more can be saved than was paid, and nothing is negative."""
+    total = bill(of, MARKET).total_usd
+    savings = settled(of, founds, names)
+    assert total is not None
+    assert savings.avoidable_usd is not None
+    assert savings.lost_usd is not None
+    assert savings.avoidable_usd + savings.lost_usd <= total + ALMOST_NOTHING
+    assert all((f.saving_usd or 0) >= 0 for f in savings.findings)
+    assert all((f.alone_usd or 0) <= total for f in savings.findings)
+
+
+@FAST
+@given(jobs(), findings(), exempted)
+def test_the_waterfall_sums_to_the_bill(
+    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
+) -> None:
+    """Its slices are the bill, and the counted ones are the two sums."""
+    savings = settled(of, founds, names)
+    total = bill(of, MARKET).total_usd
+    assert total is not None
+    assert abs(sum((part.usd for part in savings.waterfall), Decimal(0)) - total) < ALMOST_NOTHING
+    counted = sum((part.usd for part in savings.waterfall[:-1]), Decimal(0))
+    whole = (savings.avoidable_usd or 0) + (savings.lost_usd or 0)
+    assert abs(counted - whole) < ALMOST_NOTHING
+    assert savings.waterfall[-1].usd >= -ALMOST_NOTHING
+
+
+@FAST
+@given(jobs(), findings().flatmap(lambda f: st.tuples(st.just(f), st.permutations(f))), exempted)
+def test_shares_do_not_depend_on_the_order_of_the_findings(
+    of: Job,
+    orders: tuple[list[tuple[RuleName, Found]], list[tuple[RuleName, Found]]],
+    names: frozenset[str],
+) -> None:
+    """The catalogue's order is an accident."""
+    first, second = orders
+    assert settled(of, first, names) == settled(of, second, names)
+
+
+@FAST
+@given(jobs(), findings(), exempted)
+def test_exempt_subsumed_and_superseded_findings_leave_the_sums(
+    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
+) -> None:
+    """They are shown with no share."""
+    savings = settled(of, founds, names)
+    assert len(savings.findings) == len(founds)
+    for finding in savings.findings:
+        if finding.exempt or finding.subsumed_by or finding.superseded_by:
+            assert not finding.saving_usd
+
+
+@FAST
+@given(jobs(), findings(), exempted)
+def test_one_fix_wins_each_stage_that_takes_one(
+    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
+) -> None:
+    """Of several types, counts or purchases one stands, the others name it."""
+    savings = settled(of, founds, names)
+    for stage in (Stage.COUNT, Stage.TYPE, Stage.PURCHASE):
+        rivals = [
+            finding
+            for finding in savings.findings
+            if finding.found.change is not None
+            and finding.found.change.stage is stage
+            and not finding.exempt
+            and not finding.subsumed_by
+        ]
+        winners = {finding.rule.name for finding in rivals if not finding.superseded_by}
+        assert len(winners) == (1 if rivals else 0)
+        assert {f.superseded_by for f in rivals if f.superseded_by} <= winners
+
+
+@FAST
+@given(jobs(), findings(), exempted)
+def test_each_sum_is_that_of_its_own_bucket(
+    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
+) -> None:
+    """Possible dollars are in no sum with the others."""
+    savings = settled(of, founds, names)
+    for bucket, total in (
+        (Bucket.AVOIDABLE, savings.avoidable_usd),
+        (Bucket.LOST, savings.lost_usd),
+        (Bucket.POSSIBLE, savings.possible_usd),
+    ):
+        parts = [f.saving_usd or 0 for f in savings.findings if f.found.bucket is bucket]
+        assert sum(parts, Decimal(0)) == total
+
+
+@FAST
+@given(jobs(), st.integers(1, 50))
+def test_the_bill_scales_with_the_instances(of: Job, times: int) -> None:
+    """N times the instances cost n times as much, to the last digits."""
+    [group] = of.groups
+    more = replace(of, groups=(InstanceGroup(group.instance_type, group.count * times),))
+    one, many = bill(of, MARKET).total_usd, bill(more, MARKET).total_usd
+    assert one is not None
+    assert many is not None
+    assert abs(one * times - many) < ALMOST_NOTHING
+
+
+@FAST
+@given(jobs(), st.integers(0, 90_000))
+def test_more_seconds_never_cost_less(of: Job, extra: int) -> None:
+    """Of training, of retention or of both."""
+    longer = replace(
+        of,
+        training_s=(of.training_s or 0) + Decimal(extra),
+        billable_s=(of.billable_s or 0) + Decimal(extra),
+        warm_pool=of.warm_pool
+        and replace(of.warm_pool, retained_s=(of.warm_pool.retained_s or 0) + Decimal(extra)),
+    )
+    before, after = bill(of, MARKET).total_usd, bill(longer, MARKET).total_usd
+    assert before is not None
+    assert after is not None
+    assert after >= before - ALMOST_NOTHING
+
+
+@FAST
+@given(jobs())
+def test_billed_phases_sum_to_compute(of: Job) -> None:
+    """On demand and on spot."""
+    billed = bill(of, MARKET)
+    parts = sum((cost.usd or Decimal(0) for cost in billed.phases), Decimal(0))
+    assert billed.compute_usd is not None
+    assert abs(parts - billed.compute_usd) < ALMOST_NOTHING

@@ -1,0 +1,71 @@
+"""An entry point's environment: complete, or the variable that is not is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from sageaudit.errors import BadSettings
+from sageaudit.settings import AuditSettings, DeliverSettings, NotifySettings
+
+AUDIT = {
+    "TABLE_NAME": "history",
+    "FINISHED_QUEUE_URL": "https://queue",
+    "FINISHED_DLQ_URL": "https://dlq",
+    "ACCOUNT_ID": "111122223333",
+    "AWS_REGION": "us-east-1",
+}
+NOTIFY = {"TABLE_NAME": "history", "NOTICES_QUEUE_URL": "https://queue", "CHANNELS": "sns,slack"}
+DELIVER = {
+    "TABLE_NAME": "history",
+    "NOTICES_QUEUE_URL": "https://queue",
+    "NOTICES_DLQ_URL": "https://dlq",
+    "TOPIC_ARN": "arn:aws:sns:us-east-1:111122223333:notices",
+}
+ALL: list[tuple[Callable[[Mapping[str, str]], Any], dict[str, str]]] = [
+    (AuditSettings.from_env, AUDIT),
+    (NotifySettings.from_env, NOTIFY),
+    (DeliverSettings.from_env, DELIVER),
+]
+
+
+@pytest.mark.parametrize(("read", "environ"), ALL)
+def test_each_variable_that_is_missing_or_empty_is_named(
+    read: Callable[[Mapping[str, str]], Any], environ: dict[str, str]
+) -> None:
+    """One at a time."""
+    read(environ)
+    for name in environ:
+        for broken in ({k: v for k, v in environ.items() if k != name}, {**environ, name: " "}):
+            with pytest.raises(BadSettings, match=name):
+                read(broken)
+
+
+def test_secrets_are_optional() -> None:
+    """Without them there are no fingerprints and no Slack."""
+    assert AuditSettings.from_env(AUDIT).fingerprint_secret_id is None
+    assert AuditSettings.from_env({**AUDIT, "FINGERPRINT_SECRET_ID": "key"}).fingerprint_secret_id
+    assert DeliverSettings.from_env({**DELIVER, "SLACK_SECRET_ID": ""}).slack_secret_id is None
+
+
+def test_an_account_has_12_digits() -> None:
+    """Nothing else is compared with an event's."""
+    with pytest.raises(BadSettings, match="ACCOUNT_ID"):
+        AuditSettings.from_env({**AUDIT, "ACCOUNT_ID": "1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "channels"),
+    [("sns", ("sns",)), ("sns, slack", ("sns", "slack")), ("slack,sns,slack", ("slack", "sns"))],
+)
+def test_channels_are_read_once_each(text: str, channels: tuple[str, ...]) -> None:
+    """In the order given."""
+    assert NotifySettings.from_env({**NOTIFY, "CHANNELS": text}).channels == channels
+
+
+def test_an_unknown_channel_is_refused() -> None:
+    """A typing mistake would tell nobody."""
+    with pytest.raises(BadSettings, match="'teams'"):
+        NotifySettings.from_env({**NOTIFY, "CHANNELS": "sns,teams"})
