@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -13,11 +13,13 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.functions import METRICS_NAMESPACE
+
 STREAM_LATE_AFTER = cdk.Duration.minutes(15)
 
 
 class Alarms(Construct):
-    """One alarm for each dead-letter queue and one for a stream that falls behind."""
+    """For each dead-letter queue, each channel that breaks, and a stream that falls behind."""
 
     def __init__(
         self,
@@ -26,6 +28,7 @@ class Alarms(Construct):
         *,
         dead_letters: Mapping[str, sqs.Queue],
         stream_reader: lambda_.Function,
+        channels: Sequence[str],
     ) -> None:
         super().__init__(scope, construct_id)
         # No SSE: CloudWatch cannot publish under the AWS managed key, and an alarm's text is no
@@ -41,6 +44,20 @@ class Alarms(Construct):
                 threshold=0,
                 periods=1,
                 description=f"{name} holds messages that were given up",
+            )
+        for channel in channels:
+            self._add(
+                f"{channel.capitalize()}Broken",
+                cloudwatch.Metric(
+                    namespace=METRICS_NAMESPACE,
+                    metric_name="NotifyFailed",
+                    dimensions_map={"service": "deliver", "channel": channel},
+                    period=cdk.Duration.minutes(5),
+                    statistic="Sum",
+                ),
+                threshold=0,
+                periods=1,
+                description=f"{channel} refused a notice for good: webhook or topic need a look",
             )
         self._add(
             "StreamLate",

@@ -24,8 +24,9 @@ class Notices(Construct):
             "Queue",
             consumer_timeout=consumer_timeout,
             dead_letters=self.dead_letters,
-            # A channel that asks to wait uses up a receive each time.
-            max_receive_count=10,
+            # A channel that asks to wait uses up a receive each time. Waits double up to half an
+            # hour, so that 20 cover some eight hours of outage.
+            max_receive_count=20,
         )
         self.topic = sns.Topic(
             self,

@@ -78,6 +78,7 @@ class SageAuditStack(cdk.Stack):
                 "NoticesDeadLetters": self.notices.dead_letters,
             },
             stream_reader=notify.function,
+            channels=["sns", "slack"] if slack else ["sns"],
         )
         for name, value in {
             "TableName": self.history.table.table_name,

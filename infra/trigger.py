@@ -59,8 +59,6 @@ def _terminal_states(other_accounts: Sequence[str]) -> events.EventPattern:
         region=[cdk.Aws.REGION],
         detail_type=list(DETAIL_TYPES),
         detail={
-            "$or": [
-                {f"{kind.prefix}JobStatus": sorted(TERMINAL)} for kind in DETAIL_TYPES.values()
-            ]
+            "$or": [{f"{kind.prefix}JobStatus": sorted(TERMINAL)} for kind in DETAIL_TYPES.values()]
         },
     )

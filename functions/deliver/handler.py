@@ -22,7 +22,6 @@ import boto3
 from aws_lambda_powertools import Logger
 
 from sageaudit.adapters.aws import client
-from sageaudit.adapters.channels import MaybeSent
 from sageaudit.adapters.counts import Counts
 from sageaudit.adapters.dynamo_ledger import DynamoLedger
 from sageaudit.adapters.secrets import SecretReader
@@ -35,6 +34,7 @@ from sageaudit.errors import (
     ChannelBroken,
     ChannelUnavailable,
     Malformed,
+    MaybeSent,
     RateLimited,
 )
 from sageaudit.ports import Channel, Ledger

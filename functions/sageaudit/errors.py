@@ -17,7 +17,8 @@ SageauditError
 └── ChannelError
     ├── RateLimited        come back after `retry_after_s`
     ├── ChannelBroken      permanent: webhook revoked, channel archived, payload refused
-    └── ChannelUnavailable transient, or nobody knows whether it was sent
+    └── ChannelUnavailable transient: nothing was posted
+        └── MaybeSent      it left and no answer came
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class ChannelBroken(ChannelError):
 
 
 class ChannelUnavailable(ChannelError):
-    """Transient, or nobody knows whether the notice was sent."""
+    """Transient: nothing was posted."""
 
 
 class Malformed(SageauditError):
@@ -109,3 +110,10 @@ class Malformed(SageauditError):
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"{key} {reason}")
         self.key = key
+
+
+class MaybeSent(ChannelUnavailable):
+    """The notice left and no answer came: it may have been posted.
+
+    Whoever holds its lease keeps it, so that the next try is known to be a repeat.
+    """

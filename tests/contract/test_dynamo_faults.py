@@ -177,9 +177,9 @@ def test_a_condition_that_never_holds_ends(client: Any, history: DynamoHistory) 
     ("code", "error", "text"),
     [
         ("AccessDeniedException", AccessDenied, "dynamodb:PutItem on the table"),
-        ("ResourceNotFoundException", Unavailable, "on the table history-.* was refused: ResourceNotFound"),
-        ("InternalServerError", Unavailable, "GetItem on the table .* was refused: InternalServerError"),
-        ("ValidationException", Unavailable, "GetItem on the table .* was refused: ValidationException"),
+        ("ResourceNotFoundException", Unavailable, "table history-.* refused: ResourceNotFound"),
+        ("InternalServerError", Unavailable, "GetItem on .* was refused: InternalServerError"),
+        ("ValidationException", Unavailable, "GetItem on .* was refused: ValidationException"),
         ("ProvisionedThroughputExceededException", Throttled, "is busy"),
         ("UnrecognizedClientException", NoCredentials, "expired or not valid"),
     ],

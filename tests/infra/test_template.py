@@ -12,7 +12,7 @@ from sageaudit.adapters import table
 from tests.infra.conftest import OTHER_ACCOUNT
 from tests.infra.reading import of_type, one, text
 
-WORK_QUEUES = {"TriggerFinishedJobs": ("Audit", 5), "NoticesQueue": ("Deliver", 10)}
+WORK_QUEUES = {"TriggerFinishedJobs": ("Audit", 5), "NoticesQueue": ("Deliver", 20)}
 DEAD_LETTERS = ("TriggerFinishedJobsDeadLetters", "NoticesNoticesDeadLetters")
 
 
@@ -205,10 +205,8 @@ def test_without_slack_nothing_of_it_remains(quiet_template: dict[str, Any]) -> 
     assert "slack" not in json.dumps(quiet_template).lower()
 
 
-def test_every_dead_letter_queue_and_a_late_stream_raise_an_alarm(
-    template: dict[str, Any],
-) -> None:
-    """Each tells the operators' topic."""
+def test_what_no_retry_repairs_raises_an_alarm(template: dict[str, Any]) -> None:
+    """Each dead-letter queue, each channel that breaks, a late stream: to the operators' topic."""
     alarms = of_type(template, "AWS::CloudWatch::Alarm").values()
     watched = {text(a["Dimensions"][0]["Value"]) for a in alarms}
     assert watched == {
@@ -216,7 +214,11 @@ def test_every_dead_letter_queue_and_a_late_stream_raise_an_alarm(
         "${NoticesUndecidedAudits.QueueName}",
         "${NoticesNoticesDeadLetters.QueueName}",
         "${NotifyFunction}",
+        "sns",
+        "slack",
     }
+    broken = [a for a in alarms if a["MetricName"] == "NotifyFailed"]
+    assert {d["Name"] for a in broken for d in a["Dimensions"]} == {"service", "channel"}
     assert all([text(t) for t in a["AlarmActions"]] == ["${AlarmsTopic}"] for a in alarms)
 
 

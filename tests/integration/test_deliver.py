@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deliver.handler import LEASE_S
-from sageaudit.adapters.channels import MaybeSent
 from sageaudit.adapters.memory_ledger import MemoryLedger
 from sageaudit.domain.record import Claim
 from sageaudit.errors import (
     ChannelBroken,
     ChannelUnavailable,
+    MaybeSent,
     RateLimited,
     Throttled,
 )

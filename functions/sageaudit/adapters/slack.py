@@ -15,13 +15,13 @@ from http.client import HTTPException, HTTPSConnection
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from sageaudit.adapters.channels import MaybeSent
 from sageaudit.errors import (
     AccessDenied,
     AwsError,
     BadSettings,
     ChannelBroken,
     ChannelUnavailable,
+    MaybeSent,
     RateLimited,
 )
 

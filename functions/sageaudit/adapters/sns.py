@@ -14,8 +14,14 @@ from botocore.exceptions import (
 )
 
 from sageaudit.adapters.aws import CONFIG, code_of, translated
-from sageaudit.adapters.channels import MaybeSent
-from sageaudit.errors import AwsError, ChannelBroken, ChannelUnavailable, NoCredentials, Throttled
+from sageaudit.errors import (
+    AwsError,
+    ChannelBroken,
+    ChannelUnavailable,
+    MaybeSent,
+    NoCredentials,
+    Throttled,
+)
 
 PERMISSIONS = ("sns:Publish",)
 

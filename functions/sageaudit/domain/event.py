@@ -51,7 +51,7 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
     if status not in TERMINAL:
         raise RejectedEvent("not_terminal", "the job has not ended by this event")
     for whose, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
-        if account not in accounts:
+        if not isinstance(account, str) or account not in accounts:
             raise RejectedEvent("wrong_account", f"the {whose}'s account is not on the allow-list")
     if ref.region != region:
         raise RejectedEvent("wrong_region", "the ARN's region is not the one that is audited")

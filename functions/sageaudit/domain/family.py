@@ -22,7 +22,7 @@ _TIMESTAMP = re.compile(
     r"-?\d{4}-?\d{2}-?\d{2}(?:[-T]?\d{2}-?\d{2}(?:-?\d{2})?(?:-\d{1,6})?)?(?=-|\Z)"
 )
 _TUNING_CHILD = re.compile(r"-\d{6}-\d{4}(?:-\d{3}-[0-9a-f]{8})?\Z")
-_PIPELINE_EXECUTION = re.compile(r"\Apipelines-[a-z0-9]{12}-")
+_PIPELINE_JOB = re.compile(r"\Apipelines-[a-z0-9]{12}-(.+?)(?:-[A-Za-z0-9]{10})?\Z")
 _TOKEN_LENGTH = 12
 _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 
@@ -55,7 +55,7 @@ def repository(image: str | None) -> str | None:
 
 def stem(name: str) -> str:
     """A job's name without timestamps and hashes; the name itself when nothing would be left."""
-    short = _PIPELINE_EXECUTION.sub("", name)
+    short = _PIPELINE_JOB.sub(r"\1", name)
     short = _TUNING_CHILD.sub("", short)
     short = _TIMESTAMP.sub("", short)
     while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+# Repetitions that may fail late are bounded: a hostile text must not take quadratic time.
 _SECRETS = re.compile(
     r"""
       -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----.*?(?:-----END[ ][A-Z ]*PRIVATE[ ]KEY-----|\Z)
@@ -12,14 +13,14 @@ _SECRETS = re.compile(
     | \bhf_[A-Za-z0-9]{20,}\b                                          # Hugging Face
     | \bxox[abeoprs]-[A-Za-z0-9-]{10,} | hooks\.slack(?:-gov)?\.com/\S+   # Slack
     | \bsk-[A-Za-z0-9_-]{20,}\b                                        # model providers
-    | \beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*                                # JSON web tokens
+    | \beyJ[\w-]{8,999}\.[\w-]{8,}\.[\w-]*                              # JSON web tokens
     | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)                                  # user:password@host
     """,
     re.VERBOSE | re.DOTALL,
 )
 _ASSIGNED = re.compile(
-    r"(?i)\b([\w.-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w.-]*"
-    r"[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&]+)"
+    r"(?i)((?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w.-]{0,64}"
+    r"[\"']?\s{0,8}[=:]\s{0,8})(\"[^\"]*\"|'[^']*'|[^\s,;&]+)"
 )
 REDACTED = "[redacted]"
 

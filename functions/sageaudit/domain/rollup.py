@@ -62,7 +62,11 @@ def roll_up(
     ruleset: str,
     policy: str,
 ) -> AuditDocument:
-    """Adds the children up. `launched`: how many there should be, None where nobody says."""
+    """Adds the children up. `launched`: how many there should be, None where nobody says.
+
+    One that launched nothing cost nothing.
+    """
+    empty = _ZERO if launched == 0 else None
     missing = _missing(children, launched)
     totals = [child["bill"]["total_usd"] for child in children]
     settled = not missing and all(child["audit"]["settled"] for child in children)
@@ -85,15 +89,15 @@ def roll_up(
         },
         "phases": [],
         "bill": {
-            "total_usd": _sum(totals),
+            "total_usd": _sum(totals, empty),
             "complete": not missing and all(child["bill"]["complete"] for child in children),
             "missing": missing,
             "basis": "none",
             "lines": [],
         },
-        "avoidable_usd": _sum(child["avoidable_usd"] for child in children),
-        "lost_usd": _sum(child["lost_usd"] for child in children),
-        "possible_usd": _sum(child["possible_usd"] for child in children),
+        "avoidable_usd": _sum((child["avoidable_usd"] for child in children), empty),
+        "lost_usd": _sum((child["lost_usd"] for child in children), empty),
+        "possible_usd": _sum((child["possible_usd"] for child in children), empty),
         "findings": _findings(children, limits),
         "unknown": [],
         "not_applicable": [],
@@ -117,11 +121,13 @@ def _missing(children: Sequence[AuditDocument], launched: int | None) -> list[st
     return missing
 
 
-def _sum(values: Iterable[Decimal | None]) -> Decimal | None:
-    """None when there is nothing to add or a part is not known."""
+def _sum(values: Iterable[Decimal | None], empty: Decimal | None) -> Decimal | None:
+    """`empty` when there is nothing to add, None when a part is not known."""
     parts = list(values)
     known = [part for part in parts if part is not None]
-    return sum(known, _ZERO) if parts and len(known) == len(parts) else None
+    if not parts:
+        return empty
+    return sum(known, _ZERO) if len(known) == len(parts) else None
 
 
 def _findings(children: Sequence[AuditDocument], limits: SeverityLimits) -> list[FindingDocument]:

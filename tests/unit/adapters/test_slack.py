@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.channels import MaybeSent
 from sageaudit.adapters.slack import Response, SlackWebhook, check_webhook
 from sageaudit.errors import (
     AccessDenied,
@@ -19,6 +18,7 @@ from sageaudit.errors import (
     ChannelBroken,
     ChannelError,
     ChannelUnavailable,
+    MaybeSent,
     RateLimited,
     Throttled,
 )

@@ -14,9 +14,8 @@ from botocore.exceptions import (
 )
 from botocore.stub import Stubber
 
-from sageaudit.adapters.channels import MaybeSent
 from sageaudit.adapters.sns import ONE_TRY, SnsChannel
-from sageaudit.errors import ChannelBroken, ChannelUnavailable
+from sageaudit.errors import ChannelBroken, ChannelUnavailable, MaybeSent
 
 TOPIC = "arn:aws:sns:us-east-1:111122223333:notices"
 PAYLOAD = {
