@@ -173,7 +173,8 @@ def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ..
     try:
         return jobs.tags(ended.ref), ()
     except AccessDenied as denied:
-        return ended.tags, (f"tags are the event's: {denied.action} is not permitted",)
+        instead = "; the event's stand in" if ended.tags else ""
+        return ended.tags, (f"tags: {denied.action} is not permitted{instead}",)
 
 
 def _metrics_late(job: Job, seen: Measurements, now: datetime) -> bool:
