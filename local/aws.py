@@ -1,19 +1,14 @@
 """The local AWS: the synthesized template in moto, fed and timed as AWS would, in one thread.
 
-Its only clock is `clock`: queues delay and hide messages by it, so that late metrics, waiting tuning
-jobs and a channel that asks for patience take their real time without anyone sleeping.
+Its only clock is `clock`: queues delay and hide messages by it, so that late metrics, waiting
+tuning jobs and a channel that asks for patience take their real time without anyone sleeping.
 """
 
 from __future__ import annotations
 
-import io
-import logging
-import warnings
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -28,15 +23,14 @@ from local.functions import LocalFunction, Step
 from local.recorded import RecordedJob
 from local.sagemaker import RecordedSageMaker, put_series
 from local.sources import QueueSource, Source, StreamSource
+from local.stack import create_stack
 from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.domain.policy import Policy
 
-TEMPLATE = Path(__file__).parent / "template.json"
 WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
 STEP_S = 60
 """How far the clock jumps while something waits."""
 _MOST_STEPS = 20_000
-_STACK = "sageaudit"
 _LOADER = botocore.loaders.create_loader()
 _SECRETS = {"FINGERPRINT_SECRET_ID": "local", "SLACK_SECRET_ID": WEBHOOK}
 
@@ -44,14 +38,14 @@ _SECRETS = {"FINGERPRINT_SECRET_ID": "local", "SLACK_SECRET_ID": WEBHOOK}
 class LocalAws:
     """A running stack.
 
-    `resources` maps the template's logical ids to what moto made of them, `mails` is what a
-    subscriber of the topic got.
+    `resources` maps the template's logical ids to what moto made of them, `functions` and `sources`
+    (what feeds them) are by name, `mails` is what a subscriber of the topic got.
     """
 
     def __init__(self, clock: LocalClock, *, policy: Policy, transport: Any, on_step: Step) -> None:
         self.clock = clock
         self.session = _session()
-        self.resources = _create_stack(self.session)
+        self.resources = create_stack(self.session)
         handlers = _watched(_session(), on_step)
         self.sagemaker = RecordedSageMaker(handlers)
         wiring = {
@@ -65,17 +59,25 @@ class LocalAws:
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
             self.functions[name] = LocalFunction(one, build, on_step)
             self._keep_secrets(one["Environment"]["Variables"])
-        self._sources = list(self._mappings())
+        self.sources = dict(self._mappings())
         self._events = self.session.client("events")
         self._mailbox = self._subscribe_mailbox()
         self.mails: list[dict[str, Any]] = []
 
-    def ends(self, job: RecordedJob) -> None:
-        """A job ends: SageMaker and CloudWatch know it, and EventBridge hears of it."""
+    def ends(self, job: RecordedJob, *, measured: bool = True) -> None:
+        """A job ends: SageMaker and CloudWatch know it, and EventBridge hears of it.
+
+        `measured` False: its metrics come late, by `measure`.
+        """
         self.clock.forward_to(job.ended_at)
         self.sagemaker.add(job)
-        put_series(self.session, job)
+        if measured:
+            self.measure(job)
         self.put_event(job.event())
+
+    def measure(self, job: RecordedJob) -> None:
+        """CloudWatch gets a job's series."""
+        put_series(self.session, job)
 
     def put_event(self, entry: Mapping[str, Any]) -> None:
         """Puts one event on the bus."""
@@ -84,7 +86,7 @@ class LocalAws:
     def advance(self, until: datetime | None = None) -> None:
         """Lets all happen that is due until then, or until nothing waits any more."""
         for _ in range(_MOST_STEPS):
-            if any(source.poll() for source in self._sources):
+            if any(source.poll() for source in self.sources.values()):
                 continue
             left_s = (until - self.clock.now()).total_seconds() if until else STEP_S
             if left_s <= 0 or not self._waits():
@@ -130,10 +132,10 @@ class LocalAws:
 
     def _waits(self) -> bool:
         return any(
-            source.waiting() for source in self._sources if isinstance(source, QueueSource)
+            source.waiting() for source in self.sources.values() if isinstance(source, QueueSource)
         )
 
-    def _mappings(self) -> Iterator[Source]:
+    def _mappings(self) -> Iterator[tuple[str, Source]]:
         """What the stack's mappings feed; moto itself must not, it would start Docker."""
         client, sqs = self.session.client("lambda"), self.session.client("sqs")
         by_arn = {function.arn: function for function in self.functions.values()}
@@ -142,9 +144,9 @@ class LocalAws:
             function = by_arn[mapping["FunctionArn"]]
             if ":dynamodb:" in mapping["EventSourceArn"]:
                 streams = self.session.client("dynamodbstreams")
-                yield StreamSource(streams, sqs, mapping, function)
+                yield function.name, StreamSource(streams, sqs, mapping, function)
             else:
-                yield QueueSource(sqs, mapping, function)
+                yield function.name, QueueSource(sqs, mapping, function)
 
     def _keep_secrets(self, environment: Mapping[str, str]) -> None:
         for variable, value in _SECRETS.items():
@@ -168,7 +170,7 @@ def local_aws(
         stack.enter_context(clock.of_moto())
         stack.enter_context(
             # moto feeds streams to functions even where a mapping is disabled
-            mock.patch("moto.awslambda.models.LambdaBackend.send_dynamodb_items", lambda *_: None)
+            mock.patch("moto.awslambda.models.LambdaBackend.send_dynamodb_items", return_value=None)
         )
         yield LocalAws(clock, policy=policy, transport=transport, on_step=on_step)
 
@@ -190,28 +192,3 @@ def _watched(session: Any, on_step: Step) -> Any:
     session.events.register("before-parameter-build", before)
     session.events.register("after-call", after)
     return session
-
-
-def _create_stack(session: Any) -> dict[str, str]:
-    logging.getLogger("moto").setLevel(logging.ERROR)
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as stub:
-        stub.writestr("stub.py", "")
-    s3 = session.client("s3")
-    s3.create_bucket(Bucket="assets")
-    s3.put_object(Bucket="assets", Key="functions.zip", Body=archive.getvalue())
-    formation = session.client("cloudformation")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # tests/infra holds the list of what moto does not create
-        formation.create_stack(
-            StackName=_STACK,
-            TemplateBody=TEMPLATE.read_text(encoding="utf-8"),
-            Capabilities=["CAPABILITY_IAM"],
-        )
-        pages = formation.get_paginator("list_stack_resources").paginate(StackName=_STACK)
-        return {
-            one["LogicalResourceId"]: one["PhysicalResourceId"]
-            for page in pages
-            for one in page["StackResourceSummaries"]
-            if "PhysicalResourceId" in one
-        }

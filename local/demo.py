@@ -38,8 +38,8 @@ def main() -> int:
     """Runs the demo; 1 when a job was not audited."""
     console, jobs, policy = Console(), recorded_jobs(), load(POLICY)
     console.print(
-        f"{len(jobs)} recorded jobs end on the local AWS. They cost cents to a few dollars, so"
-        f" local/policy.toml tells of a family from {usd(policy.floor_usd)} on, not $5.",
+        f"{len(jobs)} recorded jobs end on the local AWS; nothing leaves this machine. They cost"
+        f" cents to a few dollars: local/policy.toml tells of {usd(policy.floor_usd)} or more.\n",
         highlight=False,
     )
     with (
@@ -48,7 +48,7 @@ def main() -> int:
     ):
         left = _run(console, aws, jobs)
         history, months = aws.history(), _months(jobs)
-        heads = list(_heads(history, months))
+        heads = sorted(_heads(history, months), key=lambda head: (head.ended_at, head.rollup))
         _show_jobs(console, history, heads)
         _show_message(console, slack.posts, len(aws.mails))
         _show_rule(console, _findings(history, months))
@@ -133,23 +133,27 @@ def _show_message(console: Console, posts: Sequence[dict[str, object]], mails: i
 
 
 def _show_rule(console: Console, rows: Iterable[FindingRow]) -> None:
-    console.print(Text(f"\nAsked of the history: what did {RULE} find?", "bold"))
+    found = Table.grid(padding=(0, _GAP, 0, 0))
     for row in rows:
-        line = f"  {row.ended_at:%Y-%m-%d}  {terminal(row.name)}: {terminal(row.summary)}"
-        console.print(Text(line))
+        name = middle(terminal(row.name), _LONGEST)
+        found.add_row(f"{row.ended_at:%Y-%m-%d}", Text(name), Text(terminal(row.summary)))
+    console.print(Text(f"\nAsked of the history: what did {RULE} find?", "bold"))
+    console.print(found)
 
 
 def _show_dearest(console: Console, heads: Iterable[Head]) -> None:
-    console.print(Text("\nAsked of the history: the dearest jobs of the account", "bold"))
     priced = [head for head in heads if head.total_usd is not None and not head.rollup]
-    for head in sorted(priced, key=lambda head: head.total_usd or 0, reverse=True)[:_DEAREST]:
-        line = f"  {usd(head.total_usd):>7}  {terminal(head.name)}, {head.family}"
-        console.print(Text(line), no_wrap=True, overflow="ellipsis")
+    dearest = sorted(priced, key=lambda head: head.total_usd or 0, reverse=True)[:_DEAREST]
+    rows = Table.grid(padding=(0, _GAP, 0, 0))
+    for head in dearest:
+        rows.add_row(usd(head.total_usd), Text(terminal(head.name)))
+    console.print(Text("\nAsked of the history: what were the account's dearest jobs?", "bold"))
+    console.print(rows)
 
 
 def _heads(history: DynamoHistory, months: Iterable[str]) -> Iterator[Head]:
     for month in months:
-        yield from reversed(history.by_account(ACCOUNT, month, limit=_MANY).rows)
+        yield from history.by_account(ACCOUNT, month, limit=_MANY).rows
 
 
 def _findings(history: DynamoHistory, months: Iterable[str]) -> Iterator[FindingRow]:

@@ -1,4 +1,4 @@
-"""Lambda as far as the flow needs it: environment, one wired handler, log, and what a crash leaves."""
+"""Lambda as far as the flow needs it: environment, one wired handler, log, and crashes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
@@ -48,9 +48,10 @@ class Context:
 
 
 class LocalFunction:
-    """One function of the stack. `wiring` is what its module's `build` takes beside the environment.
+    """One function of the stack.
 
     Its handler is wired at the first invocation, kept while it lives, and wired anew after a crash.
+    `wiring` is what its module's `build` takes beside the environment.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class LocalFunction:
         self.log = io.StringIO()
         self.failures: list[str] = []
         self._module = configuration["Handler"].rpartition(".")[0]
-        self._environment: dict[str, str] = {
+        self._variables: dict[str, str] = {
             **configuration["Environment"]["Variables"],
             "AWS_REGION": REGION,
             "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
@@ -72,6 +73,8 @@ class LocalFunction:
         self._wiring = wiring
         self._on_step = on_step
         self._handler: Handler | None = None
+        self._running = 0
+        self._environment = ExitStack()
 
     def invoke(self, event: Any) -> Any:
         """The handler's answer. Raises FunctionError when it raised or was killed."""
@@ -84,7 +87,7 @@ class LocalFunction:
             except Killed as killed:
                 self._handler = None
                 raise FunctionError("killed") from killed
-            except Exception as error:  # noqa: BLE001 - whatever it raises, Lambda only sees a failure
+            except Exception as error:
                 self.failures.append(f"{type(error).__name__}: {error}")
                 self.log.write(traceback.format_exc())
                 raise FunctionError(self.failures[-1]) from error
@@ -92,13 +95,22 @@ class LocalFunction:
 
     def _wired(self) -> Handler:
         module = importlib.import_module(self._module)
-        handler: Handler = module.build(dict(self._environment), **self._wiring)
-        for kept in logging.getLogger(self._environment["POWERTOOLS_SERVICE_NAME"]).handlers:
+        handler: Handler = module.build(dict(self._variables), **self._wiring)
+        for kept in logging.getLogger(self._variables["POWERTOOLS_SERVICE_NAME"]).handlers:
             if isinstance(kept, logging.StreamHandler):
                 kept.setStream(self.log)  # a logger outlives the function that made it
         return handler
 
     @contextmanager
     def _environed(self) -> Iterator[None]:
-        with mock.patch.dict(os.environ, self._environment), redirect_stdout(self.log):
+        """Environment and log of the function, also while several invocations take turns."""
+        if not self._running:
+            self._environment.enter_context(mock.patch.dict(os.environ, self._variables))
+            self._environment.enter_context(redirect_stdout(self.log))
+        self._running += 1
+        try:
             yield
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._environment.close()

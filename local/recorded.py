@@ -61,7 +61,7 @@ class RecordedJob:
         return JobKey(self.arn, self.ended_at)
 
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
-        """The entry of PutEvents: times as epoch milliseconds, tags as a flat map, absent as null."""
+        """The entry of PutEvents: times as epoch milliseconds, tags as a flat map."""
         created_at = fields.time(self.describe, "CreationTime")
         prefix = self.kind.prefix
         detail = {

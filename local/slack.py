@@ -14,13 +14,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from sageaudit.adapters.channels import MaybeSent
 from sageaudit.adapters.slack import Response
-from sageaudit.errors import ChannelUnavailable
+from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 _HOME = "127.0.0.1"
-_TIMEOUT_S = 0.3
-"""Long for loopback, short for a test of a Slack that hangs."""
+_TIMEOUT_S = 2
+"""Long for loopback on a busy machine, short for a test of a Slack that hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def slack_stand_in() -> Iterator[SlackStandIn]:
     over = threading.Event()
 
     class Webhook(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+        def do_POST(self) -> None:
             """Takes one post."""
             payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             answer = script.popleft() if script else Answer()

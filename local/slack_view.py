@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
+from rich.console import Group
 from rich.panel import Panel
 from rich.text import Text
 
@@ -20,18 +19,17 @@ _MARKUP = re.compile(r"\*(?P<bold>[^*\n]+)\*|`(?P<code>[^`]+)`|<(?P<link>[^<>]+)
 
 def view(payload: Mapping[str, Any]) -> Panel:
     """The message in a frame."""
-    parts = [part for block in payload["blocks"] for part in _block(block)]
-    return Panel(Group(*parts), title="Slack", title_align="left", width=WIDTH)
+    parts = [part for block in payload["blocks"] for part in (Text(), *_block(block))]
+    return Panel(Group(*parts[1:]), title="Slack", title_align="left", width=WIDTH)
 
 
-def _block(block: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _block(block: Mapping[str, Any]) -> Iterator[Text]:
     texts = [block["text"]] if "text" in block else []
     texts += block.get("fields", ())
     texts += block.get("elements", ())
     style = {"header": "bold", "context": "dim"}.get(block["type"], "")
     for text in texts:
         yield Text("\n").join(_line(line, text["type"], style) for line in _lines(text))
-    yield Padding("", (0, 0))
 
 
 def _lines(text: Mapping[str, str]) -> list[str]:

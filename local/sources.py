@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from moto.events.models import EventPattern
@@ -24,7 +24,13 @@ class Source(Protocol):
     """Something that feeds a function."""
 
     def poll(self) -> bool:
-        """Feeds one batch; False when there is none."""
+        """Feeds what is there; False when there is nothing."""
+
+    def receive(self) -> list[dict[str, Any]]:
+        """Takes what is there."""
+
+    def feed(self, batch: Sequence[dict[str, Any]]) -> None:
+        """Invokes the function with it."""
 
 
 class QueueSource:
@@ -39,26 +45,32 @@ class QueueSource:
         self._function = function
 
     def poll(self) -> bool:
-        """Feeds one batch and deletes what did not fail."""
-        messages = self._sqs.receive_message(
+        """Feeds one batch."""
+        messages = self.receive()
+        if messages:
+            self.feed(messages)
+        return bool(messages)
+
+    def receive(self) -> list[dict[str, Any]]:
+        """The next batch: hidden from now on."""
+        messages: list[dict[str, Any]] = self._sqs.receive_message(
             QueueUrl=self.url,
             MaxNumberOfMessages=self._batch_size,
             AttributeNames=["All"],
             MessageAttributeNames=["All"],
         ).get("Messages", [])
-        if not messages:
-            return False
+        return messages
+
+    def feed(self, batch: Sequence[dict[str, Any]]) -> None:
+        """Invokes the function with a batch and deletes what did not fail."""
         try:
-            answer = self._function.invoke({"Records": [self._record(one) for one in messages]})
+            answer = self._function.invoke({"Records": [self._record(one) for one in batch]})
         except FunctionError:
-            return True
+            return
         failed = self._failed(answer)
-        for message in messages:
+        for message in batch:
             if message["MessageId"] not in failed:
-                self._sqs.delete_message(
-                    QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"]
-                )
-        return True
+                self._sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
 
     def waiting(self) -> int:
         """Messages that are not done, visible or not."""
@@ -116,16 +128,20 @@ class StreamSource:
 
     def poll(self) -> bool:
         """Feeds what is new."""
+        records = self.receive()
+        for position in range(0, len(records), self._batch_size):
+            self.feed(records[position : position + self._batch_size])
+        return bool(records)
+
+    def receive(self) -> list[dict[str, Any]]:
+        """What is new and passes the filter."""
         page = self._streams.get_records(ShardIterator=self._iterator, Limit=_SHARD_PAGE)
         self._iterator = page["NextShardIterator"]
         records = [self._record(one) for one in page["Records"]]
-        passed = [record for record in records if self._passes(record)]
-        for position in range(0, len(passed), self._batch_size):
-            self._feed(passed[position : position + self._batch_size])
-        return bool(passed)
+        return [record for record in records if self._passes(record)]
 
-    def _feed(self, batch: list[dict[str, Any]]) -> None:
-        """Until all of it is done or given up."""
+    def feed(self, batch: Sequence[dict[str, Any]]) -> None:
+        """Invokes the function until all of a batch is done or given up."""
         tries = 0
         while batch and tries < self._tries:
             failed_at = self._failed_at(batch)
@@ -133,17 +149,17 @@ class StreamSource:
                 return
             if failed_at == 0 and self._bisect and len(batch) > 1:
                 half = len(batch) // 2
-                self._feed(batch[:half])
+                self.feed(batch[:half])
                 batch, tries = batch[half:], 0
                 continue
             tries = 1 if failed_at else tries + 1
             batch = batch[failed_at:]
         self._give_up(batch)
 
-    def _failed_at(self, batch: list[dict[str, Any]]) -> int | None:
+    def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
         """Where to go on: the first record that the answer names, or the start of the batch."""
         try:
-            answer = self._function.invoke({"Records": batch})
+            answer = self._function.invoke({"Records": list(batch)})
         except FunctionError:
             return 0
         if not self._partial or not answer:
@@ -152,7 +168,7 @@ class StreamSource:
         numbers = [record["dynamodb"]["SequenceNumber"] for record in batch]
         return next((at for at, number in enumerate(numbers) if number in failures), None)
 
-    def _give_up(self, batch: list[dict[str, Any]]) -> None:
+    def _give_up(self, batch: Sequence[dict[str, Any]]) -> None:
         numbers = [record["dynamodb"]["SequenceNumber"] for record in batch]
         url = self._sqs.get_queue_url(QueueName=self._destination.rpartition(":")[2])["QueueUrl"]
         info = {
@@ -164,7 +180,7 @@ class StreamSource:
         body = {"version": "1.0", "DDBStreamBatchInfo": info}
         self._sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
 
-    def _passes(self, record: dict[str, Any]) -> bool:
+    def _passes(self, record: Any) -> bool:
         return not self._patterns or any(one.matches_event(record) for one in self._patterns)
 
     def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
