@@ -112,6 +112,13 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Iterable[Head]) 
     table.add_row("together", *(usd(total) for total in sums), "", style="bold")
     console.print(Text("\nAudited jobs", "bold"))
     console.print(table)
+    console.print(
+        Text(
+            "Possible dollars are worth a trial and in no sum. A GPU that works little gets dollars"
+            " only where its memory was recorded too, which it was not in these jobs.",
+            "dim",
+        )
+    )
 
 
 def _top(history: DynamoHistory, head: Head) -> str:
@@ -119,7 +126,9 @@ def _top(history: DynamoHistory, head: Head) -> str:
     if document is None:
         return "-"
     finding = next(one for one in document["findings"] if one["rule"] == head.top_rule)
-    return f"{head.top_rule}: {terminal(finding['summary'])}"
+    trial = finding["bucket"] == "possible" and finding["saving_usd"]
+    worth = f", {usd(trial)} possible" if trial else ""
+    return f"{head.top_rule}{worth}: {terminal(finding['summary'])}"
 
 
 def _dollars(amount: Decimal | None) -> Text:
