@@ -110,6 +110,7 @@ class Malformed(SageauditError):
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"{key} {reason}")
         self.key = key
+        self.reason = reason
 
 
 class MaybeSent(ChannelUnavailable):

@@ -111,7 +111,9 @@ def audit_finished_job(
     if job.kind is JobKind.TUNING:
         return _roll_up(job, ended, office, now=now, attempt=attempt)
     seen = office.metrics.seen(job, now)
-    late = _metrics_late(job, seen, now)
+    fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
+    asked_again = attempt is not None and attempt > 1
+    late = (fresh or asked_again) and _metrics_incomplete(job, seen)
     if late and attempt == 1:
         return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
     audit = audit_job(
@@ -119,7 +121,7 @@ def audit_finished_job(
     )
     if tag_notes:
         audit = replace(audit, notes=(*audit.notes, *tag_notes))
-    if late:
+    if late or not job.finished:
         audit = replace(audit, settled=False, due_at=audit.due_at or now + SECOND_LOOK_AFTER)
     detail = detail_of(answer, tags, seen)
     return _record(office, ended, audit.document(), job=job, detail=detail)
@@ -148,11 +150,7 @@ def audit_job(
         overrides=policy.thresholds,
     )
     founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
-    pool = job.warm_pool
-    waiting = pool is not None and not pool.settled
-    due_at = None
-    if waiting and pool is not None and job.ended_at is not None:
-        due_at = job.ended_at + timedelta(seconds=pool.keep_alive_s or 0)
+    due_at = _pool_due_at(job, now)
     return Audit(
         job=job,
         family=name,
@@ -161,12 +159,24 @@ def audit_job(
         seen=seen,
         outcomes=tuple(outcomes),
         savings=settle(job, billed, founds, market, policy.severity, held),
-        settled=job.finished and not waiting,
+        settled=job.finished and due_at is None,
         due_at=due_at,
         ruleset=ruleset,
         policy=policy.version,
         notes=tuple(warnings),
     )
+
+
+def _pool_due_at(job: Job, now: datetime) -> datetime | None:
+    """The end of the keep-alive while the pool's seconds may still grow.
+
+    A pool that was asked for and has no status by then was never kept (a quota of 0).
+    """
+    pool = job.warm_pool
+    if pool is None or pool.settled or job.ended_at is None:
+        return None
+    due_at = job.ended_at + timedelta(seconds=pool.keep_alive_s or 0)
+    return None if pool.status is None and now >= due_at else due_at
 
 
 def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ...]]:
@@ -177,10 +187,8 @@ def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ..
         return ended.tags, (f"tags: {denied.action} is not permitted{instead}",)
 
 
-def _metrics_late(job: Job, seen: Measurements, now: datetime) -> bool:
-    """Coverage under the gate of a run long enough to be judged, shortly after its end."""
-    if job.ended_at is None or now - job.ended_at >= LATE_METRICS_WITHIN:
-        return False
+def _metrics_incomplete(job: Job, seen: Measurements) -> bool:
+    """Coverage under the gate of a run long enough to be judged."""
     if not job.elapsed_s or job.elapsed_s < _JUDGED_FROM_MINUTES * 60:
         return False
     missing = seen.missing.get(Metric.CPU)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from sageaudit.domain.document import AuditDocument
 from sageaudit.domain.job import Job
+from sageaudit.domain.market import Market
 from sageaudit.domain.measurements import Measurements
 from sageaudit.domain.record import Claim, Detail, Entry, FindingRow, Head, JobKey, Page, Recorded
 from sageaudit.domain.ref import JobRef
@@ -32,6 +33,13 @@ class Metrics(Protocol):
 
     def seen(self, job: Job, now: datetime) -> Measurements:
         """The job's series. What cannot be read is said in it; raises Throttled or Unavailable."""
+
+
+class Markets(Protocol):
+    """Instance types, and the prices of a job's own region and day."""
+
+    def market(self, job: Job, now: datetime) -> Market:
+        """What to bill this job with. Never raises for a price: what is not known is unknown."""
 
 
 class History(Protocol):

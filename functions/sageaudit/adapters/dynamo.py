@@ -14,6 +14,9 @@ from sageaudit.adapters.items import Item
 from sageaudit.adapters.table import PARTITION_KEY, SORT_KEY
 from sageaudit.errors import Throttled
 
+_BATCH = 25
+"""The most that one BatchWriteItem takes."""
+_BATCH_TRIES = 3
 _CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
 _BUSY = frozenset(
     {
@@ -74,6 +77,19 @@ class Dynamo:
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 **_condition(condition, values, names),
             )
+
+    def put_all(self, items: list[Item]) -> None:
+        """Puts items, each by itself and over what stands; raises Throttled when some are left."""
+        for start in range(0, len(items), _BATCH):
+            batch = items[start : start + _BATCH]
+            left = {self._table: [{"PutRequest": {"Item": _typed(item)}} for item in batch]}
+            for _ in range(_BATCH_TRIES):
+                with _aws_errors(self._table):
+                    left = self._client.batch_write_item(RequestItems=left)["UnprocessedItems"]
+                if not left:
+                    break
+            if left:
+                raise Throttled(f"The table {self._table} did not take all items of a batch.")
 
     def update(
         self,

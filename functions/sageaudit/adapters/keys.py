@@ -145,6 +145,11 @@ def notice_pk(notice_id: str) -> str:
     return f"NOTICE#{part(notice_id)}"
 
 
+def price_pk(region: str, component: str) -> str:
+    """The rates of one region and component, which are read together."""
+    return f"PRICE#{part(region)}#{part(component)}"
+
+
 def _shard(key: JobKey, shards: int) -> int:
     """Even and the same for ever, which Python's own hash is not."""
     return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards

@@ -14,6 +14,7 @@ from sageaudit.domain.measurements import RawSeries
 from sageaudit.errors import BadRecording, Malformed
 
 _FORMS = '"children", "describe", or a ...JobName with a ...JobStatus'
+_TOP = "the top level"
 _MAX_POINTS = 1_000_000
 
 
@@ -62,7 +63,9 @@ def _child(document: Mapping[str, Any], position: int) -> Recording:
     try:
         return _recording(document)
     except Malformed as error:
-        raise Malformed(f"children[{position}].{error.key}", str(error).split(" ", 1)[1]) from error
+        where = f"children[{position}]"
+        key = where if error.key == _TOP else f"{where}.{error.key}"
+        raise Malformed(key, error.reason) from error
 
 
 def _recording(document: Mapping[str, Any]) -> Recording:
@@ -79,7 +82,7 @@ def _recording(document: Mapping[str, Any]) -> Recording:
         )
     if kind_of(document) is not None:
         return Recording(document, _tags(document), (), None, None)
-    raise Malformed("the top level", f"has none of {_FORMS}")
+    raise Malformed(_TOP, f"has none of {_FORMS}")
 
 
 def _tags(document: Mapping[str, Any]) -> dict[str, str]:
@@ -115,4 +118,7 @@ def _values(values: object, key: str) -> tuple[float | None, ...]:
     for value in values:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise Malformed(key, "holds something that is neither a number nor null")
-    return tuple(None if value is None else float(value) for value in values)
+    try:
+        return tuple(None if value is None else float(value) for value in values)
+    except OverflowError as error:
+        raise Malformed(key, "holds a number that nothing measures") from error

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol
+from typing import Literal, Protocol
 
 from sageaudit.domain.ref import JobKind
 
@@ -28,12 +28,18 @@ class Component(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A price in USD per unit, with its date (ISO), source and what speaks against it."""
+    """A price in USD per unit, with its date (ISO), source and what speaks against it.
+
+    `kind` says whether it is AWS's list price or what the company pays. `other_usd` is the other
+    price that is known, where it cannot be said which of the two held on the job's day.
+    """
 
     usd: Decimal
     as_of: str
     source: str
     note: str | None = None
+    kind: Literal["list", "own"] = "list"
+    other_usd: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)

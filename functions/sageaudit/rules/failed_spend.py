@@ -24,6 +24,8 @@ botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, fai
 
 from __future__ import annotations
 
+import re
+
 from sageaudit.domain.change import DropRun
 from sageaudit.domain.finding import (
     Bucket,
@@ -40,14 +42,14 @@ from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, rule
 
 _CLASSES = (
-    ("memory", ("outofmemory", "out of memory", "oom", "exit code 137")),
-    ("capacity", ("capacityerror", "insufficient capacity")),
-    ("data", ("data download failed", "matched no files", "nosuchkey", "no such file")),
-    ("permission", ("accessdenied", "access denied", "not authorized", "forbidden")),
-    ("limit", ("maxruntime", "maxwaittime", "exceeded")),
-    ("AWS", ("internalservererror", "internal server error")),
-    ("code", ("algorithmerror", "executeuserscripterror", "traceback", "exit code")),
-    ("request", ("clienterror", "validationexception")),
+    ("memory", (r"out ?of ?memory", r"\boom\b", r"exit code:? 137\b", r"more memory")),
+    ("capacity", (r"capacityerror", r"insufficient capacity")),
+    ("data", (r"data download failed", r"matched no files", r"nosuchkey", r"no such file")),
+    ("permission", (r"access ?denied", r"not authorized", r"forbidden")),
+    ("limit", (r"maxruntime", r"maxwaittime")),
+    ("AWS", (r"internal ?server ?error",)),
+    ("code", (r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit code")),
+    ("request", (r"clienterror", r"validationexception")),
 )
 """First match wins; a hint for the reader, since AWS documents neither words nor order."""
 _RUNS = {JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM}
@@ -102,7 +104,7 @@ def reason_class(job: Job) -> str:
     """A word for the reason, from the statuses and the failure's text."""
     text = f"{job.secondary_status or ''} {job.failure or ''}".lower()
     for word, marks in _CLASSES:
-        if any(mark in text for mark in marks):
+        if any(re.search(mark, text) for mark in marks):
             return f"{word} error" if word != "limit" else "limit reached"
     return "stopped" if job.status == "Stopped" else "reason unknown"
 

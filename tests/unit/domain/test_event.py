@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import enum
 import json
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -31,7 +32,15 @@ EVENT: dict[str, Any] = {
         "Tags": {"team": "vision"},
     },
 }
-ABSENT = object()
+
+
+class Absent(enum.Enum):
+    """Stands for a key that is not there; its name is the same in every process."""
+
+    KEY = "absent"
+
+
+ABSENT = Absent.KEY
 
 
 def event(path: str = "", value: object = None) -> str:

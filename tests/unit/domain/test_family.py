@@ -38,7 +38,7 @@ def test_a_stem_is_the_name_without_its_moment(names: list[str], expected: str) 
     ("image", "path"),
     [
         (
-            "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0-gpu",
+            "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0",
             "pytorch-training",
         ),
         ("763104351884.dkr.ecr.us-east-1.amazonaws.com/team/model@sha256:abc", "team/model"),

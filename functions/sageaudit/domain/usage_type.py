@@ -1,0 +1,71 @@
+"""Usage types as bills print them: `USE1-Train:ml.m5.large` is a prefix, a role and what was used.
+
+A prefix is never read as a region, nor built from one: prefixes are irregular (APS3 is ap-south-1).
+Roles were observed in price lists and bills; one that is not listed counts as "other".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+JOBS = "jobs"
+"""The area that audits cover; every other one is spend that no audit looks at."""
+VOLUME = "VolumeUsage.gp2"
+
+_PREFIX = re.compile(r"[A-Z]{2,4}\d?-")
+_AREAS = (
+    ("traindebug", "free Debugger and Monitor rules"),
+    ("monitorfreetier", "free Debugger and Monitor rules"),
+    ("trainingplan", "training plans"),
+    ("serverlessinf", "endpoints"),
+    ("asyncinf", "endpoints"),
+    ("host", "endpoints"),
+    ("notebk", "notebooks"),
+    ("notebook", "notebooks"),
+    ("studio", "Studio"),
+    ("rstudio", "Studio"),
+    ("cluster", "HyperPod"),
+)
+"""The start of a role, in lower case, and the area it belongs to."""
+_ROLE_OF_KIND = {"training": "Train", "processing": "Processing", "transform": "Tsform"}
+_JOB_ROLES = frozenset(role.lower() for role in _ROLE_OF_KIND.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """A usage type without its prefix. Compare them by `key`: newer SKUs change the case."""
+
+    role: str
+    what: str
+
+    @property
+    def key(self) -> str:
+        """Equal for two usage types that differ in prefix or case only."""
+        return f"{self.role}:{self.what}".lower()
+
+    @property
+    def text(self) -> str:
+        """`Train:ml.m5.large`."""
+        return f"{self.role}:{self.what}" if self.what else self.role
+
+    @property
+    def area(self) -> str:
+        """What of SageMaker this is spent on."""
+        role = self.role.lower()
+        if role in _JOB_ROLES:
+            return JOBS
+        return next((area for start, area in _AREAS if role.startswith(start)), "other")
+
+
+def parsed(usage_type: str) -> Usage:
+    """Role and what was used; a text of another form is a role of its own."""
+    prefix = _PREFIX.match(usage_type)
+    role, _, what = usage_type[prefix.end() if prefix else 0 :].partition(":")
+    return Usage(role, what)
+
+
+def of_job(kind: str, what: str) -> Usage | None:
+    """The usage of a kind of job; None for a kind that is not billed by itself."""
+    role = _ROLE_OF_KIND.get(kind)
+    return None if role is None else Usage(role, what)

@@ -1,0 +1,66 @@
+"""The event fixtures, as the queue would hand them over."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from sageaudit.domain.event import JobEnded, job_ended
+from sageaudit.domain.ref import JobKind
+from sageaudit.errors import RejectedEvent
+from tests.fakes.recorded import DATA
+
+
+def read(name: str) -> JobEnded:
+    """The job of one fixture."""
+    body = (DATA / "events" / f"{name}.json").read_text(encoding="utf-8")
+    return job_ended(body, accounts={"123456789012"}, region="us-east-1")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "status"),
+    [
+        ("training-completed", JobKind.TRAINING, "Completed"),
+        ("training-failed-before-start", JobKind.TRAINING, "Failed"),
+        ("training-stopped-maxruntime", JobKind.TRAINING, "Stopped"),
+        ("training-string-millis", JobKind.TRAINING, "Completed"),
+        ("training-minimal", JobKind.TRAINING, "Completed"),
+        ("processing-completed", JobKind.PROCESSING, "Completed"),
+        ("transform-completed", JobKind.TRANSFORM, "Completed"),
+        ("hpo-completed", JobKind.TUNING, "Completed"),
+    ],
+)
+def test_a_terminal_event_names_its_job(name: str, kind: JobKind, status: str) -> None:
+    """Of each kind, with nulls, digit strings or only three fields."""
+    ended = read(name)
+    assert (ended.ref.kind, ended.status) == (kind, status)
+    assert ended.ref.name.startswith("synthetic-")
+    assert (ended.ref.account, ended.ref.region) == ("123456789012", "us-east-1")
+
+
+def test_an_event_in_progress_is_refused() -> None:
+    """The rule's pattern does not let it through; the reader does not either."""
+    with pytest.raises(RejectedEvent) as caught:
+        read("training-inprogress")
+    assert caught.value.code == "not_terminal"
+
+
+def test_a_duplicate_names_the_same_run() -> None:
+    """Another event id, another second: the same ARN, creation time and status."""
+    first, second = read("training-completed"), read("training-completed-duplicate")
+    assert first.ref == second.ref
+    assert (first.created_at, first.status) == (second.created_at, second.status)
+    assert first.at != second.at
+
+
+def test_milliseconds_are_the_same_moment_as_text_and_number() -> None:
+    """1763629200000 either way."""
+    nine = datetime(2025, 11, 20, 9, 0, tzinfo=UTC)
+    assert read("training-string-millis").created_at == nine
+    assert read("training-completed").created_at == nine
+
+
+def test_a_minimal_event_has_no_creation_time() -> None:
+    """Describe tells it."""
+    assert read("training-minimal").created_at is None

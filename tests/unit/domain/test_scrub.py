@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from datetime import UTC, datetime
+from typing import Any
+
+from sageaudit.domain.measurements import Measurements, Metric
+from sageaudit.domain.scrub import MAX_BYTES, detail_of, pack, scrubbed
+from sageaudit.domain.series import Series
+from tests.fakes.jobs import ran, seen, series, training_answer
+
+
+def unpacked(packed: bytes) -> dict[str, Any]:
+    """The document inside."""
+    document: dict[str, Any] = json.loads(zlib.decompress(packed))
+    return document
+
+
+def noise(hosts: int, points: int, metrics: int) -> Measurements:
+    """Nothing repeats, so nothing compresses."""
+    dice = random.Random(7)
+    return Measurements(
+        period_s=60,
+        points=points,
+        hosts_expected=hosts,
+        vcpu=8,
+        gpus=1,
+        series={
+            metric: {
+                f"train/algo-{n}": Series(tuple(dice.uniform(0, 100) for _ in range(points)))
+                for n in range(1, hosts + 1)
+            }
+            for metric in list(Metric)[:metrics]
+        },
+        missing={},
+    )
+
+
+def test_hyperparameters_and_environment_are_never_kept() -> None:
+    """At no depth: tuning answers carry them inside their definitions."""
+    answer = training_answer(
+        HyperParameters={"api_key": "hunter2"},
+        Environment={"TOKEN": "hunter2"},
+        TrainingJobDefinition={
+            "StaticHyperParameters": {"a": "hunter2"},
+            "Environment": {"b": "hunter2"},
+        },
+        BestTrainingJob={"TunedHyperParameters": {"c": "hunter2"}},
+        AppSpecification={"ContainerArguments": ["--token", "hunter2"]},
+        ResponseMetadata={"RequestId": "hunter2"},
+    )
+    kept = scrubbed(answer)
+    assert "hunter2" not in json.dumps(kept)
+    assert kept["ResourceConfig"] == answer["ResourceConfig"]
+    assert kept["BillableTimeInSeconds"] == 3600
+
+
+def test_free_texts_are_redacted() -> None:
+    """Failure reason, exit message and each status message."""
+    leak = "password=hunter2"
+    answer = training_answer(
+        FailureReason=leak,
+        ExitMessage=leak,
+        SecondaryStatusTransitions=[{"Status": "Failed", "StatusMessage": leak}],
+    )
+    kept = scrubbed(answer)
+    assert "hunter2" not in json.dumps(kept)
+    assert kept["FailureReason"] == "password=[redacted]"
+
+
+def test_times_are_kept_as_text() -> None:
+    """boto3 gives datetimes; a table keeps ISO 8601 in UTC."""
+    moment = datetime(2026, 5, 20, 10, 0, tzinfo=UTC)
+    assert scrubbed({"a": [{"CreationTime": moment}]}) == {
+        "a": [{"CreationTime": "2026-05-20T10:00:00Z"}]
+    }
+
+
+def test_the_answer_itself_is_left_alone() -> None:
+    """A copy is scrubbed: the caller still parses the original."""
+    answer = training_answer(HyperParameters={"lr": "0.1"})
+    scrubbed(answer)
+    assert answer["HyperParameters"] == {"lr": "0.1"}
+
+
+def test_series_are_kept_as_tenths_of_a_percent() -> None:
+    """One missing point stays missing."""
+    document = unpacked(pack(seen(ran(180), series(Metric.CPU, [40, None, 41.4]))))
+    assert document["series"] == {"CPUUtilization": {"train/algo-1": [100, None, 104]}}
+    assert (document["period_s"], document["unit"]) == (60, "0.1 percent")
+
+
+def test_a_small_job_is_kept_whole() -> None:
+    """No note: nothing was left out."""
+    detail = detail_of(training_answer(), {"team": "vision"}, noise(2, 60, 5))
+    assert (detail.note, detail.tags) == (None, {"team": "vision"})
+    assert len(unpacked(detail.series)["series"]["CPUUtilization"]) == 2
+
+
+def test_64_hosts_of_a_day_of_noise_fit() -> None:
+    """Above 200 KB the extreme hosts are kept in full and the others as quantiles, said so."""
+    of = noise(64, 1440, 5)
+    detail = detail_of(training_answer(), {}, of)
+    assert len(detail.series) <= MAX_BYTES == 200 * 1024
+    assert detail.note is not None
+    assert "quantiles" in detail.note
+    document = unpacked(detail.series)
+    medians = {host: sorted(line.present)[720] for host, line in of.series[Metric.CPU].items()}
+    extremes = {min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)}
+    assert set(document["series"]["CPUUtilization"]) == extremes
+    assert len(document["quantiles"]["hosts"]["CPUUtilization"]) == 62
+    assert document["quantiles"]["at"] == [0, 5, 50, 95, 99.5, 100]
+
+
+def test_what_cannot_fit_is_left_out_and_said() -> None:
+    """Never more than the limit, whatever was recorded."""
+    detail = detail_of(training_answer(), {}, noise(2, 60_000, 2))
+    assert (detail.series, detail.note) == (b"", "the series were too large to keep")

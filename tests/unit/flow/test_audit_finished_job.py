@@ -1,0 +1,329 @@
+"""One job's end, told as a story: what the flow asks, waits for and records."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.event import JobEnded
+from sageaudit.domain.measurements import Missing
+from sageaudit.domain.record import JobKey, Verdict
+from sageaudit.errors import AccessDenied, JobGone, Throttled, Unavailable
+from sageaudit.flow import Done, Later, Office, audit_finished_job
+from tests.fakes.jobs import training_answer, transition
+from tests.fakes.office import SaidJobs, SaidMetrics, ended, office
+
+END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
+CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
+FIVE, TWENTY = END + timedelta(minutes=5), END + timedelta(minutes=20, seconds=10)
+"""The queue's delay after the end, and one delivery of 15 minutes later."""
+NAME = "train-vision"
+
+
+def answered(*answers: Any, **more: Any) -> SaidJobs:
+    """SageMaker with these answers for the one job."""
+    return SaidJobs({NAME: list(answers) or [training_answer()]}, **more)
+
+
+def audit(
+    of: Office, now: datetime = FIVE, attempt: int | None = 1, event: JobEnded | None = None
+) -> Done | Later:
+    """One delivery."""
+    return audit_finished_job(event or ended(NAME), of, now=now, attempt=attempt)
+
+
+def done(of: Office, now: datetime = FIVE, attempt: int | None = 1) -> AuditDocument:
+    """The document of a delivery that ends in a record."""
+    result = audit(of, now, attempt)
+    assert isinstance(result, Done), result
+    return result.document
+
+
+def kept(of: Office) -> AuditDocument:
+    """What the history holds of the job."""
+    document = of.history.audit(JobKey(ended(NAME).ref.arn, CREATED))
+    assert document is not None
+    return document
+
+
+def test_a_job_that_ended_is_priced_judged_and_recorded() -> None:
+    """Two hosts of ml.g4dn.xlarge for an hour: 2 x $0.736."""
+    of = office(answered(tag_answer={"owner": "ana"}))
+    document = done(of)
+    assert document["bill"]["total_usd"] == Decimal("1.472")
+    assert (document["job"]["owner"], document["job"]["name"]) == ("ana", NAME)
+    assert (document["audit"]["settled"], document["audit"]["due_at"]) == (True, None)
+    assert document["audit"]["coverage"]["hosts"] == 2
+    assert kept(of)["bill"] == document["bill"]
+
+
+def test_a_second_delivery_changes_nothing() -> None:
+    """Fifty times the same event: one version."""
+    of = office(answered())
+    results = [audit(of) for _ in range(50)]
+    verdicts = [r.recorded.verdict for r in results if isinstance(r, Done)]
+    assert verdicts == [Verdict.RECORDED] + [Verdict.DUPLICATE] * 49
+    head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
+    assert head is not None
+    assert head.version == 1
+
+
+def test_the_event_is_only_a_hint() -> None:
+    """Nothing is priced from what it says."""
+    forged = ended(NAME, ResourceConfig={"InstanceType": "ml.p5.48xlarge", "InstanceCount": 99})
+    result = audit(office(answered()), event=forged)
+    assert isinstance(result, Done)
+    assert result.document["bill"]["total_usd"] == Decimal("1.472")
+
+
+LATE = SaidMetrics(minutes=10)
+
+
+def test_late_metrics_are_asked_for_again_once() -> None:
+    """Ten of 48 minutes, five minutes after the end: come back in a quarter of an hour."""
+    result = audit(office(answered(), LATE))
+    assert isinstance(result, Later)
+    assert result.delay_s == 900
+
+
+def test_metrics_that_stay_late_leave_the_audit_unsettled() -> None:
+    """The second delivery comes 20 minutes after the end: recorded, with a second look planned."""
+    of = office(answered(), LATE)
+    assert isinstance(audit(of), Later)
+    document = done(of, TWENTY, attempt=2)
+    assert document["audit"]["settled"] is False
+    due_at = document["audit"]["due_at"]
+    assert due_at is not None
+    assert datetime.fromisoformat(due_at) > TWENTY
+    assert {row["code"] for row in document["unknown"]} == {"coverage_low"}
+    [head] = of.history.due(TWENTY + timedelta(days=1), limit=5).rows
+    assert head.name == NAME
+
+
+def test_metrics_that_came_settle_the_audit() -> None:
+    """The second delivery finds them."""
+    metrics = SaidMetrics(minutes=10)
+    of = office(answered(), metrics)
+    assert isinstance(audit(of), Later)
+    metrics.minutes = 60
+    assert done(of, TWENTY, attempt=2)["audit"]["settled"] is True
+
+
+def test_an_old_job_has_the_metrics_that_it_will_have() -> None:
+    """A replay of last month is audited at once and settled."""
+    document = done(office(answered(), LATE), END + timedelta(days=30))
+    assert document["audit"]["settled"] is True
+
+
+def test_a_command_line_takes_what_is_there_now() -> None:
+    """It may not ask for another delivery; shortly after the end it says unsettled."""
+    assert done(office(answered(), LATE), FIVE, attempt=None)["audit"]["settled"] is False
+
+
+def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:
+    """Under 15 minutes nothing is judged by metrics anyway."""
+    short = training_answer(
+        TrainingEndTime="2026-05-20T10:14:59Z",
+        TrainingTimeInSeconds=899,
+        BillableTimeInSeconds=899,
+        SecondaryStatusTransitions=[transition("Training", "10:00:00", "10:14:59")],
+    )
+    assert isinstance(audit(office(answered(short), SaidMetrics(minutes=1))), Done)
+
+
+def test_denied_metrics_are_named_and_not_waited_for() -> None:
+    """The audit stands without them."""
+    denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
+    document = done(office(answered(), SaidMetrics(missing=denied)))
+    assert document["audit"]["settled"] is True
+    assert document["bill"]["complete"] is True
+    assert {row["code"] for row in document["unknown"]} == {"metric_denied"}
+    assert any("GetMetricData" in line for line in document["audit"]["coverage"]["missing"])
+
+
+def test_denied_tags_are_named_and_the_events_stand_in() -> None:
+    """Owner and family still come out where the event carries them."""
+    refused = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
+    result = audit(office(answered(tag_answer=refused)), event=ended(NAME, Tags={"owner": "ana"}))
+    assert isinstance(result, Done)
+    assert result.document["job"]["owner"] == "ana"
+    assert any("sagemaker:ListTags" in s for s in result.document["audit"]["coverage"]["missing"])
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        AccessDenied("sagemaker:DescribeTrainingJob", "not permitted"),
+        Throttled("slow down"),
+        Unavailable("no answer"),
+    ],
+)
+def test_a_job_that_cannot_be_described_is_raised(refusal: Exception) -> None:
+    """The queue brings it back; nothing is recorded."""
+    of = office(answered(refusal))
+    with pytest.raises(type(refusal)):
+        audit(of)
+    assert of.history.head(JobKey(ended(NAME).ref.arn, CREATED)) is None
+
+
+def test_throttled_tags_are_raised_too() -> None:
+    """They come back; only a refusal stays."""
+    with pytest.raises(Throttled):
+        audit(office(answered(tag_answer=Throttled("slow down"))))
+
+
+def test_a_job_that_is_not_found_gets_a_minute() -> None:
+    """Describe may lag behind the event."""
+    result = audit(office(answered(JobGone("there is no training job"))))
+    assert isinstance(result, Later)
+    assert result.delay_s == 60
+
+
+@pytest.mark.parametrize("attempt", [2, None])
+def test_a_job_that_is_gone_is_recorded_as_unauditable(attempt: int | None) -> None:
+    """With its reason; every figure is unknown, none is 0."""
+    of = office(answered(JobGone("there is no training job train-vision")))
+    document = done(of, FIVE, attempt)
+    assert document["unauditable"] == "there is no training job train-vision"
+    assert document["bill"]["total_usd"] is None
+    assert document["avoidable_usd"] is None
+    assert kept(of)["unauditable"] == document["unauditable"]
+    head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
+    assert head is not None
+    assert head.unauditable == document["unauditable"]
+
+
+def test_a_job_that_came_back_is_audited_after_all() -> None:
+    """Gone at first, described on a later delivery: the real audit stands."""
+    of = office(answered(JobGone("gone"), training_answer()))
+    done(of, FIVE, attempt=2)
+    assert done(of, TWENTY, attempt=2)["unauditable"] is None
+    assert kept(of)["unauditable"] is None
+
+
+def test_an_answer_that_cannot_be_read_is_recorded_with_its_key() -> None:
+    """A poison job does not come back for ever."""
+    document = done(office(answered(training_answer(ResourceConfig="ml.m5.large"))))
+    assert document["unauditable"] is not None
+    assert "ResourceConfig" in document["unauditable"]
+
+
+def test_a_job_under_deletion_is_unauditable() -> None:
+    """Its metadata is going."""
+    document = done(office(answered(training_answer(TrainingJobStatus="Deleting"))))
+    assert document["unauditable"] == "its status is Deleting"
+
+
+def test_an_answer_behind_its_event_gets_a_minute() -> None:
+    """Describe still says InProgress."""
+    behind = training_answer(TrainingJobStatus="InProgress")
+    of = office(answered(behind, training_answer()))
+    result = audit(of)
+    assert isinstance(result, Later)
+    assert result.delay_s == 60
+    assert done(of, attempt=2)["bill"]["complete"] is True
+
+
+def test_an_answer_that_stays_behind_is_unsettled_with_a_second_look() -> None:
+    """Recorded as far as it goes: incomplete, to be looked at again."""
+    document = done(office(answered(training_answer(TrainingJobStatus="InProgress"))), attempt=2)
+    assert (document["bill"]["complete"], document["audit"]["settled"]) == (False, False)
+    assert document["audit"]["due_at"] is not None
+
+
+def pooled(status: str | None, retained: int | None) -> dict[str, Any]:
+    """The answer with a keep-alive of half an hour."""
+    answer = training_answer(
+        ResourceConfig={
+            "InstanceType": "ml.m5.xlarge",
+            "InstanceCount": 1,
+            "VolumeSizeInGB": 30,
+            "KeepAlivePeriodInSeconds": 1800,
+        }
+    )
+    if status:
+        answer["WarmPoolStatus"] = {
+            "Status": status,
+            "ResourceRetainedBillableTimeInSeconds": retained,
+        }
+    return answer
+
+
+USED = {"cpu": 60.0, "memory": 60.0}
+
+
+def test_an_open_warm_pool_is_looked_at_again_at_its_end() -> None:
+    """Available five minutes after the end: due when the keep-alive ends."""
+    document = done(office(answered(pooled("Available", 280)), SaidMetrics(use=USED)))
+    assert document["audit"]["settled"] is False
+    assert document["audit"]["due_at"] == "2026-05-20T11:30:00Z"
+    # 280 s of $0.23 so far
+    [line] = [line for line in document["bill"]["lines"] if line["item"] == "warm_pool"]
+    assert line["usd"] == Decimal("0.017889")
+
+
+def test_the_second_look_amends_the_same_record() -> None:
+    """Terminated after the whole half hour: version 2, settled, the pool at its full cost."""
+    of = office(answered(pooled("Available", 280), pooled("Terminated", 1800)),
+                SaidMetrics(use=USED))  # fmt: skip
+    done(of)
+    document = done(of, END + timedelta(minutes=31), attempt=None)
+    assert (document["audit"]["settled"], document["audit"]["due_at"]) == (True, None)
+    head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
+    assert head is not None
+    assert (head.version, head.due_at) == (2, None)
+    [line] = [line for line in kept(of)["bill"]["lines"] if line["item"] == "warm_pool"]
+    assert line["usd"] == Decimal("0.115")
+
+
+def test_a_keep_alive_without_pool_is_settled_once_it_has_run_out() -> None:
+    """A quota of 0 gives no pool: no status will ever come."""
+    of = office(answered(pooled(None, None)), SaidMetrics(use=USED))
+    first = done(of)
+    assert (first["audit"]["settled"], first["audit"]["due_at"]) == (False, "2026-05-20T11:30:00Z")
+    later = done(of, END + timedelta(minutes=31), attempt=None)
+    assert (later["audit"]["settled"], later["audit"]["due_at"]) == (True, None)
+
+
+def test_a_run_that_never_started_is_recorded_at_no_cost() -> None:
+    """Failed for capacity: 0, complete, settled, no finding."""
+    never = training_answer(TrainingJobStatus="Failed", SecondaryStatus="Failed")
+    for key in ("TrainingStartTime", "TrainingEndTime", "TrainingTimeInSeconds",
+                "BillableTimeInSeconds"):  # fmt: skip
+        del never[key]
+    never["SecondaryStatusTransitions"] = [transition("Starting", "09:58:00", "10:13:00")]
+    none = SaidMetrics(missing=Missing("metric_missing", "the job's own code did not run"))
+    document = done(office(answered(never), none))
+    assert (document["bill"]["total_usd"], document["bill"]["complete"]) == (0, True)
+    assert document["findings"] == []
+    assert document["audit"]["settled"] is True
+
+
+def test_a_bad_exemption_tag_is_ignored_with_a_warning() -> None:
+    """It stands among what could not be read."""
+    of = office(answered(tag_answer={"sageaudit:exempt": "gpu-underused until=soon"}),
+                SaidMetrics(use={"cpu": 60, "memory": 60, "gpu": 5}))  # fmt: skip
+    document = done(of)
+    assert any("sageaudit:exempt" in line for line in document["audit"]["coverage"]["missing"])
+    assert [f["exempt"] for f in document["findings"] if f["rule"] == "gpu-underused"] == [None]
+
+
+def test_secrets_of_a_run_are_not_kept() -> None:
+    """Neither in the document nor in what is kept to judge it again."""
+    answer = training_answer(
+        HyperParameters={"key": "hunter2"},
+        Environment={"TOKEN": "hunter2"},
+        TrainingJobStatus="Failed",
+        FailureReason="AlgorithmError: password=hunter2",
+    )
+    of = office(answered(answer))
+    document = done(of)
+    detail = of.history.detail(JobKey(ended(NAME).ref.arn, CREATED))
+    assert detail is not None
+    assert "hunter2" not in repr(document)
+    assert "hunter2" not in repr(detail)
+    assert detail.series

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+
+from sageaudit.domain.finding import Clear, Found, NotApplicable, Unknown
+from sageaudit.domain.job import InstanceGroup
+from sageaudit.domain.measurements import Metric, Missing, measure
+from sageaudit.domain.ref import JobKind
+from sageaudit.rules import catalogue
+from tests.fakes.jobs import TYPES, flat, job, phases, ran, seen, series
+from tests.fakes.judging import outcome, unknown
+
+RULES = [rule.name.name for rule in catalogue.load()]
+HOUR = ran(3600, "ml.m5.4xlarge")
+
+
+def test_the_six_rules_are_found_in_the_order_of_their_ids() -> None:
+    """One file each; the folder is the register."""
+    assert [(rule.name.id, rule.name.name) for rule in catalogue.load()] == [
+        ("SA101", "download-dominates"),
+        ("SA202", "gpu-underused"),
+        ("SA205", "cpu-underused"),
+        ("SA401", "spot-not-used"),
+        ("SA601", "max-runtime-loose"),
+        ("SA602", "failed-spend"),
+    ]
+
+
+def test_only_the_guard_rail_stays_out_of_chat() -> None:
+    """It has no dollars."""
+    assert [r.name.name for r in catalogue.load() if not r.name.in_chat] == ["max-runtime-loose"]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("status", ["InProgress", "Stopping"])
+def test_no_rule_judges_a_job_that_has_not_ended(rule: str, status: str) -> None:
+    """Its numbers still move."""
+    assert unknown(rule, job(status=status, billable_s=None)) == "job_not_finished"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_can_be_switched_off(rule: str) -> None:
+    """The policy's word is the reason."""
+    answer = outcome(rule, job(), off=True)
+    assert answer == NotApplicable("switched off by the policy")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_rule_speaks_of_a_tuning_job(rule: str) -> None:
+    """It has no instances of its own."""
+    assert isinstance(outcome(rule, job(kind=JobKind.TUNING, groups=())), NotApplicable)
+
+
+def test_missing_metrics_are_unknown() -> None:
+    """Never a finding and never clear, with the adapter's code and reason."""
+    denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
+    answer = outcome("cpu-underused", HOUR, measure(HOUR, (), TYPES, absent=denied))
+    assert isinstance(answer, Unknown)
+    assert answer.code == "metric_denied"
+    assert "cloudwatch:GetMetricData" in answer.reason
+
+
+def test_one_metric_of_two_is_not_enough() -> None:
+    """CPU alone does not tell whether the memory is needed."""
+    assert unknown("cpu-underused", HOUR, flat(HOUR, 60, cpu=5)) == "metric_missing"
+
+
+def test_fifteen_active_minutes_are_enough_and_fourteen_are_not() -> None:
+    """Fewer points are an accident."""
+    for minutes, judged in ((15, True), (14, False)):
+        run = ran(60 * minutes, "ml.m5.4xlarge")
+        answer = outcome("cpu-underused", run, flat(run, minutes, cpu=5, memory=5))
+        assert isinstance(answer, Found) is judged
+        assert judged or (isinstance(answer, Unknown) and answer.code == "too_short")
+
+
+def test_idle_minutes_are_not_active_ones() -> None:
+    """Ten idle minutes and ten busy ones are ten active minutes."""
+    run = ran(1200, "ml.m5.4xlarge")
+    of = seen(run, series(Metric.CPU, [0] * 10 + [160] * 10), series(Metric.MEMORY, [5] * 20))
+    assert unknown("cpu-underused", run, of) == "too_short"
+
+
+def test_seventy_percent_of_the_points_are_enough_and_less_is_not() -> None:
+    """42 and 41 of 60 minutes."""
+    assert isinstance(outcome("cpu-underused", HOUR, flat(HOUR, 42, cpu=5, memory=5)), Found)
+    assert unknown("cpu-underused", HOUR, flat(HOUR, 41, cpu=5, memory=5)) == "coverage_low"
+
+
+def test_a_missing_host_counts_as_missing_points() -> None:
+    """Two of three hosts are 67 %."""
+    run = ran(3600, "ml.m5.4xlarge", 3)
+    of = flat(run, 60, hosts=2, cpu=5, memory=5)
+    assert unknown("cpu-underused", run, of) == "coverage_low"
+
+
+def test_hosts_without_a_map_are_unknown() -> None:
+    """A mixed cluster's GPU figures belong to nobody knows which type."""
+    groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
+    run = ran(3600, groups=groups)
+    of = seen(run, series(Metric.CPU, [40] * 60), series(Metric.GPU, [5] * 60))
+    assert unknown("gpu-underused", run, of) == "hosts_unmapped"
+
+
+def test_the_policys_threshold_replaces_the_rules_own() -> None:
+    """By its key."""
+    run = ran(3600, "ml.m5.4xlarge")
+    of = flat(run, 60, cpu=30, memory=30)
+    assert isinstance(outcome("cpu-underused", run, of), Found)
+    assert outcome("cpu-underused", run, of, limits={"cpu_p95_below": 30}) == Clear()
+
+
+def test_a_download_is_judged_without_metrics() -> None:
+    """Phases suffice: nothing missing there makes it unknown."""
+    run = job(phases=phases(("Downloading", 5400), ("Training", 5400)))
+    assert isinstance(outcome("download-dominates", run), Found)

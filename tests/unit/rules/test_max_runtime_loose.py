@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.finding import Bucket, Clear, Found
+from sageaudit.domain.job import Purchase
+from sageaudit.domain.ref import JobKind
+from tests.fakes.jobs import ran
+from tests.fakes.judging import excuse, found, outcome, priced, unknown
+
+RULE = "max-runtime-loose"
+HALF_A_DOLLAR = "ml.odd.xlarge"
+DAYS_5 = 432_000
+
+
+def test_a_limit_that_could_cost_hundreds_is_found() -> None:
+    """Five days of $4.89 for a run of one hour; three hours would do."""
+    what = found(RULE, ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5))
+    assert "$587" in what.summary
+    [fix] = what.fix
+    assert (fix.path, fix.old, fix.new) == (
+        "StoppingCondition.MaxRuntimeInSeconds", DAYS_5, 10_800,
+    )  # fmt: skip
+
+
+def test_it_has_no_dollars() -> None:
+    """A guard-rail: nothing was spent for it."""
+    finding = priced(RULE, ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5))
+    assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
+    assert finding.severity.value == "info"
+    assert finding.rule.in_chat is False
+
+
+def test_exactly_200_dollars_do_not_hurt() -> None:
+    """400 hours at $0.50; one second more does."""
+    assert outcome(RULE, ran(3600, HALF_A_DOLLAR, max_runtime_s=1_440_000)) == Clear()
+    assert isinstance(outcome(RULE, ran(3600, HALF_A_DOLLAR, max_runtime_s=1_440_001)), Found)
+
+
+def test_exactly_ten_times_the_run_is_loose() -> None:
+    """One second of run more is not."""
+    assert isinstance(outcome(RULE, ran(200_000, HALF_A_DOLLAR, max_runtime_s=2_000_000)), Found)
+    assert outcome(RULE, ran(200_001, HALF_A_DOLLAR, max_runtime_s=2_000_000)) == Clear()
+
+
+def test_all_instances_are_exposed() -> None:
+    """100 hours at $0.50 are $50; of five instances $250."""
+    assert outcome(RULE, ran(3600, HALF_A_DOLLAR, 1, max_runtime_s=360_000)) == Clear()
+    assert isinstance(outcome(RULE, ran(3600, HALF_A_DOLLAR, 5, max_runtime_s=360_000)), Found)
+
+
+@pytest.mark.parametrize(("ran_s", "hours"), [(60, 1), (1200, 1), (1201, 2), (3600, 3), (3601, 4)])
+def test_the_suggested_limit_is_three_runs_in_whole_hours(ran_s: int, hours: int) -> None:
+    """Rounded up."""
+    what = found(RULE, ran(ran_s, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5))
+    assert what.fix[0].new == hours * 3600
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"max_runtime_s": None}, "no MaxRuntimeInSeconds"),
+        ({"free": "built-in Debugger rule"}, "not billed"),
+        ({"purchase": Purchase.TRAINING_PLAN}, "not billed"),
+        ({"purchase": Purchase.SERVERLESS}, "not billed"),
+        ({"status": "Failed"}, "complete"),
+        ({"kind": JobKind.TRANSFORM}, "transform"),
+    ],
+)
+def test_where_no_limit_is_billed_it_says_nothing(changes: dict[str, Any], why: str) -> None:
+    """And why."""
+    run = ran(3600, "ml.g4dn.12xlarge", **{"max_runtime_s": DAYS_5, **changes})
+    assert why in excuse(RULE, run)
+
+
+def test_without_times_or_price_it_does_not_know() -> None:
+    """How loose, or how dear, is not known."""
+    timeless = ran(3600, started_at=None, training_s=None, max_runtime_s=DAYS_5)
+    assert unknown(RULE, timeless) == "times_missing"
+    assert unknown(RULE, ran(3600, "ml.unpriced.xlarge", max_runtime_s=DAYS_5)) == "price_unknown"
+    assert unknown(RULE, ran(3600, region=None, max_runtime_s=DAYS_5)) == "price_unknown"
