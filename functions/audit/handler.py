@@ -175,14 +175,13 @@ def build(
     session = session or boto3.Session()
     policy = policy or policy_file.load(_POLICY)
     accounts = Accounts(session, settings.account_id, policy.accounts, time.time)
-    market = packaged.market()
     sqs = client(session, "sqs")
     logger = Logger(service=environ.get("POWERTOOLS_SERVICE_NAME", "audit"))
     office = flow.Office(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
-        metrics=CloudWatchMetrics(accounts.of("cloudwatch"), market.types),
+        metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
         history=DynamoHistory(client(session, "dynamodb"), settings.table_name),
-        market=market,
+        markets=packaged.PackagedMarkets(),
         policy=policy,
         rules=catalogue.load(),
         ruleset=catalogue.version(),

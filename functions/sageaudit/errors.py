@@ -13,6 +13,7 @@ SageauditError
 │   ├── NoCredentials
 │   ├── Throttled          after the SDK's own retries
 │   └── Unavailable        connection, 5xx, or an answer that cannot be read
+│       └── TableGone      there is no such history table
 ├── AmbiguousName          one name under two kinds of job
 └── ChannelError
     ├── RateLimited        come back after `retry_after_s`
@@ -78,6 +79,10 @@ class Throttled(AwsError):
 
 class Unavailable(AwsError):
     """Connection failure, server error or an unreadable answer."""
+
+
+class TableGone(Unavailable):
+    """There is no such table: a name or region is off, or it is not made yet."""
 
 
 class AmbiguousName(SageauditError):

@@ -12,8 +12,10 @@ from datetime import UTC, datetime, timedelta
 from sageaudit.domain import rollup
 from sageaudit.domain.audit import Audit, iso
 from sageaudit.domain.bill import bill
+from sageaudit.domain.bill_facts import facts
 from sageaudit.domain.counterfactual import settle
 from sageaudit.domain.describe import parse
+from sageaudit.domain.discounts import own
 from sageaudit.domain.document import AuditDocument
 from sageaudit.domain.event import JobEnded
 from sageaudit.domain.exemption import exemptions
@@ -28,7 +30,7 @@ from sageaudit.domain.ref import JobKind
 from sageaudit.domain.scrub import detail_of
 from sageaudit.domain.unaudited import unaudited
 from sageaudit.errors import AccessDenied, JobGone, Malformed
-from sageaudit.ports import History, Jobs, Metrics
+from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import JobCase, Rule
 from sageaudit.rules.judge import judge
 
@@ -54,7 +56,7 @@ class Office:
     jobs: Jobs
     metrics: Metrics
     history: History
-    market: Market
+    markets: Markets
     policy: Policy
     rules: Sequence[Rule]
     ruleset: str
@@ -116,9 +118,8 @@ def audit_finished_job(
     late = (fresh or asked_again) and _metrics_incomplete(job, seen)
     if late and attempt == 1:
         return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
-    audit = audit_job(
-        job, seen, office.market, office.policy, office.rules, office.ruleset, now=now
-    )
+    market = office.markets.market(job, now)
+    audit = audit_job(job, seen, market, office.policy, office.rules, office.ruleset, now=now)
     if tag_notes:
         audit = replace(audit, notes=(*audit.notes, *tag_notes))
     if late or not job.finished:
@@ -137,8 +138,13 @@ def audit_job(
     *,
     now: datetime,
 ) -> Audit:
-    """Bill, rules and savings of one job: pure, the heart of every path."""
+    """Bill, rules and savings of one job: pure, the heart of every path.
+
+    `market` has AWS's list prices; the policy's discounts are taken off here.
+    """
+    market = own(market, policy.discounts)
     billed = bill(job, market)
+    plan = policy.discounts.savings_plan
     name = family(job, policy.family_tag)
     held, warnings = exemptions(
         policy, name, job.tags, (rule.name.name for rule in rules), now.date()
@@ -156,9 +162,10 @@ def audit_job(
         family=name,
         owner=policy.owner(job.tags),
         bill=billed,
+        facts=facts(job, billed, market, savings_plan=plan),
         seen=seen,
         outcomes=tuple(outcomes),
-        savings=settle(job, billed, founds, market, policy.severity, held),
+        savings=settle(job, billed, founds, market, policy.severity, held, savings_plan=plan),
         settled=job.finished and due_at is None,
         due_at=due_at,
         ruleset=ruleset,

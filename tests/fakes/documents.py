@@ -96,6 +96,15 @@ def type_finding(**overrides: Any) -> FindingDocument:
     return finding(**(whole | overrides))
 
 
+PLAIN: dict[str, Any] = {
+    "price_kind": "list",
+    "spot_saved_usd": None,
+    "prepaid_value_usd": None,
+    "notes": [],
+}
+"""A bill at list prices with nothing to add."""
+
+
 def line(**overrides: Any) -> LineDocument:
     """Three hours of one instance."""
     whole = {
@@ -107,6 +116,7 @@ def line(**overrides: Any) -> LineDocument:
         "usd": Decimal("4.545"),
         "price_as_of": "2026-05-20",
         "price_source": "AWS Price List, component Hosting",
+        "price_kind": "list",
         "note": None,
     }
     return cast("LineDocument", whole | overrides)
@@ -152,6 +162,7 @@ def document(**overrides: Any) -> AuditDocument:
             "complete": True,
             "missing": [],
             "basis": "billable_seconds",
+            **PLAIN,
             "lines": [
                 line(),
                 line(
@@ -267,6 +278,7 @@ def rollup_document() -> AuditDocument:
             "missing": [],
             "basis": "none",
             "lines": [],
+            **PLAIN,
         },
         avoidable_usd=Decimal("3.80"),
         possible_usd=Decimal(0),
@@ -296,7 +308,15 @@ def unauditable_document() -> AuditDocument:
     return document(
         job=job(owner=None, instances=None, purchase=None, started_at=None, ended_at=None),
         phases=[],
-        bill={"total_usd": None, "complete": False, "missing": [], "basis": "none", "lines": []},
+        bill={
+            "total_usd": None,
+            "complete": False,
+            "missing": [],
+            "basis": "none",
+            "lines": [],
+            **PLAIN,
+            "price_kind": None,
+        },
         avoidable_usd=None,
         lost_usd=None,
         possible_usd=None,

@@ -11,6 +11,7 @@ from typing import Any
 from sageaudit.adapters.memory_history import MemoryHistory
 from sageaudit.domain.event import JobEnded, job_ended
 from sageaudit.domain.job import Job
+from sageaudit.domain.market import Market
 from sageaudit.domain.measurements import Measurements, Missing
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JobKind, JobRef
@@ -60,13 +61,20 @@ class SaidMetrics:
         return flat(job, self.minutes, hosts=job.instance_count or 1, **self.use)
 
 
+class OneMarket:
+    """The same made-up prices for every job."""
+
+    def market(self, job: Job, now: datetime) -> Market:
+        return market()
+
+
 def office(jobs: SaidJobs, metrics: SaidMetrics | None = None, **changes: Any) -> Office:
     """An office with the history in memory and made-up prices."""
     plain = Office(
         jobs=jobs,
         metrics=metrics or SaidMetrics(),
         history=MemoryHistory(),
-        market=market(),
+        markets=OneMarket(),
         policy=Policy(),
         rules=catalogue.load(),
         ruleset="test",

@@ -19,6 +19,7 @@ from sageaudit.domain.measurements import Measurements, Missing, measure
 from sageaudit.domain.policy import Policy
 from sageaudit.flow import audit_job
 from sageaudit.rules import catalogue
+from tests.fakes.jobs import START
 
 DATA = Path(__file__).parents[1] / "recorded" / "data"
 ABSENT = Missing("metric_missing", "not in this recording")
@@ -65,7 +66,7 @@ class Recorded:
             Policy(),
             catalogue.load(),
             "test",
-            now=job.ended_at or job.created_at,  # type: ignore[arg-type]
+            now=job.ended_at or START,
         )
 
 

@@ -173,10 +173,10 @@ def test_real_waste_is_found() -> None:
 
 
 def test_an_advice_without_a_smaller_type_has_no_dollars() -> None:
-    """49 minutes at 6 % on the smallest T4: said, and nothing is claimed to be saved."""
+    """49 minutes at 6% on the smallest T4: said, and nothing is claimed to be saved."""
     item = one("profiled-053")
     [summary] = [f["summary"] for f in item.document()["findings"] if f["rule"] == "gpu-underused"]
-    assert "averaged 6 % (P95 7 %) over 49 active minutes" in summary
+    assert "averaged 6% (P95 7%) over 49 active minutes" in summary
     assert item.document()["avoidable_usd"] == 0
 
 
@@ -198,7 +198,7 @@ def test_debuggers_own_low_gpu_rule_is_never_contradicted() -> None:
 
 
 def test_real_utilisation_is_within_bounds() -> None:
-    """Normalised points of all recordings lie in 0..100; one busy core of four reads 25 %."""
+    """Normalised points of all recordings lie in 0..100; one busy core of four reads 25%."""
     for item in everything():
         for hosts in item.measured().series.values():
             for line in hosts.values():

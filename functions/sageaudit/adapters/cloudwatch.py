@@ -27,6 +27,8 @@ MAX_POINTS = 1440
 """Points a series: a day of minutes. Longer runs are read at a coarser period."""
 _QUERIES_A_CALL = 500
 _POINTS_A_CALL = 100_800
+_MAX_LISTED = 20_000
+"""Hosts of transform jobs that are looked through for one job's own."""
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
 _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
@@ -61,7 +63,7 @@ class CloudWatchMetrics:
         try:
             with aws_errors("cloudwatch"):
                 client = self._client_of(job.account, job.region)
-                hosts = self._hosts(client, job)
+                hosts = self._hosts(client, job, now)
                 queries = self._queries(job, hosts, period_s)
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
@@ -69,14 +71,19 @@ class CloudWatchMetrics:
             return measure(job, (), self._types, absent=absent)
         return measure(job, raw, self._types, absent=absent, notes=tuple(notes))
 
-    def _hosts(self, client: Any, job: Job) -> list[str]:
-        """Training and processing hosts are algo-1 to n; a transform's are instance ids to list."""
+    def _hosts(self, client: Any, job: Job, now: datetime) -> list[str]:
+        """Training and processing hosts are algo-1 to n; a transform's are instance ids to list.
+
+        CloudWatch lists the hosts of every transform job: only the recent ones where that suffices.
+        """
         if job.kind is not JobKind.TRANSFORM:
             return [f"{job.name}/algo-{n}" for n in range(1, (job.instance_count or 0) + 1)]
         pages = client.get_paginator("list_metrics").paginate(
             Namespace=_NAMESPACES[job.kind],
             MetricName=Metric.CPU.value,
             Dimensions=[{"Name": "Host"}],
+            PaginationConfig={"MaxItems": _MAX_LISTED},
+            **({"RecentlyActive": "PT3H"} if _ended_lately(job, now) else {}),
         )
         hosts = {
             dimension["Value"]
@@ -110,6 +117,11 @@ class CloudWatchMetrics:
             }
             for number, (host, metric) in enumerate(pairs)
         ]
+
+
+def _ended_lately(job: Job, now: datetime) -> bool:
+    """Within the three hours that ListMetrics takes for recent, with some to spare."""
+    return job.ended_at is not None and now - job.ended_at < timedelta(hours=2)
 
 
 def period_for(start: datetime, end: datetime, now: datetime) -> int | None:

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from sageaudit.adapters.aws import aws_errors, code_of
 from sageaudit.adapters.items import Item
 from sageaudit.adapters.table import PARTITION_KEY, SORT_KEY
-from sageaudit.errors import Throttled
+from sageaudit.errors import TableGone, Throttled
 
 _BATCH = 25
 """The most that one BatchWriteItem takes."""
@@ -181,4 +181,6 @@ def _aws_errors(table: str) -> Iterator[None]:
             if codes & _BUSY:
                 busy = f"The table {table} is busy: DynamoDB asks to come back later."
                 raise Throttled(busy) from error
+            if "ResourceNotFoundException" in codes:
+                raise TableGone(f"There is no table {table} in this account and region.") from error
             raise

@@ -6,50 +6,90 @@ Provenance stands inside each data file. A region or type that is absent has no 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from sageaudit.domain.job import Job
 from sageaudit.domain.market import Component, InstanceType, Market, Rate
+from sageaudit.domain.price_history import KnownRate, day_of, rate_on
 
+HOURLY = "hourly_prices.json"
+"""The hourly table's file among the package's data."""
 _PROCESSING_DISCOUNT = Decimal("1.4")
 """Training volumes cost EBS gp2 x 1.4, Processing volumes the plain gp2 price (bill of 2023-12)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackagedPrices:
-    """Implements Prices over the packaged tables."""
+    """Implements Prices over the packaged tables, as of a day; without one, as of the tables."""
 
     hourly_table: Mapping[str, Any]
     storage_table: Mapping[str, Any]
     usage_table: Mapping[str, Any]
+    day: date | None = None
 
     @property
     def version(self) -> str:
         """The date of the hourly table."""
-        return f"packaged {self.hourly_table['provenance']['as_of']}"
+        return f"packaged {self.as_of}"
+
+    @property
+    def as_of(self) -> str:
+        """The date of the hourly table."""
+        return str(self.hourly_table["provenance"]["as_of"])
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The regions with at least one hourly price."""
+        return tuple(sorted(self.hourly_table["usd_per_hour"]))
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """The exception for this component, else the Hosting rate that stands in for it."""
-        provenance = self.hourly_table["provenance"]
-        usd = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
+        """The price that held on the day; marked where two are known and neither is sure."""
+        return rate_on(self.known(region, component, instance_type), self.day)
+
+    def known(self, region: str, component: Component, instance_type: str) -> tuple[KnownRate, ...]:
+        """Every price that was ever seen: those of the history, then the table's."""
+        past = (
+            KnownRate.seen(_exact(row["usd"]), row["seen"], row["source"], row.get("note"))
+            for row in self.hourly_table["history"]
+            if (row["region"], row["type"]) == (region, instance_type)
+            and row.get("component", component.value) == component.value
+        )
+        present = self.present(region, component, instance_type)
+        return (*past,) if present is None else (*past, present)
+
+    def present(self, region: str, component: Component, instance_type: str) -> KnownRate | None:
+        """The table's price. One figure stands for all components, unless each has its own."""
+        listed = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
+        source = f"packaged Price List rates ({self.hourly_table['provenance']['component']})"
+        if isinstance(listed, Mapping):
+            own = listed.get(component.value)
+            return None if own is None else KnownRate.seen(_exact(own), self.as_of, source)
         note = None
-        for row in self.hourly_table["exceptions"]:
-            applies = row["region"] == region and (
-                row.get("type") == instance_type
-                or ("family" in row and instance_type.startswith(f"ml.{row['family']}."))
-            )
-            if not applies or row.get("component", component.value) != component.value:
-                continue
+        for row in self._exceptions(region, component, instance_type):
             if "usd" in row:
-                return Rate(row["usd"], provenance["as_of"], row["source"], row["note"])
+                usd = _exact(row["usd"])
+                return KnownRate.seen(usd, self.as_of, row["source"], row["note"])
             note = row["note"]
-        if usd is None:
-            return None
-        return Rate(usd, provenance["as_of"], "packaged Price List rates (Hosting)", note)
+        return None if listed is None else KnownRate.seen(_exact(listed), self.as_of, source, note)
+
+    def _exceptions(
+        self, region: str, component: Component, instance_type: str
+    ) -> Iterator[Mapping[str, Any]]:
+        """What speaks against a figure, while no later read of the price list settled it."""
+        for row in self.hourly_table["exceptions"]:
+            family = f"ml.{row['family']}." if "family" in row else None
+            named = row.get("type") == instance_type or (
+                family is not None and instance_type.startswith(family)
+            )
+            component_agrees = row.get("component", component.value) == component.value
+            if row["region"] == region and named and component_agrees and "settled" not in row:
+                yield row
 
     def storage(self, region: str, component: Component) -> Rate | None:
         """Training's figure; Processing's own where observed, else Training's divided by 1.4."""
@@ -72,19 +112,39 @@ class PackagedPrices:
         return f"{prefix}-{self.usage_table['roles'][component.value]}:{what}"
 
 
+class PackagedMarkets:
+    """Implements Markets without asking anybody: each job at the packaged prices of its day."""
+
+    def market(self, job: Job, now: datetime) -> Market:
+        """The packaged tables, bound to the job's day."""
+        return Market(types(), replace(prices(), day=day_of(job, now)))
+
+
 @cache
 def market() -> Market:
-    """Types and prices, read once."""
-    return Market(
-        types={
-            name: _type(name, row) for name, row in _read("instance_types.json")["types"].items()
-        },
-        prices=PackagedPrices(
-            hourly_table=_read("hourly_prices.json"),
-            storage_table=_read("storage_prices.json"),
-            usage_table=_read("usage_types.json"),
-        ),
+    """Types and the tables' own prices, read once."""
+    return Market(types(), prices())
+
+
+@cache
+def types() -> Mapping[str, InstanceType]:
+    """The catalogue of instance types."""
+    rows = _read("instance_types.json")["types"]
+    return {name: _type(name, row) for name, row in rows.items()}
+
+
+@cache
+def prices() -> PackagedPrices:
+    """The packaged price book, as of its own date."""
+    return PackagedPrices(
+        hourly_table=_read(HOURLY),
+        storage_table=_read("storage_prices.json"),
+        usage_table=_read("usage_types.json"),
     )
+
+
+def _exact(amount: Decimal | int) -> Decimal:
+    return Decimal(amount)
 
 
 def _read(name: str) -> dict[str, Any]:

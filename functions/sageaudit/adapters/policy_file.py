@@ -5,6 +5,9 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from sageaudit.adapters import packaged
+from sageaudit.domain.discounts import Discounts
+from sageaudit.domain.market import Component
 from sageaudit.domain.policy import Policy, parse
 from sageaudit.errors import BadPolicy
 from sageaudit.rules.catalogue import threshold_keys
@@ -19,6 +22,19 @@ def load(path: Path) -> Policy:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadPolicy(f"{path}: is not TOML: {error}") from error
     try:
-        return parse(table, threshold_keys())
+        policy = parse(table, threshold_keys())
+        _check_names(policy.discounts)
     except BadPolicy as error:
         raise BadPolicy(f"{path}: {error}") from error
+    return policy
+
+
+def _check_names(discounts: Discounts) -> None:
+    """Families and types of the catalogue: a typing mistake never changes a price unseen."""
+    types = packaged.types()
+    known = {kind.family for kind in types.values()} | {part.value for part in Component}
+    if strange := sorted(set(discounts.percent) - known):
+        raise BadPolicy(f"discounts.percent.{strange[0]} is neither a component nor a family")
+    for region, rates in discounts.rates.items():
+        if strange := sorted(set(rates) - set(types)):
+            raise BadPolicy(f"discounts.rates.{region}.{strange[0]} is no type of the catalogue")

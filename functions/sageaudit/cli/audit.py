@@ -130,7 +130,8 @@ def of_recording(path: Path, policy: Policy) -> AuditDocument:
 def _one(recorded: recording.Recording, policy: Policy) -> AuditDocument:
     """The same lines as the Lambda's, on what was recorded, as of the job's end."""
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
-    market = packaged.market()
+    now = job.ended_at or datetime.now(UTC)
+    market = packaged.PackagedMarkets().market(job, now)
     absent = Missing("metric_missing", "not in this recording")
     seen = measure(job, recorded.series, market.types, absent=absent)
     audit = flow.audit_job(
@@ -140,13 +141,13 @@ def _one(recorded: recording.Recording, policy: Policy) -> AuditDocument:
         policy,
         catalogue.load(),
         catalogue.version(),
-        now=job.ended_at or datetime.now(UTC),
+        now=now,
     )
     if job.kind is JobKind.TUNING:
         return rollup.roll_up(
             rollup.of_job(job, audit.owner),
             [],
-            launched=None,
+            launched=job.tuning.launched if job.tuning else None,
             limits=policy.severity,
             ruleset=audit.ruleset,
             policy=audit.policy,

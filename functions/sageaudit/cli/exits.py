@@ -40,6 +40,7 @@ _OF_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (
     (errors.AccessDenied, Exit.DENIED),
     (errors.NoCredentials, Exit.DENIED),
     (errors.Throttled, Exit.UNAVAILABLE),
+    (errors.TableGone, Exit.NOT_FOUND),
     (errors.Unavailable, Exit.UNAVAILABLE),
 )
 

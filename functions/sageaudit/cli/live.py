@@ -54,12 +54,11 @@ class Account:
 
     def _office(self, policy: Policy) -> flow.Office:
         accounts = Accounts(self._session, "", {}, time.time)
-        market = packaged.market()
         return flow.Office(
             jobs=SageMakerJobs(accounts.of("sagemaker")),
-            metrics=CloudWatchMetrics(accounts.of("cloudwatch"), market.types),
+            metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
             history=MemoryHistory(),
-            market=market,
+            markets=packaged.PackagedMarkets(),
             policy=policy,
             rules=catalogue.load(),
             ruleset=catalogue.version(),

@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.cli import findings, tables
+from sageaudit.domain.bill_facts import NOT_IN_IT
 from sageaudit.domain.document import AuditDocument
 from sageaudit.text.story import headline, money_notes, ran_on
 from sageaudit.text.untrusted import terminal
@@ -30,7 +31,7 @@ def render(document: AuditDocument, console: Console) -> None:
         return
     _part(console, "Phases", tables.phases(document, console))
     _part(console, "Bill", tables.bill(document))
-    for note in money_notes(document):
+    for note in (*money_notes(document), *(n for n in document["bill"]["notes"] if n == NOT_IN_IT)):
         _line(console, capitalised(note), "dim", indent=2)
     _part(console, "Where the money went", tables.waterfall(document, console))
     _part(console, "Jobs of this tuning job", tables.children(document, console))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from sageaudit.domain.bill import Bill, Line
+from sageaudit.domain.bill_facts import BillFacts
 from sageaudit.domain.counterfactual import Savings
 from sageaudit.domain.document import (
     SCHEMA,
@@ -43,6 +44,7 @@ class Audit:
     family: str
     owner: str | None
     bill: Bill
+    facts: BillFacts
     seen: Measurements
     outcomes: tuple[tuple[RuleName, Outcome], ...]
     savings: Savings
@@ -80,6 +82,10 @@ class Audit:
                 "missing": list(self.bill.missing),
                 "basis": self.bill.basis,
                 "lines": [_line(line) for line in self.bill.lines],
+                "price_kind": self.facts.price_kind,
+                "spot_saved_usd": rounded(self.facts.spot_saved_usd),
+                "prepaid_value_usd": rounded(self.facts.prepaid_value_usd),
+                "notes": list(self.facts.notes),
             },
             "avoidable_usd": rounded(self.savings.avoidable_usd),
             "lost_usd": rounded(self.savings.lost_usd),
@@ -176,6 +182,7 @@ def _line(line: Line) -> LineDocument:
         "usd": rounded(line.usd),
         "price_as_of": line.rate.as_of if line.rate else None,
         "price_source": line.rate.source if line.rate else None,
+        "price_kind": line.rate.kind if line.rate else None,
         "note": line.note,
     }
 

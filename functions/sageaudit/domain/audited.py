@@ -11,7 +11,8 @@ from sageaudit.domain.document import AuditDocument, LineDocument
 from sageaudit.domain.usage_type import VOLUME, Usage, of_job, parsed
 
 _TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
-_MONTH = re.compile(r"\b\d{4}-\d{2}\b")
+_MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
+"""A month that is not the start of a date: notes name the dates of prices too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,8 @@ def lines_of(document: AuditDocument, month: str) -> Iterator[AuditedLine]:
 def _month_of(line: LineDocument, ended: str) -> str:
     if not line["item"].endswith("storage"):
         return ended
-    named = _MONTH.findall(line["note"] or "")
-    return named[-1] if named else ended
+    named = _MONTH.search(line["note"] or "")
+    return named[0] if named else ended
 
 
 def _usage(document: AuditDocument, line: LineDocument) -> Usage | None:

@@ -9,11 +9,12 @@ others and are never in a sum with them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill import Bill, bill
 from sageaudit.domain.change import Change, Stage
+from sageaudit.domain.compatibility import refused
 from sageaudit.domain.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import Market
@@ -57,9 +58,14 @@ def settle(
     market: Market,
     limits: SeverityLimits,
     exempt: Mapping[str, Exemption],
+    *,
+    savings_plan: bool = False,
 ) -> Savings:
     """Gives every found slice its dollars. Pure; independent of the order of `founds`."""
-    pairs = sorted(founds, key=lambda pair: pair[0].id)
+    pairs = [
+        (name, _compatible(found, job, savings_plan=savings_plan))
+        for name, found in sorted(founds, key=lambda pair: pair[0].id)
+    ]
     total = billed.total_usd
     alone = {
         name.id: saving(billed, job, found.change, market) if found.change else None
@@ -98,6 +104,14 @@ def settle(
         _sum(findings, Bucket.POSSIBLE, total),
         tuple(_waterfall(findings, total)),
     )
+
+
+def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
+    """The same advice, without dollars where its fix does not go with this job."""
+    if found.change is None:
+        return found
+    why = refused(found.change, job, savings_plan=savings_plan)
+    return replace(found, change=None, best=None, caution=f"No figure: {why}.") if why else found
 
 
 def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:

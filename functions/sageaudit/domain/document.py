@@ -17,6 +17,7 @@ Confidence = Literal["measured", "derived", "heuristic"]
 Bucket = Literal["avoidable", "lost", "possible", "none"]
 Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
 Kind = Literal["training", "processing", "transform", "tuning"]
+PriceKind = Literal["list", "own"]
 
 
 class JobDocument(TypedDict):
@@ -72,7 +73,10 @@ class PhaseDocument(TypedDict):
 
 
 class LineDocument(TypedDict):
-    """One line of the bill. `usd` is None when the rate or the quantity is not known."""
+    """One line of the bill. `usd` is None when the rate or the quantity is not known.
+
+    `price_kind`: AWS's list price, or the company's own by its policy.
+    """
 
     item: str
     usage_type: str | None
@@ -82,17 +86,27 @@ class LineDocument(TypedDict):
     usd: Decimal | None
     price_as_of: str | None
     price_source: str | None
+    price_kind: PriceKind | None
     note: str | None
 
 
 class BillDocument(TypedDict):
-    """`missing`: one sentence for each thing that keeps the bill from being complete."""
+    """`missing`: one sentence for each thing that keeps the bill from being complete.
+
+    `spot_saved_usd`: what the seconds that spot did not bill would have cost.
+    `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
+    `notes`: what to know of the figure, such as what is not in it.
+    """
 
     total_usd: Decimal | None
     complete: bool
     missing: list[str]
     basis: Basis
     lines: list[LineDocument]
+    price_kind: PriceKind | None
+    spot_saved_usd: Decimal | None
+    prepaid_value_usd: Decimal | None
+    notes: list[str]
 
 
 class FixDocument(TypedDict):

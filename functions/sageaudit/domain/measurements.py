@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
@@ -23,6 +24,8 @@ of 64 is work; idle hosts in the recordings read 0 to 0.19 cores."""
 _IDLE_BELOW_GPU_PERCENT = 1.0
 _OVERSHOOT = 1.05
 """A busy core reads up to 100.8 in real recordings; far more means that the count is wrong."""
+_MAX_POINTS = 100_000
+"""69 days of minutes: jobs end after 28, so that only a broken clock gets here."""
 
 
 class Metric(enum.Enum):
@@ -129,7 +132,7 @@ def measure(
     series = [item for item in raw if item.metric in {metric.value for metric in Metric}]
     vcpu, gpus, unmapped = _per_host(job, types)
     period_s = max((item.period_s for item in series), default=None)
-    grid = list(_grid(job, period_s)) if period_s else []
+    grid = list(islice(_grid(job, period_s), _MAX_POINTS)) if period_s else []
     found: dict[Metric, dict[str, Series]] = {}
     missing: dict[Metric, Missing] = {}
     for metric in Metric:

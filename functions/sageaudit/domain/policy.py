@@ -11,11 +11,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Literal
 
+from sageaudit.domain import discounts
 from sageaudit.domain.counterfactual import SeverityLimits
+from sageaudit.domain.discounts import Discounts
 from sageaudit.domain.finding import Exemption
+from sageaudit.domain.table_reader import TableReader
 from sageaudit.errors import BadPolicy
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
@@ -49,6 +52,7 @@ class Policy:
     rules_off: frozenset[str] = frozenset()
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     exemptions: tuple[FamilyExemption, ...] = ()
+    discounts: Discounts = Discounts()
     version: str = "default"
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
@@ -66,16 +70,16 @@ def parse(
 
     Raises BadPolicy naming the key.
     """
-    reader = _Reader(table, "")
+    reader = TableReader(table, "")
     mode = reader.take("mode", str, "tell")
     if mode not in {"tell", "observe"}:
         raise BadPolicy(f'mode is "tell" or "observe", not {mode!r}')
-    severity = _Reader(reader.take("severity", dict, {}), "severity.")
+    severity = TableReader(reader.take("severity", dict, {}), "severity.")
     limits = SeverityLimits(severity.usd("high_usd", 100), severity.usd("medium_usd", 10))
     severity.done()
     if limits.medium_usd > limits.high_usd:
         raise BadPolicy("severity.medium_usd is above severity.high_usd")
-    rules = _Reader(reader.take("rules", dict, {}), "rules.")
+    rules = TableReader(reader.take("rules", dict, {}), "rules.")
     off = frozenset(rules.strings("off", ()))
     policy = Policy(
         mode="observe" if mode == "observe" else "tell",
@@ -88,6 +92,7 @@ def parse(
         rules_off=off,
         thresholds={name: _thresholds(name, rules.take(name, dict, {})) for name in rules.rest()},
         exemptions=tuple(_exemption(row, n) for n, row in enumerate(reader.tables("exempt"))),
+        discounts=discounts.parse(TableReader(reader.take("discounts", dict, {}), "discounts.")),
         version=_digest(table),
     )
     reader.done()
@@ -135,7 +140,7 @@ def _thresholds(name: str, table: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _exemption(row: Mapping[str, Any], position: int) -> FamilyExemption:
-    reader = _Reader(row, f"exempt[{position}].")
+    reader = TableReader(row, f"exempt[{position}].")
     rule, family = reader.take("rule", str, None), reader.take("family", str, None)
     by, until, reason = reader.take("by", str, None), row.get("until"), row.get("reason")
     for key in ("until", "reason"):
@@ -151,50 +156,3 @@ def _exemption(row: Mapping[str, Any], position: int) -> FamilyExemption:
 def _digest(table: Mapping[str, Any]) -> str:
     canonical = json.dumps(table, sort_keys=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
-
-
-class _Reader:
-    """Takes keys of a table by type and remembers which were asked for."""
-
-    def __init__(self, table: Mapping[str, Any], path: str) -> None:
-        self.table = table
-        self.path = path
-        self.used: set[str] = set()
-
-    def take(self, key: str, kind: type, default: Any) -> Any:
-        self.used.add(key)
-        value = self.table.get(key, default)
-        if value is not default and not isinstance(value, kind):
-            raise BadPolicy(f"{self.path}{key} is not a {kind.__name__}")
-        return value
-
-    def strings(self, key: str, default: tuple[str, ...]) -> list[str]:
-        values = self.take(key, list, list(default))
-        if not all(isinstance(value, str) and value for value in values):
-            raise BadPolicy(f"{self.path}{key} is not a list of names")
-        return list(values)
-
-    def tables(self, key: str) -> list[Mapping[str, Any]]:
-        rows = self.take(key, list, [])
-        if not all(isinstance(row, dict) for row in rows):
-            raise BadPolicy(f"{self.path}{key} is not a list of tables: write [[{key}]]")
-        return list(rows)
-
-    def usd(self, key: str, default: int) -> Decimal:
-        self.used.add(key)
-        value = self.table.get(key, default)
-        try:
-            amount = Decimal(str(value))
-        except InvalidOperation:
-            amount = Decimal("NaN")
-        if isinstance(value, bool) or not amount.is_finite() or amount < 0:
-            raise BadPolicy(f"{self.path}{key} is not an amount in USD of 0 or more")
-        return amount
-
-    def rest(self) -> list[str]:
-        return [key for key in self.table if key not in self.used]
-
-    def done(self) -> None:
-        if rest := self.rest():
-            known = ", ".join(sorted(self.used))
-            raise BadPolicy(f"unknown key {self.path}{rest[0]}; known here: {known}")

@@ -218,9 +218,9 @@ def _history_sums(
     for line in lines:
         job = line.job.lower() if by_job else None
         key = _key(line, job, aws, placeless)
-        into, at = (unnamed, (job, line.region, line.item)) if key is None else (sums, key)
+        said = line.usage_type or (line.usage.text if line.usage else line.item)
+        into, at = (unnamed, (job, line.region, said)) if key is None else (sums, key)
         if at not in into:
-            said = line.usage_type or (line.usage.text if line.usage else line.item)
             into[at] = _Sum(said, line.region, job, JOBS)
         into[at].add(line.unit, line.quantity, line.usd)
         into[at].jobs.add(line.job)

@@ -1,6 +1,6 @@
 """Would this run have fitted on another type? Recorded use, scaled to each candidate.
 
-P99.5 of the busiest host with 20 % headroom, as Compute Optimizer sizes EC2 instances. A candidate
+P99.5 of the busiest host with 20% headroom, as Compute Optimizer sizes EC2 instances. A candidate
 is refused with the constraint that binds; a demand that was not recorded refuses too. Minute
 means hide peaks, so periods above 5 minutes refuse every candidate.
 """

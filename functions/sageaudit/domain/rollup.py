@@ -69,6 +69,7 @@ def roll_up(
     empty = _ZERO if launched == 0 else None
     missing = _missing(children, launched)
     totals = [child["bill"]["total_usd"] for child in children]
+    kinds = {kind for child in children if (kind := child["bill"]["price_kind"])}
     settled = not missing and all(child["audit"]["settled"] for child in children)
     return {
         "schema": SCHEMA,
@@ -94,6 +95,12 @@ def roll_up(
             "missing": missing,
             "basis": "none",
             "lines": [],
+            "price_kind": next(iter(kinds)) if len(kinds) == 1 else None,
+            "spot_saved_usd": _known_sum(child["bill"]["spot_saved_usd"] for child in children),
+            "prepaid_value_usd": _known_sum(
+                child["bill"]["prepaid_value_usd"] for child in children
+            ),
+            "notes": list(dict.fromkeys(n for child in children for n in child["bill"]["notes"])),
         },
         "avoidable_usd": _sum((child["avoidable_usd"] for child in children), empty),
         "lost_usd": _sum((child["lost_usd"] for child in children), empty),
@@ -128,6 +135,12 @@ def _sum(values: Iterable[Decimal | None], empty: Decimal | None) -> Decimal | N
     if not parts:
         return empty
     return sum(known, _ZERO) if len(known) == len(parts) else None
+
+
+def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
+    """The parts that speak of something; None when none does."""
+    known = [value for value in values if value is not None]
+    return sum(known, _ZERO) if known else None
 
 
 def _findings(children: Sequence[AuditDocument], limits: SeverityLimits) -> list[FindingDocument]:

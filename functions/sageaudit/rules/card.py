@@ -90,7 +90,7 @@ def rule(
     """Makes a function the rule of its module; the name is the module's, the page its docstring.
 
     15 active minutes: three times the 5 minutes under which Jobstats judges nothing, since 1-minute
-    means are few. 70 % of points: the first GPU point comes 3 to 6 minutes late in real recordings,
+    means are few. 70% of points: the first GPU point comes 3 to 6 minutes late in real recordings,
     and less than half of the points never suffices.
     """
 

@@ -1,7 +1,7 @@
 """CPU and memory stay low on a CPU job: a smaller instance would do.
 
 ## What it checks
-P95 of CPU and of memory over the active minutes are under 40 % of the instance, on a type without
+P95 of CPU and of memory over the active minutes are under 40% of the instance, on a type without
 GPU, and a smaller type of the same family holds the run.
 
 ## Why it costs
@@ -9,7 +9,7 @@ A vCPU-hour is billed the same used or not.
 
 ## Saving
 The same seconds on the smaller type, derived: its vCPUs and memory hold P99.5 of what the busiest
-host used plus 20 %. Never (1 - utilisation) x cost.
+host used plus 20%. Never (1 - utilisation) x cost.
 
 ## When it is wrong
 One-minute means hide short peaks; reading data through the page cache gains from memory that no
@@ -19,7 +19,7 @@ metric shows as used.
 Take the smaller type. Several hosts that each do little: fewer hosts first.
 
 ## Sources
-Flexera: under-used below 40 %. Compute Optimizer: P99.5 with 20 % headroom.
+Flexera: under-used below 40%. Compute Optimizer: P99.5 with 20% headroom.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def check(case: JobCase) -> Outcome:
         confidence=Confidence.DERIVED,
         bucket=Bucket.AVOIDABLE,
         summary=(
-            f"CPU stayed under {cpu:.0f} % and memory under {memory:.0f} % for 95 % of "
+            f"CPU stayed under {cpu:.0f}% and memory under {memory:.0f}% for 95% of "
             f"{case.seen.minutes:.0f} active minutes on {case.job.instances}."
         ),
         evidence={
@@ -85,5 +85,5 @@ def check(case: JobCase) -> Outcome:
         },
         fix=(Parameter(TYPE_PATHS[case.job.kind], group.instance_type, fits.type.name),),
         change=SetType(fits.type.name),
-        caution="Assumes that the run takes as long: the smaller type holds its peaks plus 20 %.",
+        caution="Assumes that the run takes as long: the smaller type holds its peaks plus 20%.",
     )

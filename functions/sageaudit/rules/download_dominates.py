@@ -1,7 +1,7 @@
 """A File-mode download takes a large share of the billed time.
 
 ## What it checks
-Downloading is at least 20 % of the billed phases and over 5 minutes, and a channel reads S3 in File
+Downloading is at least 20% of the billed phases and over 5 minutes, and a channel reads S3 in File
 mode, which copies the data to every instance before the code starts.
 
 ## Why it costs
@@ -83,7 +83,7 @@ def check(case: JobCase) -> Outcome:
         bucket=Bucket.AVOIDABLE,
         summary=(
             f"Downloading took {download_s / 60:.1f} of {whole_s / 60:.1f} billed minutes "
-            f"({percent:.0f} %): {cause}, before the code starts."
+            f"({percent:.0f}%): {cause}, before the code starts."
         ),
         evidence={
             "downloading_s": download_s,

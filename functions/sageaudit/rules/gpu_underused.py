@@ -1,8 +1,8 @@
 """The GPU works little.
 
 ## What it checks
-Over the active minutes the mean GPU utilisation is under 25 %, or it is under 50 % and even the
-busiest host's P95 stays under 70 %. Idle head and tail are cut first.
+Over the active minutes the mean GPU utilisation is under 25%, or it is under 50% and even the
+busiest host's P95 stays under 70%. Idle head and tail are cut first.
 
 ## Why it costs
 A GPU-hour is billed the same busy or waiting.
@@ -10,7 +10,7 @@ A GPU-hour is billed the same busy or waiting.
 ## Saving
 Derived, never (1 - utilisation) x cost. A GPU that never worked: the same seconds on the cheapest
 CPU type with at least the same vCPUs and memory. Several GPUs: the same seconds on a smaller type
-of the same GPU that holds P99.5 plus 20 % of vCPU, memory, GPU and GPU memory. Otherwise none.
+of the same GPU that holds P99.5 plus 20% of vCPU, memory, GPU and GPU memory. Otherwise none.
 
 ## When it is wrong
 "Utilisation" counts any kernel as busy: low means waste, high does not mean efficient. One-minute
@@ -20,8 +20,8 @@ means hide peaks, and CloudWatch has neither I/O wait nor single GPUs.
 Feed it faster (data-loader workers, prefetch, FastFile), raise the batch size, or take less.
 
 ## Sources
-SageMaker Debugger, LowGPUUtilization: threshold_p95 70. Jobstats: job mean amber under 25 %, target
-50 %. ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at 50 % or less, 46 % wait for data.
+SageMaker Debugger, LowGPUUtilization: threshold_p95 70. Jobstats: job mean amber under 25%, target
+50%. ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at 50% or less, 46% wait for data.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _summary(case: JobCase, average: float, p95: float, peak: float) -> str:
     minutes, what = f"{case.seen.minutes:.0f} active minutes", case.job.instances
     if peak <= _NEVER_WORKED_PERCENT:
         return f"The GPU did nothing in {minutes} on {what}."
-    return f"The GPU averaged {average:.0f} % (P95 {p95:.0f} %) over {minutes} on {what}."
+    return f"The GPU averaged {average:.0f}% (P95 {p95:.0f}%) over {minutes} on {what}."
 
 
 def _advice(case: JobCase, peak: float) -> _Advice:
@@ -119,7 +119,7 @@ def _advice(case: JobCase, peak: float) -> _Advice:
         if candidate.refused is None:
             return _Advice(
                 candidate.type,
-                "Assumes that the run takes as long: the smaller type holds its peaks plus 20 %. "
+                "Assumes that the run takes as long: the smaller type holds its peaks plus 20%. "
                 "Minute means hide peaks: try it once.",
             )
     advice = "First feed the GPU faster or raise the batch size."

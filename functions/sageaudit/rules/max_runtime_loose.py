@@ -16,7 +16,7 @@ The next run of the same job is known to be much longer.
 Set the limit to three times the run, in whole hours.
 
 ## Sources
-Jobstats: time efficiency of 10 % or less is red. The $200 are our choice: a missed night.
+Jobstats: time efficiency of 10% or less is red. The $200 are our choice: a missed night.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EXPOSED_FROM = Threshold(
     "exposed_from_usd", 200, "USD at the limit", "a sum that would hurt", "our choice"
 )
 TIMES_THE_RUN = Threshold(
-    "times_the_run", 10, "limit / run", "time efficiency of 10 % or less is red", "Jobstats"
+    "times_the_run", 10, "limit / run", "time efficiency of 10% or less is red", "Jobstats"
 )
 _SUGGESTED_TIMES = 3
 

@@ -9,11 +9,11 @@ Managed spot bills fewer seconds of the same run; on demand bills all of them.
 
 ## Saving
 Possible, never in a sum with others: SageMaker publishes no spot rate. The figure is what the worst
-of six published managed spot runs saved (60 %), the range goes to the best (70 %). A run of an hour
+of six published managed spot runs saved (60%), the range goes to the best (70%). A run of an hour
 or more without checkpoints gets no figure: an interruption would start it again.
 
 ## When it is wrong
-EC2 spot prices lie between 62 % above and 90 % below on demand; a scarce type may wait for hours.
+EC2 spot prices lie between 62% above and 90% below on demand; a scarce type may wait for hours.
 
 ## What to do
 Turn it on with a MaxWait above MaxRuntime, and write checkpoints. Built-in algorithms without
@@ -29,8 +29,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.change import SetPurchase
+from sageaudit.domain.compatibility import spot_refused
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
-from sageaudit.domain.job import Purchase
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 
@@ -44,17 +44,11 @@ DEADLINE_TAG = "sageaudit:deadline"
 
 
 def _excuse(case: JobCase) -> str | None:
-    job = case.job
-    reasons = (
-        (job.purchase is Purchase.SPOT, "it ran on managed spot"),
-        (job.purchase is Purchase.TRAINING_PLAN, "its training plan is prepaid"),
-        (job.purchase is Purchase.SERVERLESS, "it is serverless"),
-        (len(job.groups) > 1, "managed spot does not take instance groups"),
-        (job.warm_pool is not None, "managed spot does not keep a warm pool"),
-        (DEADLINE_TAG in job.tags, f"the tag {DEADLINE_TAG} says that it may not wait"),
-        (job.status != "Completed", "the run did not complete"),
-    )
-    return next((why for applies, why in reasons if applies), None)
+    if why := spot_refused(case.job):
+        return why
+    if DEADLINE_TAG in case.job.tags:
+        return f"the tag {DEADLINE_TAG} says that it may not wait"
+    return None if case.job.status == "Completed" else "the run did not complete"
 
 
 @rule(id="SA401", kinds={JobKind.TRAINING}, thresholds=(FROM, SAFE_BELOW), excuse=_excuse)
@@ -73,7 +67,7 @@ def check(case: JobCase) -> Outcome:
     ]
     if not job.checkpointed:
         fix.append(Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>"))
-    spread = "Not promised: SageMaker publishes no spot rate, and published runs saved 60 to 70 %."
+    spread = "Not promised: SageMaker publishes no spot rate, and published runs saved 60 to 70%."
     no_dollars = "No figure: without checkpoints an interruption starts a run this long again."
     return Found(
         confidence=Confidence.HEURISTIC,

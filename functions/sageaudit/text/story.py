@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+from sageaudit.domain.bill_facts import NOT_IN_IT
 from sageaudit.domain.document import (
     AuditDocument,
     BillDocument,
@@ -120,6 +121,8 @@ def ran_on(job: JobDocument) -> str | None:
 
 def price_note(document: AuditDocument) -> str | None:
     """Whose prices, and of when: a list price is not what a discounted account pays."""
+    if document["bill"]["price_kind"] == "own":
+        return "own prices by policy"
     audits = (document, *(document["children"] or ()))
     lines = [line for audit in audits for line in audit["bill"]["lines"]]
     dates = sorted({line["price_as_of"] for line in lines if line["price_as_of"]})
@@ -132,6 +135,11 @@ def money_notes(document: AuditDocument) -> list[str]:
     """How sure the bill is: price, basis, what it lacks, and whether it may still grow."""
     bill, audit = document["bill"], document["audit"]
     notes = [price_note(document), BASIS[bill["basis"]]]
+    if bill["spot_saved_usd"]:
+        notes.append(f"spot saved {usd(bill['spot_saved_usd'])} of on-demand time")
+    if bill["prepaid_value_usd"] is not None:
+        notes.append(f"prepaid capacity worth {usd(bill['prepaid_value_usd'])} on demand")
+    notes += [note for note in bill["notes"] if note != NOT_IN_IT]
     notes += [f"bill incomplete: {missing}" for missing in bill["missing"]]
     if not audit["settled"]:
         due = time_of(audit["due_at"])

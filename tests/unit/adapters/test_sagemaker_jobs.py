@@ -124,7 +124,7 @@ def test_the_denied_action_is_named() -> None:
 
 def test_tags_are_read_page_by_page() -> None:
     """Of the ARN."""
-    pages = [
+    pages: list[dict[str, Any]] = [
         {"Tags": [{"Key": "owner", "Value": "ana"}]},
         {"Tags": [{"Key": "team", "Value": ""}]},
         {"Tags": []},

@@ -179,6 +179,12 @@ def test_other_metrics_are_left_alone() -> None:
     assert of.hosts == ("train/algo-1",)
 
 
+def test_a_broken_clock_takes_no_time() -> None:
+    """A run of 200 years has no more points than the longest job."""
+    run = ran(60, phases=(Phase("Training", START, Decimal(6_300_000_000), billed=True),))
+    assert seen(run, series(CPU, [40])).points == 100_000
+
+
 def cut(cpu: list[float | None], gpu: list[float | None] | None = None) -> list[float | None]:
     """The CPU points of the active minutes of a g4dn.xlarge (m5.xlarge without `gpu`)."""
     minutes = 60 * len(cpu)

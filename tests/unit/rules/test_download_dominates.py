@@ -27,7 +27,7 @@ def loads(download_s: int, train_s: int, **changes: object) -> Job:
 def test_a_long_download_is_found() -> None:
     """An hour of three; FastFile for the channel that copies."""
     what = found(RULE, loads(3600, 7200))
-    assert "Downloading took 60.0 of 180.0 billed minutes (33 %)" in what.summary
+    assert "Downloading took 60.0 of 180.0 billed minutes (33%)" in what.summary
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == ("InputDataConfig[train].InputMode", "File", "FastFile")
     assert [way[0].new for way in what.alternatives] == ["Pipe"]

@@ -20,39 +20,39 @@ def spiky(run: Job, *percent: float) -> Measurements:
 
 
 def test_a_little_used_gpu_is_found() -> None:
-    """10 % for an hour: the sentence says it with its numbers."""
+    """10% for an hour: the sentence says it with its numbers."""
     what = found(RULE, ONE, flat(ONE, 60, gpu=10, cpu=50))
-    assert "The GPU averaged 10 % (P95 10 %) over 60 active minutes" in what.summary
+    assert "The GPU averaged 10% (P95 10%) over 60 active minutes" in what.summary
     assert what.evidence["gpu_mean_percent"] == 10.0
     assert what.evidence["cpu_mean_cores"] == 2.0
     assert what.evidence["active_minutes"] == 60
 
 
 def test_a_busy_gpu_is_clear() -> None:
-    """80 % and more."""
+    """80% and more."""
     assert outcome(RULE, ONE, flat(ONE, 60, gpu=80, cpu=50)) == Clear()
 
 
 def test_a_mean_of_exactly_25_is_not_low() -> None:
-    """Bursts at 100 % for a quarter of the time: P95 is high, only the mean decides."""
+    """Bursts at 100% for a quarter of the time: P95 is high, only the mean decides."""
     assert outcome(RULE, ONE, spiky(ONE, *[100] * 15, *[0] * 44, 0)) == Clear()
     assert isinstance(outcome(RULE, ONE, spiky(ONE, *[100] * 14, 99, *[0] * 45)), Found)
 
 
 def test_a_p95_of_exactly_70_is_not_low() -> None:
-    """Half at 20 %, half at 70 %: the mean of 45 % is under the target, the P95 is not under 70."""
+    """Half at 20%, half at 70%: the mean of 45% is under the target, the P95 is not under 70."""
     assert outcome(RULE, ONE, spiky(ONE, *[20] * 30, *[70] * 30)) == Clear()
     assert isinstance(outcome(RULE, ONE, spiky(ONE, *[20] * 30, *[69.9] * 30)), Found)
 
 
 def test_a_mean_at_the_target_is_busy_enough() -> None:
-    """An even 50 % is clear, 49 % is not."""
+    """An even 50% is clear, 49% is not."""
     assert outcome(RULE, ONE, flat(ONE, 60, gpu=50, cpu=50)) == Clear()
     assert isinstance(outcome(RULE, ONE, flat(ONE, 60, gpu=49, cpu=50)), Found)
 
 
 def test_the_busiest_host_speaks_for_the_p95() -> None:
-    """One of two hosts at 80 %, the other at 10 %: 45 % on average, and no flat run."""
+    """One of two hosts at 80%, the other at 10%: 45% on average, and no flat run."""
     run = ran(3600, "ml.g4dn.xlarge", 2)
     of = seen(
         run,
@@ -65,7 +65,7 @@ def test_the_busiest_host_speaks_for_the_p95() -> None:
 
 
 def test_idle_head_and_tail_are_not_held_against_it() -> None:
-    """Ten idle minutes at each end of 40 at 60 %: judged on the 40."""
+    """Ten idle minutes at each end of 40 at 60%: judged on the 40."""
     of = seen(
         ONE,
         series(Metric.GPU, [0] * 10 + [60] * 40 + [0] * 10),
@@ -91,7 +91,7 @@ def test_a_gpu_that_never_worked_is_not_needed() -> None:
 
 
 def test_one_gpu_of_four_is_enough() -> None:
-    """20 % of 4 T4 and 5 % of the rest fit one: 1 h x (4.89 - 0.736)."""
+    """20% of 4 T4 and 5% of the rest fit one: 1 h x (4.89 - 0.736)."""
     finding = priced(RULE, FOUR, flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5))
     assert [fix.new for fix in finding.found.fix] == ["ml.g4dn.xlarge"]
     assert usd(finding.saving_usd) == "4.154000"
@@ -101,16 +101,16 @@ def test_one_gpu_of_four_is_enough() -> None:
 @pytest.mark.parametrize(
     ("use", "to"),
     [
-        # vCPU: 5 % of 48 x 1.2 = 2.9, 10 % = 5.8, 20 % = 11.5
+        # vCPU: 5% of 48 x 1.2 = 2.9, 10% = 5.8, 20% = 11.5
         ({"gpu": 20, "gpu_memory": 5, "cpu": 5, "memory": 5}, "ml.g4dn.xlarge"),
         ({"gpu": 20, "gpu_memory": 5, "cpu": 10, "memory": 5}, "ml.g4dn.2xlarge"),
         ({"gpu": 20, "gpu_memory": 5, "cpu": 20, "memory": 5}, "ml.g4dn.4xlarge"),
-        # host memory: 10 % of 192 x 1.2 = 23 GiB
+        # host memory: 10% of 192 x 1.2 = 23 GiB
         ({"gpu": 20, "gpu_memory": 5, "cpu": 5, "memory": 10}, "ml.g4dn.2xlarge"),
     ],
 )
 def test_the_cheapest_type_that_holds_everything_is_advised(use: dict[str, float], to: str) -> None:
-    """P99.5 with 20 % headroom of vCPU and memory must fit."""
+    """P99.5 with 20% headroom of vCPU and memory must fit."""
     what = found(RULE, FOUR, flat(FOUR, 60, hosts=1, **use))
     assert [fix.new for fix in what.fix] == [to]
 

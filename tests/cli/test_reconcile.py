@@ -1,0 +1,397 @@
+"""`sageaudit reconcile`: real recordings in a history, Cost Explorer's answer from a list."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse
+
+from sageaudit.adapters.dynamo_history import DynamoHistory
+from sageaudit.adapters.memory_history import MemoryHistory
+from sageaudit.cli import reconcile as command
+from sageaudit.cli.audit import of_recording
+from sageaudit.cli.main import commands, main
+from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.policy import Policy
+from sageaudit.domain.record import Entry, JobKey
+from sageaudit.ports import History
+from tests.contract.tables import dynamodb, new_table
+from tests.fakes.documents import document, job, line
+
+DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
+ACCOUNT, MONTH = "111122223333", "2023-02"
+RECORDED = (
+    "processing-051-completed.json",
+    "processing-065-completed.json",
+    "profiled-059-m5-2xlarge.json",
+    "profiled-061-m5-large.json",
+    "tuning-017-completed.json",
+)
+"""Jobs of February 2023 in us-east-1; a tuning job has no bill of its own."""
+
+
+def entry(audited: AuditDocument) -> Entry:
+    """What is recorded of an audit."""
+    created_at = datetime.fromisoformat(audited["job"]["created_at"] or "2023-02-01T00:00:00Z")
+    arn = audited["job"]["arn"] or ""
+    return Entry(JobKey(arn, created_at), created_at, audited, 1, None, None)
+
+
+def recorded() -> list[AuditDocument]:
+    """The audits of the recordings."""
+    return [of_recording(DATA / name, Policy()) for name in RECORDED]
+
+
+@dataclass
+class Cloud:
+    """The history's table, and Cost Explorer as it answers and counts."""
+
+    session: Any
+    table: str
+    history: History
+    usage: list[tuple[str, str, Decimal, Decimal]] = field(default_factory=list)
+    asked: int = 0
+    refusal: str | None = None
+
+    def bill(self, audits: list[AuditDocument], *, factor: str = "1") -> None:
+        """AWS metered these audits' lines, times a factor."""
+        for audit in audits:
+            for one in audit["bill"]["lines"]:
+                quantity = (one["quantity"] or Decimal(0)) * Decimal(factor)
+                usd = (one["usd"] or Decimal(0)) * Decimal(factor)
+                region = audit["job"]["region"] or ""
+                self.usage.append((one["usage_type"] or "", region, quantity, usd))
+
+    def answer(self, params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+        """GetCostAndUsage: the usage, and nothing for what is no usage."""
+        self.asked += 1
+        if self.refusal:
+            refused = {"Error": {"Code": self.refusal, "Message": "no"}, "ResponseMetadata": {}}
+            return AWSResponse("https://ce", 400, {}, None), refused
+        by_type: dict[tuple[str, str], list[Decimal]] = {}
+        if b"Not" not in params["body"]:
+            for usage_type, region, quantity, usd in self.usage:
+                sums = by_type.setdefault((usage_type, region), [Decimal(0), Decimal(0)])
+                sums[0] += quantity
+                sums[1] += usd
+        groups = [
+            {
+                "Keys": list(keys),
+                "Metrics": {
+                    "UsageQuantity": {"Amount": str(quantity), "Unit": _unit(keys[0])},
+                    "UnblendedCost": {"Amount": str(usd), "Unit": "USD"},
+                },
+            }
+            for keys, (quantity, usd) in by_type.items()
+        ]
+        body: dict[str, Any] = {"ResultsByTime": [{"Groups": groups}], "ResponseMetadata": {}}
+        return AWSResponse("https://ce", 200, {}, None), body
+
+
+def _unit(usage_type: str) -> str:
+    return "GB-Mo" if "VolumeUsage" in usage_type else "Hrs"
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
+    """A table with the recordings, and the session that every `boto3.Session()` gives."""
+    with dynamodb() as client:
+        session = boto3.Session(region_name="us-east-1")
+        monkeypatch.setattr(boto3, "Session", lambda **_: session)
+        table = new_table(client)
+        made = Cloud(session, table, DynamoHistory(client, table))
+        session.events.register_first("before-call.ce.GetCostAndUsage", made.answer)
+        for audit in recorded():
+            made.history.record(entry(audit))
+        yield made
+
+
+@dataclass(frozen=True)
+class Done:
+    """How the command ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cloud: Cloud) -> Run:
+    """The console script in this process, with the table unless another one is named."""
+    monkeypatch.setitem(commands.commands, "reconcile", command.reconcile)
+
+    def script(*words: str, month: str = MONTH, table: str = cloud.table) -> Done:
+        argv = ["sageaudit", "reconcile", "--month", month, "--table", table, *words]
+        monkeypatch.setattr(sys, "argv", argv)
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        said = capsys.readouterr()
+        return Done(int(exit_.value.code or 0), said.out, said.err)
+
+    return script
+
+
+def of(done: Done) -> dict[str, Any]:
+    """The JSON that was printed."""
+    assert done.exit_code == 0, done.stderr
+    printed: dict[str, Any] = json.loads(done.stdout, parse_float=Decimal)
+    return printed
+
+
+def test_a_history_that_agrees_differs_by_nothing(cloud: Cloud, run: Run) -> None:
+    """Every usage type is matched, hour by hour; the roll-up is left out and counted."""
+    cloud.bill(recorded())
+    found = of(run("--yes", "--output", "json"))
+    assert {row["place"] for row in found["rows"]} == {"matched"}
+    assert {row["quantity_percent"] for row in found["rows"]} == {Decimal(0)}
+    assert found["totals"]["aws_usd"] == found["totals"]["history_usd"] > 0
+    assert found["left_out"]["rollups"] == 1
+    assert (found["requests"], found["requests_usd"]) == (2, Decimal("0.02"))
+
+
+def test_differences_and_what_no_audit_covers_are_in_percent(cloud: Cloud, run: Run) -> None:
+    """AWS metered 25 % more of everything, and an endpoint beside it."""
+    cloud.bill(recorded(), factor="1.25")
+    cloud.usage.append(("USE1-Host:ml.m5.xlarge", "us-east-1", Decimal(744), Decimal("171.12")))
+    found = of(run("--yes", "--output", "json"))
+    compute = [row for row in found["rows"] if row["usage"] == "USE1-Processing:ml.m5.24xlarge"]
+    assert [row["quantity_percent"] for row in compute] == [Decimal("-20.00")]
+    totals = found["totals"]
+    assert totals["outside_audits_usd"] == Decimal("171.12")
+    assert totals["matched_aws_usd"] + totals["only_in_aws_usd"] == totals["aws_usd"]
+    assert 90 < totals["outside_audits_percent"] < 97
+
+
+def test_people_get_tables_and_how_things_are_attributed(cloud: Cloud, run: Run) -> None:
+    """Sums, rows, areas, and the sentences that keep the figures honest."""
+    cloud.bill(recorded()[:3])
+    cloud.usage.append(("USE1-Notebk:ml.t3.medium", "us-east-1", Decimal(9), Decimal("0.45")))
+    said = run("--yes").stdout
+    for part in (
+        "the history against Cost Explorer",
+        "Matched",
+        "Only in the history",
+        "notebooks",
+        "no audit covers this",
+        "Compare quantities first",
+        "month of the job's end",
+        "roll-up of a tuning job",
+    ):
+        assert part in said
+    assert "Only in AWS" not in said, "the notebook is an area, not a job's usage"
+
+
+def test_the_price_is_said_before_anything_is_asked(cloud: Cloud, run: Run) -> None:
+    """Without a terminal nobody can agree: exit 2, nothing asked, nothing spent."""
+    done = run()
+    assert done.exit_code == 2
+    assert "2 or more Cost Explorer requests at $0.01 each: $0.02 or more" in done.stderr
+    assert "--yes" in done.stderr
+    assert (done.stdout, cloud.asked) == ("", 0)
+
+
+@pytest.mark.parametrize(("said", "exit_code", "asked"), [("y", 0, 2), ("n", 130, 0)])
+def test_on_a_terminal_it_asks(
+    cloud: Cloud, run: Run, monkeypatch: pytest.MonkeyPatch, said: str, exit_code: int, asked: int
+) -> None:
+    """A no ends it before the first request."""
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: said)
+    assert run().exit_code == exit_code
+    assert cloud.asked == asked
+
+
+def test_nothing_billed_is_said_and_shown(cloud: Cloud, run: Run) -> None:
+    """Everything is in the history only."""
+    done = run("--yes")
+    assert done.exit_code == 0
+    assert f"Cost Explorer has no SageMaker usage of account {ACCOUNT} in {MONTH}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "exit_code", "said"),
+    [
+        (["--yes"], {"month": "2023-13"}, 2, "--month 2023-13 is not a month: YYYY-MM"),
+        (["--yes"], {"month": "february"}, 2, "is not a month"),
+        (["--yes"], {"month": "0000-01"}, 2, "is not a month"),
+        (["--yes"], {"month": "2099-01"}, 2, "--month 2099-01 has not begun"),
+        (["--yes"], {"table": "absent-table"}, 3, "no table absent-table"),
+        (["--yes"], {"table": "a b"}, 2, "cannot be a table's name"),
+        (["--yes"], {"month": "2019-01"}, 3, f"no job of account {ACCOUNT} in 2019-01"),
+        (["--yes", "--account", "999988887777"], {}, 3, "no job of account 999988887777"),
+        (["--yes", "--account", "mine"], {}, 2, "--account mine is not an account"),
+        (["--cur", "absent.csv"], {}, 2, "absent.csv: cannot be read"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_its_code(
+    cloud: Cloud, run: Run, words: list[str], options: dict[str, str], exit_code: int, said: str
+) -> None:
+    """And nothing was paid for it."""
+    done = run(*words, **options)
+    assert (done.exit_code, cloud.asked) == (exit_code, 0)
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "said"),
+    [
+        ("AccessDeniedException", 4, "ce:GetCostAndUsage"),
+        ("DataUnavailableException", 5, "DataUnavailableException"),
+    ],
+)
+def test_a_refusal_of_cost_explorer_has_its_code(
+    cloud: Cloud, run: Run, code: str, exit_code: int, said: str
+) -> None:
+    """The action that is missing is named."""
+    cloud.refusal = code
+    done = run("--yes")
+    assert done.exit_code == exit_code
+    assert said in done.stderr
+
+
+def report(path: Path, *rows: dict[str, str]) -> Path:
+    """A cost and usage report of the month."""
+    whole = {
+        "bill_billing_period_start_date": f"{MONTH}-01T00:00:00.000Z",
+        "line_item_usage_start_date": f"{MONTH}-09T00:00:00.000Z",
+        "line_item_usage_account_id": ACCOUNT,
+        "line_item_product_code": "AmazonSageMaker",
+        "line_item_line_item_type": "Usage",
+        "line_item_usage_type": "",
+        "line_item_usage_amount": "",
+        "line_item_unblended_cost": "",
+        "line_item_resource_id": "",
+    }
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(whole))
+        writer.writeheader()
+        writer.writerows(whole | row for row in rows)
+    return path
+
+
+def metered(audit: AuditDocument) -> Iterator[dict[str, str]]:
+    """An audit's lines as a report has them: resource ids in lower case, two hours each."""
+    for one in audit["bill"]["lines"]:
+        for _ in range(2):
+            yield {
+                "line_item_resource_id": (audit["job"]["arn"] or "").lower(),
+                "line_item_usage_type": one["usage_type"] or "",
+                "line_item_usage_amount": str((one["quantity"] or Decimal(0)) / 2),
+                "line_item_unblended_cost": str((one["usd"] or Decimal(0)) / 2),
+            }
+
+
+def test_a_report_is_compared_job_by_job_and_costs_nothing(
+    cloud: Cloud, run: Run, tmp_path: Path
+) -> None:
+    """Three jobs are matched, one is in the history only, one in AWS only, and a credit is out."""
+    by_hand = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-job/by-hand"
+    usage = {
+        "line_item_usage_type": "USE1-Train:ml.m5.xlarge",
+        "line_item_usage_amount": "2",
+        "line_item_unblended_cost": "0.46",
+    }
+    file = report(
+        tmp_path / "cur.csv",
+        *(row for audit in recorded()[:3] for row in metered(audit)),
+        usage | {"line_item_resource_id": by_hand},
+        usage | {"line_item_line_item_type": "Credit", "line_item_unblended_cost": "-5"},
+    )
+    found = of(run("--cur", str(file), "--output", "json"))
+    assert found["jobs"] == {"matched": 3, "only_in_aws": 1, "only_in_history": 1}
+    places = {row["place"]: row for row in found["rows"]}
+    assert places["only_in_aws"]["job"] == by_hand
+    assert [row["quantity_percent"] for row in found["rows"] if row["place"] == "matched"] == [
+        Decimal(0)
+    ] * 6
+    assert found["excluded"] == [{"kind": "Credit", "lines": 1, "usd": Decimal(-5)}]
+    assert (found["requests"], cloud.asked) == (0, 0)
+    said = run("--cur", str(file)).stdout
+    assert "Jobs: 3 matched (60.0%), 1 only in AWS (20.0%)" in said
+    assert "by-hand" in said
+
+
+def test_a_report_of_another_month_names_it(cloud: Cloud, run: Run, tmp_path: Path) -> None:
+    """Exit 2."""
+    other = {"bill_billing_period_start_date": "2023-03-01T00:00:00Z"}
+    done = run("--cur", str(report(tmp_path / "cur.csv", other)))
+    assert done.exit_code == 2
+    assert "is a report of 2023-03, not of 2023-02" in done.stderr
+
+
+def test_a_file_that_is_no_report_names_the_column(cloud: Cloud, run: Run, tmp_path: Path) -> None:
+    """Exit 2."""
+    (tmp_path / "x.csv").write_text("date,cost\n2023-02-01,5\n", encoding="utf-8")
+    done = run("--cur", str(tmp_path / "x.csv"))
+    assert done.exit_code == 2
+    assert "no cost report: the column line_item_product_code" in done.stderr
+
+
+def ran(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
+    """An audit of a job with a compute line, and a volume in each month it touched."""
+    started = job(name=name, created_at=start, started_at=start, ended_at=end)
+    audit = document(job=started, **changes)
+    months = dict.fromkeys((start[:7], end[:7]))
+    audit["bill"]["lines"] = [
+        line(note="1 x ml.g5.2xlarge"),
+        *(line(item="storage", note=f"30 GB x 1, {month}") for month in months),
+    ]
+    return audit
+
+
+def test_every_page_is_read_and_the_next_month_for_its_volumes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seven jobs over four pages; one more ended in November and has a volume of October."""
+    monkeypatch.setattr(command, "_PAGE", 2)
+    history = MemoryHistory()
+    for n in range(7):
+        history.record(entry(ran(f"j{n}", "2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")))
+    history.record(entry(ran("across", "2026-10-31T20:00:00Z", "2026-11-01T04:00:00Z")))
+    history.record(entry(ran("later", "2026-11-01T20:00:00Z", "2026-11-02T04:00:00Z")))
+    october = command.month_of(history, ACCOUNT, date(2026, 10, 1))
+    assert (october.jobs, len(october.lines)) == (7, 15)
+    across = [one for one in october.lines if one.name == "across"]
+    assert [(one.item, one.crosses) for one in across] == [("storage", True)]
+    november = command.month_of(history, ACCOUNT, date(2026, 11, 1))
+    assert (november.jobs, len(november.lines)) == (2, 4)
+
+
+def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out() -> None:
+    """Their lines would count twice, or are not known."""
+    history = MemoryHistory()
+    when = ("2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")
+    history.record(entry(ran("one", *when)))
+    history.record(entry(ran("all", *when, rollup=True)))
+    history.record(entry(ran("gone", *when, unauditable="there is no such job")))
+    month = command.month_of(history, ACCOUNT, date(2026, 10, 1))
+    assert (month.jobs, month.rollups, month.unauditable, len(month.lines)) == (1, 1, 1, 2)
+
+
+def test_december_looks_for_its_volumes_in_january() -> None:
+    """The year turns as a month does."""
+    history = MemoryHistory()
+    history.record(entry(ran("across", "2025-12-31T20:00:00Z", "2026-01-01T04:00:00Z")))
+    december = command.month_of(history, ACCOUNT, date(2025, 12, 1))
+    assert [one.item for one in december.lines] == ["storage"]
+
+
+def test_help_says_what_it_costs_and_shows_both_forms(run: Run) -> None:
+    """Reads only, and which form costs money."""
+    said = run("--help").stdout
+    for part in ("--month", "--cur", "requests cost money", "Reads only"):
+        assert part in said

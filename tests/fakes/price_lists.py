@@ -1,0 +1,141 @@
+"""Price-list products to change at will, and a Price List API that answers with them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from sageaudit.adapters.price_cache import Stored
+from sageaudit.domain.market import Component
+from sageaudit.domain.price_list import ROLES, STORAGE, ListedRate, Listing
+
+DOCUMENTS = Path(__file__).parents[1] / "recorded" / "data" / "price-list-documents"
+
+
+def recorded(name: str) -> Any:
+    """One of the reconstructed documents."""
+    return json.loads((DOCUMENTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def product(
+    instance_type: str = "ml.m5.xlarge",
+    usd: object = "0.2570000000",
+    *,
+    region: str = "eu-west-1",
+    component: Component = Component.TRAINING,
+    effective: str = "2026-05-01T00:00:00Z",
+    **attributes: str,
+) -> Any:
+    """A product of a component with one price, and attributes changed."""
+    document = copy.deepcopy(recorded("training_eu-west-1_ml.m5.xlarge"))
+    document["product"]["attributes"] |= {
+        "instanceName": instance_type,
+        "instanceType": f"{instance_type}-{component.value}",
+        "component": component.value,
+        "regionCode": region,
+        "usagetype": f"XX1-{ROLES[component]}:{instance_type}",
+        **attributes,
+    }
+    [term] = document["terms"]["OnDemand"].values()
+    term["effectiveDate"] = effective
+    [dimension] = term["priceDimensions"].values()
+    dimension["pricePerUnit"] = {"USD": usd}
+    return document
+
+
+def volume(usd: str, *, region: str = "eu-west-1", component: Component) -> Any:
+    """The ML storage of a component."""
+    document = copy.deepcopy(recorded("volume_training_eu-west-1_gp2"))
+    document["product"]["attributes"] |= {
+        "regionCode": region,
+        "volumeType": f"General Purpose-{component.value}",
+        "usagetype": f"XX1-{ROLES[component]}:{STORAGE}",
+    }
+    [term] = document["terms"]["OnDemand"].values()
+    [dimension] = term["priceDimensions"].values()
+    dimension["pricePerUnit"] = {"USD": usd}
+    return document
+
+
+def dimension_of(document: Any) -> dict[str, Any]:
+    """The one price dimension of a document, to change."""
+    [term] = document["terms"]["OnDemand"].values()
+    [dimension] = term["priceDimensions"].values()
+    made: dict[str, Any] = dimension
+    return made
+
+
+class PricingClient:
+    """GetProducts over a list of products: filters and pages as AWS documents them."""
+
+    def __init__(self, products: Sequence[Any] = (), *, page: int = 100) -> None:
+        self.products = list(products)
+        self.calls: list[dict[str, Any]] = []
+        self.refusal: ClientError | None = None
+        self._page = page
+
+    def get_products(self, **asked: Any) -> dict[str, Any]:
+        self.calls.append(asked)
+        if self.refusal is not None:
+            raise self.refusal
+        found = [one for one in self.products if _matches(one, asked["Filters"])]
+        start = int(asked.get("NextToken", 0))
+        answer: dict[str, Any] = {
+            "FormatVersion": "aws_v1",
+            "PriceList": [
+                one if isinstance(one, str) else json.dumps(one)
+                for one in found[start : start + self._page]
+            ],
+        }
+        if start + self._page < len(found):
+            answer["NextToken"] = str(start + self._page)
+        return answer
+
+
+def _matches(document: Any, filters: list[dict[str, str]]) -> bool:
+    if isinstance(document, str):
+        return True
+    product = document["product"]
+    values = {**product["attributes"], "productFamily": product.get("productFamily")}
+    assert all(one["Type"] == "TERM_MATCH" for one in filters)
+    return all(values.get(one["Field"]) == one["Value"] for one in filters)
+
+
+def denied(operation: str = "GetProducts") -> ClientError:
+    """What AWS answers to a role without the permission."""
+    message = (
+        "User: arn:aws:sts::111122223333:assumed-role/audit/x is not authorized to perform:"
+        f" pricing:{operation}"
+    )
+    return ClientError({"Error": {"Code": "AccessDeniedException", "Message": message}}, operation)
+
+
+def listing(
+    rates: dict[str, str],
+    *,
+    region: str = "eu-west-1",
+    component: Component = Component.TRAINING,
+    effective: date | None = date(2026, 5, 1),
+) -> Listing:
+    """A listing of these rates."""
+    role = ROLES[component]
+    return Listing(
+        region,
+        component,
+        {
+            name: ListedRate(Decimal(usd), effective, f"XX1-{role}:{name}")
+            for name, usd in rates.items()
+        },
+    )
+
+
+def stored(rates: dict[str, str], read_at: datetime) -> Stored:
+    """The same as it was read at a moment."""
+    return Stored(listing(rates), read_at)

@@ -1,0 +1,75 @@
+"""Real recordings with nonsense put into them: refused in one sentence, or audited soundly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.exact_json import to_json
+from sageaudit.adapters.recording import RecordedSet, read
+from sageaudit.errors import BadRecording, Malformed
+from tests.fakes.recorded import Recorded, files
+
+NONSENSE: list[Any] = [
+    None, "", "x", "NaN", True, -1, 0, 1.5, 10**9, 1e308, 10**400, float("nan"), [], [None], [[]],
+    {}, [{}], {"a": 1}, "1970-01-01T00:00:00Z", "2199-12-31T23:59:59Z", "9999-12-31T23:59:59Z",
+]  # fmt: skip
+TRIES = 150
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of every value inside, the first few of a list."""
+    if path:
+        yield path
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        pairs = list(value.items())
+    elif isinstance(value, list):
+        pairs = list(enumerate(value[:4]))
+    for key, inner in pairs:
+        yield from places(inner, (*path, key))
+
+
+def spoiled(document: Any, dice: Random) -> Any:
+    """The document with nonsense in one to three places."""
+    made = deepcopy(document)
+    for _ in range(dice.randint(1, 3)):
+        *folders, key = dice.choice(list(places(made)) or [("gone",)])
+        place = made
+        for folder in folders:
+            place = place[folder]
+        place[key] = dice.choice(NONSENSE)
+    return made
+
+
+@pytest.mark.parametrize(
+    "stem",
+    ["training-073", "training-018", "training-005", "profiled-007", "cloudwatch-001",
+     "processing-021", "transform-143", "tuning-013"],
+)  # fmt: skip
+def test_nonsense_is_refused_or_audited_soundly(stem: str, tmp_path: Path) -> None:
+    """No crash, no endless work, no sum above the bill."""
+    [source] = [path for path in files() if path.stem.startswith(stem)]
+    document = json.loads(source.read_text(encoding="utf-8"))
+    del document["provenance"]
+    dice, path = Random(stem), tmp_path / "job.json"
+    for _ in range(TRIES):
+        path.write_text(json.dumps(spoiled(document, dice)), encoding="utf-8")
+        try:
+            recording = read(path)
+            assert not isinstance(recording, RecordedSet)
+            audited = Recorded(stem, composed=True, recording=recording).document()
+        except (BadRecording, Malformed):
+            continue
+        assert to_json(audited)
+        total = audited["bill"]["total_usd"]
+        if total is not None:
+            saved = (audited["avoidable_usd"] or 0) + (audited["lost_usd"] or 0)
+            assert 0 <= saved <= total
+            assert sum(part["usd"] for part in audited["waterfall"]) == total
