@@ -14,9 +14,11 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from sageaudit.domain.gpu import GpuPeaks
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import Component, InstanceType, Market, Rate
 from sageaudit.domain.price_history import KnownRate, day_of, rate_on
+from sageaudit.domain.ref import JobKind
 
 HOURLY = "hourly_prices.json"
 """The hourly table's file among the package's data."""
@@ -167,4 +169,23 @@ def _type(name: str, row: Mapping[str, Any]) -> InstanceType:
         accelerator=row.get("accelerator"),
         ebs_billed=row["ebs_volume_billed"],
         legacy=row["legacy_family"],
+        gpu_peaks=None if gpu_memory is None else _peaks().get((row["gpu"], Decimal(gpu_memory))),
+        kinds=frozenset(JobKind(kind) for kind in row["kinds"]),
     )
+
+
+@cache
+def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
+    """Throughput by GPU model and memory; a model that is absent has no known throughput."""
+    return {
+        (row["gpu"], Decimal(row["gpu_memory_gib"])): GpuPeaks(
+            fp32_tflops=_exact(row["fp32_tflops"]),
+            matmul32_tflops=_exact(row["matmul32_tflops"]),
+            matmul16_tflops=_exact(row["matmul16_tflops"]),
+            memory_gb_s=_exact(row["memory_gb_s"]),
+            link_gb_s=_exact(row["link_gb_s"]),
+            source=row["source"],
+            as_of=row["as_of"],
+        )
+        for row in _read("gpu_throughput.json")["models"]
+    }

@@ -83,6 +83,7 @@ def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
     return {
         "aws_usd": _micro(whole),
         "matched_aws_usd": _micro(result.aws_usd(Place.MATCHED)),
+        "matched_aws_percent": _centi(percent(result.aws_usd(Place.MATCHED), whole)),
         "only_in_aws_usd": _micro(result.aws_usd(Place.ONLY_IN_AWS)),
         "history_usd": _micro(result.history_usd()),
         "matched_history_usd": _micro(result.history_usd(Place.MATCHED)),

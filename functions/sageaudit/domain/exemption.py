@@ -8,8 +8,8 @@ from datetime import date
 from sageaudit.domain.finding import Exemption
 from sageaudit.domain.policy import Policy
 
-TAG = "sageaudit:exempt"
-"""`gpu-underused spot-not-used until=2027-01-31`; tag values take no comma."""
+TAG = "sageaudit:ignore"
+"""`gpu-underused spot-not-used until=2027-01-31`; tag values take no comma, the date may lack."""
 
 
 def exemptions(
@@ -25,23 +25,24 @@ def exemptions(
     }
     if TAG in tags:
         words = tags[TAG].split()
-        names = [word for word in words if "=" not in word]
-        until = _until(words)
-        if until is None or not set(names) <= known or not names:
+        names, until = [word for word in words if "=" not in word], None
+        try:
+            until = _until([word for word in words if "=" in word])
+        except ValueError:
+            names = []
+        if not names or not set(names) <= known:
             warnings.append(
-                f"the tag {TAG} is ignored: it takes rule names and until=YYYY-MM-DD, at most"
-                " once each"
+                f"the tag {TAG} is not heeded: it takes rule names, and until=YYYY-MM-DD"
             )
-        elif until >= today:
+        elif until is None or until >= today:
             exemption = Exemption("tag", until, f"tag {TAG}")
             held.update({name: exemption for name in names if name not in held})
     return held, warnings
 
 
 def _until(words: list[str]) -> date | None:
-    """The one date; None when absent or unreadable, since no tag exempts for ever."""
-    dates = [word.removeprefix("until=") for word in words if "=" in word]
-    try:
-        return date.fromisoformat(dates[0]) if len(dates) == 1 else None
-    except ValueError:
+    """The one date, or None. Raises ValueError: what cannot be read never exempts for ever."""
+    if not words:
         return None
+    [word] = words
+    return date.fromisoformat(word.removeprefix("until="))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, Protocol
 
+from sageaudit.domain.gpu import GpuPeaks
 from sageaudit.domain.ref import JobKind
 
 
@@ -44,7 +45,10 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """One row of the catalogue. GPU memory is per GPU; `ebs_billed` None where nobody knows."""
+    """One row of the catalogue. GPU memory is per GPU; `ebs_billed` None where nobody knows.
+
+    `gpu_peaks` is None where no figure has a source; `kinds` are the jobs that may use the type.
+    """
 
     name: str
     family: str
@@ -57,6 +61,8 @@ class InstanceType:
     accelerator: str | None
     ebs_billed: bool | None
     legacy: bool
+    gpu_peaks: GpuPeaks | None = None
+    kinds: frozenset[JobKind] = frozenset({JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM})
 
 
 class Prices(Protocol):

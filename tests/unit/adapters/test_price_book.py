@@ -51,9 +51,7 @@ class World:
         """Another process over the same table."""
         cache = PriceCache(self.dynamodb, self.table) if cached else None
         price_list = PriceList(lambda _endpoint: self.api)
-        return LiveMarkets(
-            packaged.types(), packaged.prices(), price_list, cache, lambda: self.now
-        )
+        return LiveMarkets(packaged.types(), packaged.prices(), price_list, cache, lambda: self.now)
 
     def market(self, **changes: Any) -> Market:
         """Of a job that started today in eu-west-1."""
@@ -112,9 +110,7 @@ def test_storage_is_live_too(world: World) -> None:
     """Each component's own; Processing's is not listed here, so it is the packaged one."""
     prices = world.market().prices
     live = prices.storage("eu-west-1", Component.TRAINING)
-    kept = world.market(kind=JobKind.PROCESSING).prices.storage(
-        "eu-west-1", Component.PROCESSING
-    )
+    kept = world.market(kind=JobKind.PROCESSING).prices.storage("eu-west-1", Component.PROCESSING)
     assert live is not None
     assert kept is not None
     assert (live.usd, kept.usd) == (Decimal("0.155"), Decimal("0.11"))
@@ -239,9 +235,7 @@ def test_regions_and_components_are_asked_for_on_their_own(world: World) -> None
     assert rate is not None
     assert other is not None
     assert rate.usd == Decimal("0.261")
-    assert other.note == (
-        "packaged 2026-05-20: The price list has no Training prices of eu-west-2"
-    )
+    assert other.note == ("packaged 2026-05-20: The price list has no Training prices of eu-west-2")
 
 
 def test_a_book_answers_for_another_region_from_the_package(world: World) -> None:
@@ -286,11 +280,7 @@ def test_packaged_markets_price_a_job_on_its_own_day(
 ) -> None:
     """ml.m5.xlarge in us-east-1 was 0.269 in 2021 and 2022."""
     asked = job(at, region="us-east-1")
-    rate = (
-        PackagedMarkets()
-        .market(asked, NOW)
-        .prices.hourly("us-east-1", Component.TRAINING, M5)
-    )
+    rate = PackagedMarkets().market(asked, NOW).prices.hourly("us-east-1", Component.TRAINING, M5)
     assert rate is not None
     assert rate.usd == Decimal(usd)
     assert rate.other_usd == (None if other_usd is None else Decimal(other_usd))

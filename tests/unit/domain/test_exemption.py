@@ -14,7 +14,7 @@ RULES = ("gpu-underused", "spot-not-used")
 
 def held(tag: str | None = None, *rows: FamilyExemption) -> tuple[dict[str, Exemption], list[str]]:
     """What holds today for a job of family `nightly`."""
-    tags = {} if tag is None else {"sageaudit:exempt": tag}
+    tags = {} if tag is None else {"sageaudit:ignore": tag}
     return exemptions(Policy(exemptions=rows), "nightly", tags, RULES, TODAY)
 
 
@@ -31,6 +31,13 @@ def test_a_tag_exempts_the_rules_that_it_names_until_a_day() -> None:
     assert not warnings
 
 
+def test_a_tag_without_a_day_holds_for_its_run() -> None:
+    """A tag belongs to one job: the next run has its own."""
+    accepted, warnings = held("gpu-underused")
+    assert set(accepted) == {"gpu-underused"}
+    assert not warnings
+
+
 def test_a_tag_that_has_run_out_exempts_nothing() -> None:
     """And needs no warning."""
     assert held("gpu-underused until=2026-11-19") == ({}, [])
@@ -39,7 +46,6 @@ def test_a_tag_that_has_run_out_exempts_nothing() -> None:
 @pytest.mark.parametrize(
     "tag",
     [
-        "gpu-underused",
         "gpu-underused until=soon",
         "gpu-underused until=2026-13-45",
         "gpu-underused until=",
@@ -53,11 +59,11 @@ def test_a_tag_that_has_run_out_exempts_nothing() -> None:
     ],
 )
 def test_a_tag_that_cannot_be_read_is_ignored_with_a_warning(tag: str) -> None:
-    """No tag exempts for ever, and none exempts by accident."""
+    """What cannot be read exempts nothing."""
     accepted, warnings = held(tag)
     assert not accepted
     assert len(warnings) == 1
-    assert "sageaudit:exempt" in warnings[0]
+    assert "sageaudit:ignore" in warnings[0]
 
 
 @pytest.mark.parametrize(

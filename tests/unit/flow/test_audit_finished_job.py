@@ -305,10 +305,10 @@ def test_a_run_that_never_started_is_recorded_at_no_cost() -> None:
 
 def test_a_bad_exemption_tag_is_ignored_with_a_warning() -> None:
     """It stands among what could not be read."""
-    of = office(answered(tag_answer={"sageaudit:exempt": "gpu-underused until=soon"}),
+    of = office(answered(tag_answer={"sageaudit:ignore": "gpu-underused until=soon"}),
                 SaidMetrics(use={"cpu": 60, "memory": 60, "gpu": 5}))  # fmt: skip
     document = done(of)
-    assert any("sageaudit:exempt" in line for line in document["audit"]["coverage"]["missing"])
+    assert any("sageaudit:ignore" in line for line in document["audit"]["coverage"]["missing"])
     assert [f["exempt"] for f in document["findings"] if f["rule"] == "gpu-underused"] == [None]
 
 
