@@ -20,7 +20,7 @@ from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.memory_history import MemoryHistory
 from sageaudit.cli import reconcile as command
 from sageaudit.cli.audit import of_recording
-from sageaudit.cli.main import commands, main
+from sageaudit.cli.main import main
 from sageaudit.domain.document import AuditDocument
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.record import Entry, JobKey
@@ -131,7 +131,6 @@ Run = Callable[..., Done]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cloud: Cloud) -> Run:
     """The console script in this process, with the table unless another one is named."""
-    monkeypatch.setitem(commands.commands, "reconcile", command.reconcile)
 
     def script(*words: str, month: str = MONTH, table: str = cloud.table) -> Done:
         argv = ["sageaudit", "reconcile", "--month", month, "--table", table, *words]

@@ -15,7 +15,8 @@ from sageaudit.adapters.aws import aws_errors
 from sageaudit.domain.spend import USAGE_TYPES, AwsLine, AwsSpend, Excluded
 from sageaudit.errors import Malformed, Unavailable
 
-PERMISSIONS = ("ce:GetCostAndUsage",)
+CLI_PERMISSIONS = ("ce:GetCostAndUsage",)
+"""A person's own: no Lambda asks Cost Explorer."""
 REGION = "us-east-1"
 """The one endpoint, wherever the usage was."""
 USD_PER_REQUEST = Decimal("0.01")

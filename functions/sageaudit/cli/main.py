@@ -13,6 +13,7 @@ import click
 from sageaudit import __version__
 from sageaudit.cli.audit import audit
 from sageaudit.cli.exits import Exit, exit_of
+from sageaudit.cli.reconcile import reconcile
 from sageaudit.errors import SageauditError
 from sageaudit.text.untrusted import terminal
 
@@ -24,6 +25,7 @@ def commands() -> None:
 
 
 commands.add_command(audit)
+commands.add_command(reconcile)
 
 
 def main() -> None:

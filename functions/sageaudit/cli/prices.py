@@ -12,7 +12,6 @@ from itertools import product
 from pathlib import Path
 
 import boto3
-import botocore.session
 import click
 from rich.console import Console, Group
 from rich.table import Table
@@ -28,15 +27,8 @@ from sageaudit.errors import BadUsage
 from sageaudit.text.money import rate as shown_rate
 from sageaudit.text.untrusted import terminal
 
-COMPONENTS = {
-    kind.value: Component.of(kind)
-    for kind in (JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM)
-}
-_ENUMS = {
-    Component.TRAINING: "TrainingInstanceType",
-    Component.PROCESSING: "ProcessingInstanceType",
-    Component.TRANSFORM: "TransformInstanceType",
-}
+_KINDS = (JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM)
+COMPONENTS = {kind.value: Component.of(kind) for kind in _KINDS}
 _TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 _OUTPUT = click.option(
     "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
@@ -130,21 +122,21 @@ def show(
 @_OUTPUT
 def coverage(output: str) -> int:
     """How many of the types that a job can ask for have a packaged price, by region."""
-    book, enums = packaged.prices(), _enums()
+    book, types = packaged.prices(), _types()
     counts = {
         region: {
             component.value: sum(book.hourly(region, component, name) is not None for name in names)
-            for component, names in enums.items()
+            for component, names in types.items()
         }
         for region in book.regions
     }
-    types = {component.value: len(names) for component, names in enums.items()}
+    totals = {component.value: len(names) for component, names in types.items()}
     if output == "json":
-        click.echo(to_json({"as_of": book.as_of, "types": types, "priced": counts}))
+        click.echo(to_json({"as_of": book.as_of, "types": totals, "priced": counts}))
         return Exit.DONE
-    table = _table("Region", *types)
+    table = _table("Region", *totals)
     for region, row in counts.items():
-        table.add_row(region, *(f"{row[name]} of {count}" for name, count in types.items()))
+        table.add_row(region, *(f"{row[name]} of {count}" for name, count in totals.items()))
     Console().print(table)
     _say(f"packaged prices of {book.as_of}; a type without one is unknown, never 0")
     return Exit.DONE
@@ -206,10 +198,10 @@ def _aws_regions() -> set[str]:
     }
 
 
-def _enums() -> dict[Component, list[str]]:
-    """The types that a request may name, as the installed SDK's model of SageMaker lists them."""
-    model = botocore.session.get_session().get_service_model("sagemaker")
-    return {component: model.shape_for(name).enum for component, name in _ENUMS.items()}
+def _types() -> dict[Component, list[str]]:
+    """The types of the catalogue that each kind of job may use."""
+    kinds = packaged.types().values()
+    return {Component.of(kind): [one.name for one in kinds if kind in one.kinds] for kind in _KINDS}
 
 
 def _priced(

@@ -1,130 +1,297 @@
-"""Would this run have fitted on another type? Recorded use, scaled to each candidate.
+"""What if this run had been on another type? Recorded use, scaled to each candidate and billed.
 
-P99.5 of the busiest host with 20% headroom, as Compute Optimizer sizes EC2 instances. A candidate
-is refused with the constraint that binds; a demand that was not recorded refuses too. Minute
-means hide peaks, so periods above 5 minutes refuse every candidate.
+A candidate is refused with the constraint that binds; a use that was not recorded refuses what
+would shrink it. The same GPU, or none, takes as long. Another GPU model needs a sourced throughput:
+with the GPU busy for a share u of the time and the other one r times weaker, the run takes at most
+1 + u (r - 1) times as long while vCPUs stay. That slow end is counted, the other one is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from decimal import Decimal
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import ROUND_UP, Decimal
 
-from sageaudit.domain.job import Job
-from sageaudit.domain.market import Component, InstanceType, Market
-from sageaudit.domain.measurements import Measurements, Metric
-from sageaudit.domain.series import percentile
+from sageaudit.domain.bill import Bill, bill
+from sageaudit.domain.change import SetType
+from sageaudit.domain.demand import Demand, Need, demand
+from sageaudit.domain.gpu import times_weaker
+from sageaudit.domain.job import Job, Purchase
+from sageaudit.domain.market import Component, InstanceType, Market, Rate
+from sageaudit.domain.measurements import Measurements
+from sageaudit.domain.ref import JobKind
 
-PEAK_PERCENTILE = 99.5
-HEADROOM = 1.2
-_COARSEST_PERIOD_S = 300
+HEADROOM_PERCENT = Decimal(20)
 _NOT_STEADY = ("t3", "-flex")
 """Families whose CPU is not theirs all the time: never advised for a job that computes."""
+_ONE = Decimal(1)
+_PLACES = Decimal("0.0001")
+
+
+class Constraint(enum.Enum):
+    """What keeps a run from another type."""
+
+    VCPU = "vCPU"
+    MEMORY = "host memory"
+    GPUS = "GPU count"
+    GPU_MEMORY = "GPU memory"
+    GPU_MODEL = "GPU model"
+    ACCELERATOR = "accelerator"
+    NOT_RECORDED = "not recorded"
+    NOT_OFFERED = "not offered"
+    BILL = "no price"
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What the busiest host needs, headroom included; None where it was not recorded."""
+class Refusal:
+    """The constraint that binds, and a sentence with its numbers."""
 
-    vcpu: float | None
-    memory_gib: float | None
-    gpus: float | None
-    gpu_memory_gib: float | None
+    constraint: Constraint
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """How many times as long the run takes: as counted, and at best; and why."""
+
+    counted: Decimal
+    best: Decimal
+    because: str
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A type with its hourly rate, and what refuses it (None: it fits)."""
+    """One type: refused, or how long the run takes and what it costs. None means unknown."""
 
     type: InstanceType
-    usd_per_hour: Decimal
-    refused: str | None
+    rate: Rate | None
+    refused: Refusal | None = None
+    takes: Duration | None = None
+    usd: Decimal | None = None
+    best_usd: Decimal | None = None
+    break_even: Decimal | None = None
+    """Of how many times as long the cost is today's; None where no range is shown."""
+
+    @property
+    def change(self) -> SetType:
+        """The change of the job as counted."""
+        return SetType(self.type.name, self.takes.counted if self.takes else _ONE)
+
+    @property
+    def best(self) -> SetType | None:
+        """The other end of the range, where there is one."""
+        if self.takes is None or self.takes.best == self.takes.counted:
+            return None
+        return SetType(self.type.name, self.takes.best)
 
 
-def demand(seen: Measurements, current: InstanceType) -> Demand:
-    """Peak use of the busiest host in cores, GiB and GPUs, times 1.2."""
-    gpu_memory = None
-    if current.gpu_memory_gib is not None:
-        gpu_memory = _peak(seen, Metric.GPU_MEMORY, float(current.gpu_memory_gib) * current.gpus)
-    return Demand(
-        vcpu=_peak(seen, Metric.CPU, current.vcpu),
-        memory_gib=_peak(seen, Metric.MEMORY, float(current.memory_gib)),
-        gpus=_peak(seen, Metric.GPU, current.gpus) if current.gpus else 0.0,
-        gpu_memory_gib=gpu_memory if current.gpus else 0.0,
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Today's type and bill, and every candidate: those that fit by cost, then the refused."""
+
+    today: InstanceType
+    rate: Rate | None
+    bill: Bill
+    need: Demand
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def fitting(self) -> tuple[Candidate, ...]:
+        """The candidates that are not refused, the cheapest first."""
+        return tuple(one for one in self.candidates if one.refused is None)
+
+    def saves(self, candidate: Candidate) -> Decimal | None:
+        """Today's bill less the candidate's: negative where it costs more."""
+        today, other = self.bill.total_usd, candidate.usd
+        return None if today is None or other is None else today - other
+
+    def cheaper(self, candidate: Candidate) -> bool:
+        """Priced below today's type by the hour."""
+        rates = self.rate, candidate.rate
+        return rates[0] is not None and rates[1] is not None and rates[1].usd < rates[0].usd
+
+
+def impossible(job: Job, market: Market) -> str | None:
+    """Why a job cannot be replayed at all, or None."""
+    kinds = {group.instance_type for group in job.groups}
+    if job.kind is JobKind.TUNING:
+        return "a tuning job has no instances of its own: replay one of its training jobs"
+    if job.purchase is Purchase.SERVERLESS:
+        return "a serverless job has no instance type"
+    if not job.finished:
+        return f"the job has not ended (status {job.status})"
+    if job.never_started:
+        return "the job never started: there is nothing to replay"
+    if job.region is None:
+        return "the region is not known, and so is no price"
+    if not kinds:
+        return "the instance type is not known"
+    if len(kinds) > 1:
+        return "hosts of a mixed cluster have no map to their types"
+    today = market.types.get(next(iter(kinds)))
+    if today is None:
+        return f"{kinds.pop()} is not in the catalogue: its size is not known"
+    if today.accelerator and not today.gpus:
+        return f"CloudWatch records no use of the accelerators of {today.name}"
+    return None
+
+
+def replay(
+    job: Job,
+    seen: Measurements,
+    market: Market,
+    *,
+    headroom_percent: Decimal = HEADROOM_PERCENT,
+    only: Callable[[InstanceType], bool] = lambda _: True,
+) -> Replay:
+    """Scales a run to each other type that `only` takes. Ask `impossible` first.
+
+    `seen` is cut to the active minutes. Capacity of a training plan is for one type: another one is
+    bought on demand beside it.
+    """
+    today = market.types[job.groups[0].instance_type]
+    billed = bill(job, market)
+    need = demand(seen, today, headroom_percent)
+    elsewhere = job
+    if job.purchase is Purchase.TRAINING_PLAN:
+        elsewhere = replace(job, purchase=Purchase.ON_DEMAND, training_plan_arn=None)
+    trial = _Trial(elsewhere, today, need, market, billed, headroom_percent)
+    candidates = [
+        trial.candidate(kind)
+        for kind in market.types.values()
+        if kind.name != today.name and only(kind)
+    ]
+    return Replay(
+        today, _rate(job, market, today), billed, need, tuple(sorted(candidates, key=_by_cost))
     )
 
 
-def _peak(seen: Measurements, metric: Metric, whole: float) -> float | None:
-    hosts = seen.series.get(metric)
-    if not hosts or (seen.period_s or 0) > _COARSEST_PERIOD_S:
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One run, tried on types."""
+
+    job: Job
+    today: InstanceType
+    need: Demand
+    market: Market
+    billed: Bill
+    headroom_percent: Decimal
+
+    def candidate(self, kind: InstanceType) -> Candidate:
+        """Fits with its bill, or is refused."""
+        rate = _rate(self.job, self.market, kind)
+        refused = self._not_sold(kind, rate) or next(self._refusals(kind), None)
+        if refused is not None:
+            return Candidate(kind, rate, refused)
+        takes = self._takes(kind)
+        if isinstance(takes, Refusal):
+            return Candidate(kind, rate, takes)
+        usd = self._usd(SetType(kind.name, takes.counted))
+        best_usd = self._usd(SetType(kind.name, takes.best))
+        if usd is None or best_usd is None:
+            why = f"the bill on {kind.name} would not be complete: its storage is not known"
+            return Candidate(kind, rate, Refusal(Constraint.BILL, why))
+        return Candidate(
+            kind, rate, None, takes, usd, best_usd, self._break_even(takes, usd, best_usd)
+        )
+
+    def _not_sold(self, kind: InstanceType, rate: Rate | None) -> Refusal | None:
+        if self.job.kind not in kind.kinds:
+            why = f"{self.job.kind.value} jobs do not take {kind.name}"
+            return Refusal(Constraint.NOT_OFFERED, why)
+        if rate is None:
+            why = f"no price known for {kind.name} in {self.job.region}"
+            return Refusal(Constraint.BILL, why)
         return None
-    peaks = [percentile(series.present, PEAK_PERCENTILE) for series in hosts.values()]
-    return max(peaks) / 100 * whole * HEADROOM
+
+    def _refusals(self, kind: InstanceType) -> Iterator[Refusal]:
+        """What certainly does not hold, then what nobody can say."""
+        if kind.accelerator and not kind.gpus:
+            yield Refusal(Constraint.ACCELERATOR, f"{kind.name} has no GPU and needs other code")
+        if kind.family.endswith(_NOT_STEADY):
+            yield Refusal(Constraint.VCPU, f"the vCPUs of {kind.family} are not its own all day")
+        if not self.need.recorded:
+            reason = self.need.vcpu.unknown or "no metrics"
+            yield Refusal(Constraint.NOT_RECORDED, f"nothing was recorded of the run: {reason}")
+        unknown = []
+        for constraint, unit, need, offered in self._resources(kind):
+            holds = need.held_by(offered)
+            if holds is False:
+                asked = f"{need.needed:.1f} needed with headroom, {offered:g} offered"
+                yield Refusal(constraint, f"{constraint.value}{unit}: {asked}")
+            elif holds is None:
+                why = f"{constraint.value}{unit} used was not recorded ({need.unknown})"
+                unknown.append(Refusal(Constraint.NOT_RECORDED, why))
+        yield from unknown
+
+    def _resources(self, kind: InstanceType) -> Iterator[tuple[Constraint, str, Need, float]]:
+        need, one = self.need, float(kind.gpu_memory_gib or 0)
+        yield Constraint.GPUS, "", need.gpus, kind.gpus
+        # CloudWatch has no split by GPU: on smaller ones, all that is used may have to lie on one
+        whole = one >= float(self.today.gpu_memory_gib or 0)
+        yield Constraint.GPU_MEMORY, " GiB", need.gpu_memory_gib, one * kind.gpus if whole else one
+        yield Constraint.VCPU, "", need.vcpu, kind.vcpu
+        yield Constraint.MEMORY, " GiB", need.memory_gib, float(kind.memory_gib)
+
+    def _takes(self, kind: InstanceType) -> Duration | Refusal:
+        """How long on this type, which holds everything that was recorded."""
+        if self.need.gpu_idle and not kind.gpus:
+            return Duration(_ONE, _ONE, "Takes as long: the GPU did nothing.")
+        same = (kind.gpu_model, kind.gpu_memory_gib)
+        if self.need.gpu_idle or same == (self.today.gpu_model, self.today.gpu_memory_gib):
+            because = f"Takes as long: it holds the peaks plus {self.headroom_percent:g}%."
+            if kind.family != self.today.family:
+                because += f" A vCPU of {kind.family} is taken for one of {self.today.family}."
+            return Duration(_ONE, _ONE, because)
+        return self._on_other_gpu(kind)
+
+    def _on_other_gpu(self, kind: InstanceType) -> Duration | Refusal:
+        today, busy = self.today, self.need.gpu_busy
+        if today.gpu_peaks is None or kind.gpu_peaks is None:
+            nameless = today.gpu_model if today.gpu_peaks is None else kind.gpu_model
+            why = f"no throughput of the {nameless} has a source"
+            return Refusal(Constraint.GPU_MODEL, why)
+        if kind.vcpu < today.vcpu:
+            why = f"vCPU: on another GPU all {today.vcpu} must stay, {kind.vcpu} offered"
+            return Refusal(Constraint.VCPU, why)
+        if (self.job.instance_count or 0) > 1:
+            why = "the network between several instances is not known: it may bind on another GPU"
+            return Refusal(Constraint.GPU_MODEL, why)
+        if busy is None:
+            why = "how busy the GPU was is not recorded"
+            return Refusal(Constraint.NOT_RECORDED, why)
+        busy = min(busy * today.gpus / min(today.gpus, kind.gpus), _ONE)
+        weaker = times_weaker(today.gpu_peaks, kind.gpu_peaks, linked=today.gpus > 1)
+        end = (1 + busy * (weaker.times - 1)).quantize(_PLACES, ROUND_UP)
+        used = f"the GPU was busy for {busy:.0%} of the time"
+        if weaker.times > 1:
+            because = f"at most {weaker.times:.1f} times weaker ({weaker.respect})"
+            because = f"{kind.gpu_model} is {because} than {today.gpu_model}, and {used}."
+            return Duration(end, _ONE, because)
+        because = f"{kind.gpu_model} is no weaker than {today.gpu_model} in any respect, and {used}"
+        return Duration(_ONE, end, f"{because}: counted as taking as long.")
+
+    def _usd(self, change: SetType) -> Decimal | None:
+        after = bill(change.apply(self.job), self.market)
+        return None if set(after.missing) - set(self.billed.missing) else after.total_usd
+
+    def _break_even(self, takes: Duration, usd: Decimal, best_usd: Decimal) -> Decimal | None:
+        """The bill grows evenly with the time, so two points of it give the third."""
+        today = self.billed.total_usd
+        if today is None or takes.counted == takes.best or usd == best_usd:
+            return None
+        slope = (usd - best_usd) / (takes.counted - takes.best)
+        return max(takes.best + (today - best_usd) / slope, Decimal(0))
 
 
-def same_gpu(
-    job: Job, current: InstanceType, seen: Measurements, market: Market
-) -> list[Candidate]:
-    """Cheaper types with fewer or as many GPUs of the same model, the cheapest first."""
-    need = demand(seen, current)
-    return [
-        Candidate(kind, usd, _refusal(kind, need))
-        for kind, usd in _cheaper(job, current, market)
-        if kind.gpu_model == current.gpu_model and 0 < kind.gpus <= current.gpus
-    ]
-
-
-def smaller_cpu(
-    job: Job, current: InstanceType, seen: Measurements, market: Market
-) -> list[Candidate]:
-    """Cheaper types of the same family, the cheapest first."""
-    need = demand(seen, current)
-    return [
-        Candidate(kind, usd, _refusal(kind, need))
-        for kind, usd in _cheaper(job, current, market)
-        if kind.family == current.family
-    ]
-
-
-def without_gpu(job: Job, current: InstanceType, market: Market) -> Candidate | None:
-    """The cheapest CPU type with at least the same vCPUs and memory: the run fits as it is."""
-    for kind, usd in _cheaper(job, current, market):
-        holds = kind.vcpu >= current.vcpu and kind.memory_gib >= current.memory_gib
-        if holds and kind.accelerator is None and not kind.gpus and not kind.legacy:
-            return Candidate(kind, usd, None)
-    return None
-
-
-def _cheaper(
-    job: Job, current: InstanceType, market: Market
-) -> Iterator[tuple[InstanceType, Decimal]]:
-    """Types priced below the current one for this kind of job in its region, the cheapest first."""
+def _rate(job: Job, market: Market, kind: InstanceType) -> Rate | None:
     if job.region is None:
-        return
-    component = Component.of(job.kind)
-    today = market.prices.hourly(job.region, component, current.name)
-    if today is None:
-        return
-    priced = []
-    for kind in market.types.values():
-        rate = market.prices.hourly(job.region, component, kind.name)
-        if rate is not None and rate.usd < today.usd and not kind.family.endswith(_NOT_STEADY):
-            priced.append((rate.usd, kind.name, kind))
-    for usd, _, kind in sorted(priced, key=lambda row: row[:2]):
-        yield kind, usd
+        return None
+    return market.prices.hourly(job.region, Component.of(job.kind), kind.name)
 
 
-def _refusal(kind: InstanceType, need: Demand) -> str | None:
-    gpu_memory = float(kind.gpu_memory_gib or 0) * kind.gpus
-    for what, required, offered in (
-        ("vCPU", need.vcpu, float(kind.vcpu)),
-        ("host memory GiB", need.memory_gib, float(kind.memory_gib)),
-        ("GPU count", need.gpus, float(kind.gpus)),
-        ("GPU memory GiB", need.gpu_memory_gib, gpu_memory),
-    ):
-        if required is None:
-            return f"{what} used was not recorded"
-        if required > offered:
-            return f"{what}: {required:.1f} needed with headroom, {offered:g} offered"
-    return None
+def _by_cost(one: Candidate) -> tuple[bool, Decimal, Decimal, str]:
+    """Those that fit by their bill, the refused by their hourly price."""
+    hourly = one.rate.usd if one.rate else Decimal("Infinity")
+    return one.refused is not None, one.usd if one.usd is not None else hourly, hourly, one.type.name

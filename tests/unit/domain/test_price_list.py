@@ -1,4 +1,4 @@
-"""Price-list products as rates: every trap, over the reconstructed documents and changes of them."""
+"""Price-list products as rates: every trap, over the reconstructed documents and variations."""
 
 from __future__ import annotations
 

@@ -1,0 +1,50 @@
+"""How much weaker one GPU is than another, by what their maker states of each.
+
+A step of training is bound by arithmetic in one of the precisions that frameworks use, by memory,
+or, with several GPUs, by the link between them. So a step that took t on one GPU takes at most r t
+on another, where r is the largest quotient of the stated peaks. Measured training throughputs of
+V100, A100 and H100 (Lambda, 10 models in two precisions) all lie under their r.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPeaks:
+    """Dense peaks of one GPU, without sparsity.
+
+    `matmul32_tflops` is TF32 where the GPU has it, since frameworks then use it for FP32 code.
+    `link_gb_s` goes to the other GPUs of the instance: NVLink, or PCIe where there is none.
+    """
+
+    fp32_tflops: Decimal
+    matmul32_tflops: Decimal
+    matmul16_tflops: Decimal
+    memory_gb_s: Decimal
+    link_gb_s: Decimal
+    source: str
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Weaker:
+    """At most so many times weaker, and in which respect; under 1 it is stronger in every one."""
+
+    times: Decimal
+    respect: str
+
+
+def times_weaker(today: GpuPeaks, other: GpuPeaks, *, linked: bool) -> Weaker:
+    """The largest quotient of the peaks; the link between GPUs counts only where it is used."""
+    quotients = [
+        Weaker(today.fp32_tflops / other.fp32_tflops, "FP32 arithmetic"),
+        Weaker(today.matmul32_tflops / other.matmul32_tflops, "FP32 matrix arithmetic"),
+        Weaker(today.matmul16_tflops / other.matmul16_tflops, "FP16 matrix arithmetic"),
+        Weaker(today.memory_gb_s / other.memory_gb_s, "memory bandwidth"),
+    ]
+    if linked:
+        quotients.append(Weaker(today.link_gb_s / other.link_gb_s, "the link between GPUs"))
+    return max(quotients, key=lambda quotient: quotient.times)

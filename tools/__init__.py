@@ -1,0 +1,1 @@
+"""Programs that rebuild what the package ships as data."""

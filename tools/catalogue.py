@@ -1,0 +1,194 @@
+"""Rebuilds the catalogue of instance types from EC2: `python -m tools.catalogue`.
+
+    python -m tools.catalogue                       asks EC2, with your AWS credentials
+    python -m tools.catalogue --from types.json     `aws ec2 describe-instance-types` as it printed it
+
+Measured fields are EC2's. Rows entered by hand (types that EC2 no longer describes) and editorial
+fields (category, legacy, successors) stay as they are. Which kinds of job may use a type are
+botocore's enums. A type that neither EC2 nor the catalogue describes is named and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import boto3
+import botocore
+import botocore.session
+
+CATALOGUE = Path(str(resources.files("sageaudit.data"))) / "instance_types.json"
+_ENUMS = {
+    "training": "TrainingInstanceType",
+    "processing": "ProcessingInstanceType",
+    "transform": "TransformInstanceType",
+}
+_ORDER = (
+    "family", "size", "category", "vcpu", "memory_gib", "gpus", "gpu", "gpu_memory_gib",
+    "accelerator", "kinds", "ebs_volume_billed", "legacy_family", "successors", "entered_by_hand",
+)  # fmt: skip
+_GIB = 1024
+_COMPUTE_BELOW_GIB, _MEMORY_FROM_GIB = 3, 7
+"""GiB per vCPU: AWS's compute types have 2, general ones 4, memory ones 8."""
+
+Row = dict[str, Any]
+
+
+class Unreadable(Exception):
+    """EC2's answer is not what EC2 documents; one sentence."""
+
+
+def enums() -> dict[str, list[str]]:
+    """The instance types that SageMaker's API takes, by kind of job, in the installed botocore."""
+    model = botocore.session.get_session().get_service_model("sagemaker")
+    return {kind: list(model.shape_for(shape).enum) for kind, shape in _ENUMS.items()}
+
+
+def unknown_types(catalogue: Mapping[str, Any], offered: Iterable[str]) -> list[str]:
+    """Types that the API takes and the catalogue does not know."""
+    return sorted(set(offered) - set(catalogue))
+
+
+def rebuilt(
+    catalogue: Mapping[str, Row], described: Iterable[Mapping[str, Any]], offered: dict[str, Any]
+) -> tuple[dict[str, Row], list[str]]:
+    """The new rows in the old order, new types at the end; and sentences about what was not found.
+
+    Raises Unreadable for an entry without a documented key.
+    """
+    ec2 = {f"ml.{entry.get('InstanceType')}": entry for entry in described}
+    rows: dict[str, Row] = {}
+    notes = []
+    for name in [*catalogue, *unknown_types(catalogue, offered["training"])]:
+        old = catalogue.get(name)
+        if old is not None and old.get("entered_by_hand"):
+            row = dict(old)
+        elif name in ec2:
+            row = _row(name, ec2[name], old)
+        elif old is not None:
+            notes.append(f"{name}: EC2 did not describe it; its row stays as it was")
+            row = dict(old)
+        else:
+            notes.append(f"{name}: neither EC2 nor the catalogue knows it; it stays unknown")
+            continue
+        row["kinds"] = [kind for kind in _ENUMS if name in offered[kind]]
+        rows[name] = {key: row[key] for key in _ORDER if key in row}
+    return rows, notes
+
+
+def _row(name: str, entry: Mapping[str, Any], old: Row | None) -> Row:
+    try:
+        return _measured(name, entry) | _editorial(entry, old)
+    except (KeyError, TypeError) as error:
+        raise Unreadable(f"{name}: EC2's entry has no {error}") from error
+
+
+def _measured(name: str, entry: Mapping[str, Any]) -> Row:
+    family, _, size = name.removeprefix("ml.").partition(".")
+    row: Row = {
+        "family": family,
+        "size": size,
+        "vcpu": entry["VCpuInfo"]["DefaultVCpus"],
+        "memory_gib": _gib(entry["MemoryInfo"]["SizeInMiB"]),
+        "gpus": 0,
+        # with local NVMe SageMaker provisions no EBS volume
+        "ebs_volume_billed": not entry["InstanceStorageSupported"],
+    }
+    gpus = entry.get("GpuInfo", {}).get("Gpus", [])
+    if gpus:
+        if len({(gpu["Name"], gpu["MemoryInfo"]["SizeInMiB"]) for gpu in gpus}) > 1:
+            raise Unreadable(f"{name} has GPUs of several models: the catalogue has one")
+        row["gpus"] = sum(gpu["Count"] for gpu in gpus)
+        row["gpu"] = gpus[0]["Name"]
+        row["gpu_memory_gib"] = _gib(gpus[0]["MemoryInfo"]["SizeInMiB"])
+        row["accelerator"] = gpus[0]["Manufacturer"].lower()
+    elif "NeuronInfo" in entry:
+        row["accelerator"] = "neuron"
+    return row
+
+
+def _gib(mib: int) -> float:
+    return round(mib / _GIB, 2)
+
+
+def _editorial(entry: Mapping[str, Any], old: Row | None) -> Row:
+    """The fields of the old row; for a new type what EC2's figures say, and no successors."""
+    if old is not None:
+        return {key: old[key] for key in ("category", "legacy_family", "successors")}
+    return {"category": _category(entry), "legacy_family": False, "successors": []}
+
+
+def _category(entry: Mapping[str, Any]) -> str:
+    if "GpuInfo" in entry:
+        return "gpu"
+    if "NeuronInfo" in entry:
+        return "trainium"
+    if entry.get("BurstablePerformanceSupported"):
+        return "burstable"
+    ratio = entry["MemoryInfo"]["SizeInMiB"] / _GIB / entry["VCpuInfo"]["DefaultVCpus"]
+    if ratio < _COMPUTE_BELOW_GIB:
+        return "compute"
+    return "memory" if ratio >= _MEMORY_FROM_GIB else "general"
+
+
+def of_file(path: Path) -> list[Mapping[str, Any]]:
+    """EC2's answer as the AWS CLI prints it. Raises Unreadable naming the file."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{path}: {error}") from error
+    entries = document.get("InstanceTypes") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise Unreadable(f"{path} has no list InstanceTypes: is it describe-instance-types?")
+    return entries
+
+
+def of_ec2(region: str) -> Iterator[Mapping[str, Any]]:
+    """Every type that EC2 describes in a region, page by page."""
+    pages = boto3.client("ec2", region_name=region).get_paginator("describe_instance_types")
+    for page in pages.paginate():
+        yield from page["InstanceTypes"]
+
+
+def text(provenance: Mapping[str, Any], rows: Mapping[str, Row]) -> str:
+    """The file: one row a line, so that a review shows which types changed."""
+    head = json.dumps({"provenance": provenance}, indent=1, ensure_ascii=False)[:-2]
+    body = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+    return f'{head},\n "types": {{\n{body}\n }}\n}}\n'
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Rewrites the catalogue; what was not found goes to stderr."""
+    parser = argparse.ArgumentParser(prog="python -m tools.catalogue", description=__doc__)
+    parser.add_argument("--from", dest="file", type=Path, help="EC2's answer as the CLI printed it")
+    parser.add_argument("--region", default="us-east-1", help="where EC2 is asked (us-east-1)")
+    parser.add_argument("--catalogue", type=Path, default=CATALOGUE, help="the file to rewrite")
+    chosen = parser.parse_args(arguments)
+    document = json.loads(chosen.catalogue.read_text(encoding="utf-8"))
+    try:
+        described = of_file(chosen.file) if chosen.file else of_ec2(chosen.region)
+        rows, notes = rebuilt(document["types"], described, enums())
+    except Unreadable as error:
+        print(f"catalogue: {error}", file=sys.stderr)
+        return 2
+    what = f"Specifications of {len(rows)} instance types of SageMaker's training enum"
+    provenance = document["provenance"] | {
+        "what": f"{what} (botocore {botocore.__version__})",
+        "botocore": botocore.__version__,
+        "rebuilt_from": "a file" if chosen.file else f"EC2 in {chosen.region}",
+        "as_of": f"{datetime.now(UTC):%Y-%m}",
+    }
+    chosen.catalogue.write_text(text(provenance, rows), encoding="utf-8")
+    for note in notes:
+        print(f"catalogue: {note}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
