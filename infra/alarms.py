@@ -19,7 +19,10 @@ STREAM_LATE_AFTER = cdk.Duration.minutes(15)
 
 
 class Alarms(Construct):
-    """For each dead-letter queue, each channel that breaks, and a stream that falls behind."""
+    """For each dead-letter queue, each channel that breaks, and a stream that falls behind.
+
+    Also for events that are refused, and for a delivery that meets what nobody foresaw.
+    """
 
     def __init__(
         self,
@@ -48,17 +51,28 @@ class Alarms(Construct):
         for channel in channels:
             self._add(
                 f"{channel.capitalize()}Broken",
-                cloudwatch.Metric(
-                    namespace=METRICS_NAMESPACE,
-                    metric_name="NotifyFailed",
-                    dimensions_map={"service": "deliver", "channel": channel},
-                    period=cdk.Duration.minutes(5),
-                    statistic="Sum",
-                ),
+                _counted("NotifyFailed", service="deliver", channel=channel),
                 threshold=0,
                 periods=1,
                 description=f"{channel} refused a notice for good: webhook or topic need a look",
             )
+        # Beside the queue's alarm, which says nothing new while older messages lie there.
+        self._add(
+            "EventsRejected",
+            _counted("RejectedEvents", service="audit"),
+            threshold=0,
+            periods=1,
+            description="Events came that are malformed, forged or of another account",
+        )
+        # The other two functions' defects end in a dead-letter queue. A notice that was perhaps
+        # posted is tried once more and then left, so here nobody would see it.
+        self._add(
+            "DeliveryDefect",
+            _counted("Defects", service="deliver"),
+            threshold=0,
+            periods=1,
+            description="A notice met a defect: its log has the traceback; it may not be posted",
+        )
         self._add(
             "StreamLate",
             stream_reader.metric(
@@ -89,6 +103,16 @@ class Alarms(Construct):
             alarm_description=description,
         )
         alarm.add_alarm_action(actions.SnsAction(self.topic))
+
+
+def _counted(name: str, **dimensions: str) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace=METRICS_NAMESPACE,
+        metric_name=name,
+        dimensions_map=dimensions,
+        period=cdk.Duration.minutes(5),
+        statistic="Sum",
+    )
 
 
 def _cloudwatch_may_publish(topic: sns.Topic) -> iam.PolicyStatement:

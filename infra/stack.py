@@ -20,6 +20,8 @@ from sageaudit.adapters import (
     cloudwatch,
     dynamo_history,
     dynamo_ledger,
+    price_cache,
+    price_list,
     sagemaker,
     secrets,
     sns,
@@ -119,7 +121,10 @@ class SageAuditStack(cdk.Stack):
         )
         audit.may(sagemaker.PERMISSIONS, *(self._jobs(kind) for kind in JOB_TYPES))
         audit.may(cloudwatch.PERMISSIONS, "*")
-        audit.may(dynamo_history.PERMISSIONS, table, f"{table}/index/by-family")
+        audit.may(price_list.PERMISSIONS, "*")
+        audit.may(price_cache.PERMISSIONS, table)
+        audit.may(dynamo_history.PERMISSIONS, table)
+        audit.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         audit.may(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
         audit.may(secrets.PERMISSIONS, self._secret(FINGERPRINT_KEY))
         if assumed := [role for role in roles.values() if role is not None]:
@@ -127,7 +132,7 @@ class SageAuditStack(cdk.Stack):
         feed_from_queue(audit, queue, batch_size=5, max_concurrency=5)
 
     def _notify(self, *, slack: bool) -> Worker:
-        table = self.history.table.table_arn
+        table, undecided = self.history.table.table_arn, self.notices.undecided
         notify = Worker(
             self,
             "Notify",
@@ -138,13 +143,14 @@ class SageAuditStack(cdk.Stack):
             environment={
                 "TABLE_NAME": self.history.table.table_name,
                 "NOTICES_QUEUE_URL": self.notices.queue.queue_url,
+                "UNDECIDED_QUEUE_URL": undecided.queue_url,
                 "CHANNELS": "sns,slack" if slack else "sns",
             },
         )
-        notify.may(dynamo_history.READ_PERMISSIONS, table, f"{table}/index/by-family")
-        notify.may(dynamo_ledger.FAMILY_PERMISSIONS, table)
-        notify.may(sqs.SEND_PERMISSIONS, self.notices.queue.queue_arn)
-        feed_from_stream(notify, self.history.stream_arn, given_up=self.notices.undecided)
+        notify.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
+        notify.may(dynamo_ledger.TELL_PERMISSIONS, table)
+        notify.may(sqs.SEND_PERMISSIONS, self.notices.queue.queue_arn, undecided.queue_arn)
+        feed_from_stream(notify, self.history.stream_arn, given_up=undecided)
         return notify
 
     def _deliver(self, *, slack: bool) -> None:
@@ -174,7 +180,8 @@ class SageAuditStack(cdk.Stack):
         feed_from_queue(deliver, queue, batch_size=5, max_concurrency=2)
 
     def _jobs(self, kind: str) -> str:
-        return f"arn:{self.partition}:sagemaker:*:{self.account}:{kind}/*"
+        """Of this stack's region, as are the only events that the handler accepts."""
+        return self.format_arn(service="sagemaker", resource=kind, resource_name="*")
 
     def _secret(self, name: str) -> str:
         """Secrets Manager appends six characters of its own to a name."""

@@ -20,6 +20,7 @@ from moto import mock_aws
 from local import ACCOUNT, REGION
 from local.clock import LocalClock
 from local.functions import LocalFunction, Step
+from local.pricing import refuse_prices
 from local.recorded import RecordedJob
 from local.sagemaker import RecordedSageMaker, put_series
 from local.sources import QueueSource, Source, StreamSource
@@ -48,6 +49,7 @@ class LocalAws:
         self.resources = create_stack(self.session)
         handlers = _watched(_session(), on_step)
         self.sagemaker = RecordedSageMaker(handlers)
+        refuse_prices(handlers)
         wiring = {
             "audit": {"policy": policy},
             "notify": {"policy": policy},

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from local import ACCOUNT, slack_view
 from local.aws import LocalAws, local_aws
-from local.recorded import RecordedJob, recorded_jobs
+from local.recorded import RECORDINGS, RecordedJob, of_file, recorded_jobs
 from local.slack import slack_stand_in
 from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.policy_file import load
@@ -27,19 +27,23 @@ from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
 
 POLICY = Path(__file__).parent / "policy.toml"
+COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
+"""No public recording has a run on several GPUs with every metric that a smaller type needs."""
 RULE = "gpu-underused"
 _DEAREST = 3
 _MANY = 1000
 _SHORTEST, _LONGEST, _MONEY, _GAP = 18, 48, 9, 2
 """Characters: a column of text, a column of dollars, what is between columns."""
+_COLUMNS, _TOP = ("Cost", "Avoidable", "Lost"), "Top finding"
+_POSSIBLE = "Dollars beside a rule are possible: worth a trial and in no sum."
 
 
 def main() -> int:
     """Runs the demo; 1 when a job was not audited."""
     console, jobs, policy = Console(), recorded_jobs(), load(POLICY)
     console.print(
-        f"{len(jobs)} recorded jobs end on the local AWS; nothing leaves this machine. They cost"
-        f" cents to a few dollars: local/policy.toml tells of {usd(policy.floor_usd)} or more.\n",
+        f"{len(jobs)} recorded jobs end on the local AWS; nothing leaves this machine. Most cost"
+        f" cents: local/policy.toml tells of {usd(policy.floor_usd)} or more.\n",
         highlight=False,
     )
     with (
@@ -89,17 +93,17 @@ def _without_audited(
     return left
 
 
-def _show_jobs(console: Console, history: DynamoHistory, heads: Iterable[Head]) -> None:
-    name_width = min(max(console.width // 3, _SHORTEST), _LONGEST)
-    money = ("Cost", "Avoidable", "Lost")
-    rest_width = console.width - name_width - len(money) * (_MONEY + _GAP) - _GAP
+def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) -> None:
+    tops = [_top(history, head) for head in heads]
+    taken = len(_COLUMNS) * (_MONEY + _GAP) + _GAP + max(map(len, (_TOP, *tops)))
+    name_width = min(max(console.width - taken, _SHORTEST), _LONGEST)
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     table.add_column("Job", width=name_width, no_wrap=True)
-    for word in money:
+    for word in _COLUMNS:
         table.add_column(word, justify="right", width=_MONEY, no_wrap=True)
-    table.add_column("Top finding", width=max(rest_width, _SHORTEST), no_wrap=True)
-    sums = [Decimal(0)] * len(money)
-    for head in heads:
+    table.add_column(_TOP, no_wrap=True)
+    sums = [Decimal(0)] * len(_COLUMNS)
+    for head, top in zip(heads, tops, strict=True):
         dollars = (head.total_usd, head.avoidable_usd, head.lost_usd)
         if not head.rollup:
             sums = [total + (part or 0) for total, part in zip(sums, dollars, strict=True)]
@@ -107,28 +111,26 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Iterable[Head]) 
         table.add_row(
             Text(middle(terminal(name), name_width), "italic" if head.rollup else ""),
             *(_dollars(amount) for amount in dollars),
-            Text(_top(history, head)),
+            Text(top),
         )
     table.add_row("together", *(usd(total) for total in sums), "", style="bold")
     console.print(Text("\nAudited jobs", "bold"))
     console.print(table)
-    console.print(
-        Text(
-            "Possible dollars are worth a trial and in no sum. A GPU that works little gets dollars"
-            " only where its memory was recorded too, which it was not in these jobs.",
-            "dim",
-        )
-    )
+    console.print(Text(f"{_POSSIBLE}\n{_made_up()}", "dim"))
 
 
 def _top(history: DynamoHistory, head: Head) -> str:
     document = history.audit(head.key) if head.top_rule else None
-    if document is None:
+    if document is None or head.top_rule is None:
         return "-"
     finding = next(one for one in document["findings"] if one["rule"] == head.top_rule)
-    trial = finding["bucket"] == "possible" and finding["saving_usd"]
-    worth = f", {usd(trial)} possible" if trial else ""
-    return f"{head.top_rule}{worth}: {terminal(finding['summary'])}"
+    trial = finding["saving_usd"] if finding["bucket"] == "possible" else None
+    return f"{head.top_rule} {usd(trial)}" if trial else head.top_rule
+
+
+def _made_up() -> str:
+    [job] = of_file(COMPOSED)
+    return f"{job.name} is made up; all others ran."
 
 
 def _dollars(amount: Decimal | None) -> Text:
@@ -136,15 +138,16 @@ def _dollars(amount: Decimal | None) -> Text:
 
 
 def _show_message(console: Console, posts: Sequence[dict[str, object]], mails: int) -> None:
-    console.print(f"\n{len(posts)} on Slack, {mails} on SNS; the first on Slack, as on a phone:")
+    console.print(f"\n{len(posts)} on Slack, {mails} on SNS; the newest on Slack, as on a phone:")
     if posts:
-        console.print(slack_view.view(posts[0]))
+        console.print(slack_view.view(posts[-1]))
 
 
 def _show_rule(console: Console, rows: Iterable[FindingRow]) -> None:
     found = Table.grid(padding=(0, _GAP, 0, 0))
+    name_width = min(max(console.width // 3, _SHORTEST), _LONGEST)
     for row in rows:
-        name = middle(terminal(row.name), _LONGEST)
+        name = middle(terminal(row.name), name_width)
         found.add_row(f"{row.ended_at:%Y-%m-%d}", Text(name), Text(terminal(row.summary)))
     console.print(Text(f"\nAsked of the history: what did {RULE} find?", "bold"))
     console.print(found)

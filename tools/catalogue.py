@@ -1,7 +1,7 @@
 """Rebuilds the catalogue of instance types from EC2: `python -m tools.catalogue`.
 
-    python -m tools.catalogue                       asks EC2, with your AWS credentials
-    python -m tools.catalogue --from types.json     `aws ec2 describe-instance-types` as it printed it
+    python -m tools.catalogue                    asks EC2, with your AWS credentials
+    python -m tools.catalogue --from types.json  what `aws ec2 describe-instance-types` printed
 
 Measured fields are EC2's. Rows entered by hand (types that EC2 no longer describes) and editorial
 fields (category, legacy, successors) stay as they are. Which kinds of job may use a type are
@@ -175,7 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
         described = of_file(chosen.file) if chosen.file else of_ec2(chosen.region)
         rows, notes = rebuilt(document["types"], described, enums())
     except Unreadable as error:
-        print(f"catalogue: {error}", file=sys.stderr)
+        sys.stderr.write(f"catalogue: {error}\n")
         return 2
     what = f"Specifications of {len(rows)} instance types of SageMaker's training enum"
     provenance = document["provenance"] | {
@@ -186,7 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
     }
     chosen.catalogue.write_text(text(provenance, rows), encoding="utf-8")
     for note in notes:
-        print(f"catalogue: {note}", file=sys.stderr)
+        sys.stderr.write(f"catalogue: {note}\n")
     return 0
 
 

@@ -27,9 +27,13 @@ from sageaudit import flow
 from sageaudit.adapters import packaged, policy_file
 from sageaudit.adapters.accounts import Accounts
 from sageaudit.adapters.aws import client
+from sageaudit.adapters.batch import MESSAGES, Batch, Handler, Record
 from sageaudit.adapters.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.counts import Counts
 from sageaudit.adapters.dynamo_history import DynamoHistory
+from sageaudit.adapters.price_book import LiveMarkets
+from sageaudit.adapters.price_cache import PriceCache
+from sageaudit.adapters.price_list import PriceList
 from sageaudit.adapters.sagemaker import SageMakerJobs
 from sageaudit.adapters.secrets import SecretReader
 from sageaudit.adapters.sqs import SqsQueue
@@ -40,8 +44,6 @@ from sageaudit.errors import AwsError, BadSettings, RejectedEvent
 from sageaudit.rules import catalogue
 from sageaudit.settings import AuditSettings
 from sageaudit.text import untrusted
-
-Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 _STOP_BEFORE_MS = 20_000
 """What is left of the function's time when no further record is begun."""
@@ -69,37 +71,25 @@ class AuditBatch:
         self._clock = clock
         self._logger = logger
         self._counts = counts
+        self._batch = Batch(
+            MESSAGES,
+            task="audit",
+            failed="AuditFailed",
+            stop_before_ms=_STOP_BEFORE_MS,
+            logger=logger,
+            counts=counts,
+        )
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers which records failed; the others are done."""
-        failed = [
-            record["messageId"]
-            for record in event["Records"]
-            if _out_of_time(context) or not self._succeeds(record)
-        ]
-        self._counts.flush()
-        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+        return self._batch.run(event, context, self._one)
 
-    def _succeeds(self, record: dict[str, Any]) -> bool:
-        try:
-            self._one(record)
-        except AwsError as error:
-            self._counts.add("AuditFailed")
-            self._note("audit failed", record, type(error).__name__, error)
-            return False
-        except Exception:  # the boundary: a defect on one job must not fail the batch's others
-            self._counts.add("AuditFailed")
-            self._logger.exception("audit failed", extra={"message_id": record["messageId"]})
-            return False
-        return True
-
-    def _one(self, record: dict[str, Any]) -> None:
+    def _one(self, record: Record) -> bool:
         allowed = {self._settings.account_id, *self._office.policy.accounts}
         try:
             ended = job_ended(record["body"], accounts=allowed, region=self._settings.region)
         except RejectedEvent as rejected:
-            self._reject(record, rejected)
-            return
+            return self._reject(record, rejected)
         attempt = _attempt(record)
         outcome = flow.audit_finished_job(ended, self._office, now=self._clock(), attempt=attempt)
         if isinstance(outcome, flow.Later):
@@ -110,10 +100,11 @@ class AuditBatch:
             )
             job = {"job": ended.ref.arn, "attempt": attempt}
             self._logger.info("later", extra={**job, "reason": outcome.reason})
-            return
-        self._tell(ended, outcome)
+        else:
+            self._say(ended, outcome)
+        return True
 
-    def _tell(self, ended: JobEnded, done: flow.Done) -> None:
+    def _say(self, ended: JobEnded, done: flow.Done) -> None:
         recorded, document = done.recorded, done.document
         new = recorded.verdict is Verdict.RECORDED
         self._counts.add("JobsAudited" if new else "DuplicateEvents")
@@ -133,34 +124,21 @@ class AuditBatch:
             },
         )
 
-    def _reject(self, record: dict[str, Any], rejected: RejectedEvent) -> None:
+    def _reject(self, record: Record, rejected: RejectedEvent) -> bool:
         """Straight to the dead-letter queue: a second try would find the same."""
         self._dead_letters.send(
             record["body"],
             attributes={"reason": rejected.code, "why": str(rejected)},
         )
         self._counts.add("RejectedEvents")
-        self._note("event rejected", record, rejected.code, rejected)
-
-    def _note(self, message: str, record: dict[str, Any], code: str, error: Exception) -> None:
-        self._logger.error(
-            message,
-            extra={
-                "message_id": record["messageId"],
-                "error": code,
-                "reason": untrusted.log(str(error)),
-            },
-        )
+        self._batch.note("event rejected", record, rejected.code, str(rejected))
+        return True
 
 
 def _attempt(record: Mapping[str, Any]) -> int:
     """How often the flow has seen this event, from 1."""
     value = record.get("messageAttributes", {}).get("attempt", {}).get("stringValue", "1")
     return max(int(value), 1) if value.isdecimal() else 1
-
-
-def _out_of_time(context: Any) -> bool:
-    return context is not None and context.get_remaining_time_in_millis() < _STOP_BEFORE_MS
 
 
 def build(
@@ -175,13 +153,19 @@ def build(
     session = session or boto3.Session()
     policy = policy or policy_file.load(_POLICY)
     accounts = Accounts(session, settings.account_id, policy.accounts, time.time)
-    sqs = client(session, "sqs")
+    sqs, dynamodb = client(session, "sqs"), client(session, "dynamodb")
     logger = Logger(service=environ.get("POWERTOOLS_SERVICE_NAME", "audit"))
     office = flow.Office(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
-        history=DynamoHistory(client(session, "dynamodb"), settings.table_name),
-        markets=packaged.PackagedMarkets(),
+        history=DynamoHistory(dynamodb, settings.table_name),
+        markets=LiveMarkets(
+            packaged.types(),
+            packaged.prices(),
+            PriceList(lambda endpoint: accounts.of("pricing")(settings.account_id, endpoint)),
+            PriceCache(dynamodb, settings.table_name),
+            clock,
+        ),
         policy=policy,
         rules=catalogue.load(),
         ruleset=catalogue.version(),

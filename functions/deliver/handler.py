@@ -22,6 +22,7 @@ import boto3
 from aws_lambda_powertools import Logger
 
 from sageaudit.adapters.aws import client
+from sageaudit.adapters.batch import MESSAGES, Batch, Handler, Record
 from sageaudit.adapters.counts import Counts
 from sageaudit.adapters.dynamo_ledger import DynamoLedger
 from sageaudit.adapters.secrets import SecretReader
@@ -30,7 +31,6 @@ from sageaudit.adapters.sns import ONE_TRY, SnsChannel
 from sageaudit.adapters.sqs import SqsQueue
 from sageaudit.domain.record import Claim
 from sageaudit.errors import (
-    AwsError,
     ChannelBroken,
     ChannelUnavailable,
     Malformed,
@@ -41,8 +41,6 @@ from sageaudit.ports import Channel, Ledger
 from sageaudit.settings import DeliverSettings
 from sageaudit.text import untrusted
 from sageaudit.text.envelope import Notice, as_repeat, read_body
-
-Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 LEASE_S = 90
 """Longer than the function may run: a lease that runs out has no living holder."""
@@ -76,25 +74,21 @@ class DeliverBatch:
         self._logger = logger
         self._counts = counts
         self._closed_until: dict[str, datetime] = {}
+        self._batch = Batch(
+            MESSAGES,
+            task="delivery",
+            failed="DeliveryFailed",
+            stop_before_ms=_STOP_BEFORE_MS,
+            logger=logger,
+            counts=counts,
+        )
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers which records come back; the others are done."""
-        failed = [
-            record["messageId"]
-            for record in event["Records"]
-            if _out_of_time(context) or not self._succeeds(record)
-        ]
-        self._counts.flush()
-        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+        return self._batch.run(event, context, self._one)
 
-    def _succeeds(self, record: dict[str, Any]) -> bool:
-        try:
-            return self._one(record)
-        except AwsError as error:  # the table or a queue: what was posted keeps its lease
-            self._fail(record, error)
-            return False
-
-    def _one(self, record: dict[str, Any]) -> bool:
+    def _one(self, record: Record) -> bool:
+        """Whatever this raises leaves the lease where it is: the notice may have been posted."""
         try:
             notice = read_body(record["body"])
         except Malformed as error:
@@ -116,9 +110,7 @@ class DeliverBatch:
             return self._come_back(record, LEASE_S)
         return self._post(record, notice, channel, repeat=claim is Claim.REPEAT)
 
-    def _post(
-        self, record: dict[str, Any], notice: Notice, channel: Channel, *, repeat: bool
-    ) -> bool:
+    def _post(self, record: Record, notice: Notice, channel: Channel, *, repeat: bool) -> bool:
         """Posts what was claimed, and leaves the ledger saying what is known of it."""
         try:
             channel.post(as_repeat(notice) if repeat else notice.payload)
@@ -150,31 +142,14 @@ class DeliverBatch:
         self._ledger.mark_failed(notice.notice_id, self._clock(), reason)
         return True
 
-    def _reject(self, record: dict[str, Any], code: str, reason: str) -> bool:
+    def _reject(self, record: Record, code: str, reason: str) -> bool:
         """Straight to the dead-letter queue."""
         self._dead_letters.send(record["body"], attributes={"reason": code, "why": reason})
         self._counts.add("RejectedEvents")
-        self._logger.error(
-            "notice rejected",
-            extra={
-                "message_id": record["messageId"],
-                "code": code,
-                "reason": untrusted.log(reason),
-            },
-        )
+        self._batch.note("notice rejected", record, code, reason)
         return True
 
-    def _fail(self, record: dict[str, Any], error: AwsError) -> None:
-        self._logger.error(
-            "delivery failed",
-            extra={
-                "message_id": record["messageId"],
-                "error": type(error).__name__,
-                "reason": untrusted.log(str(error)),
-            },
-        )
-
-    def _come_back(self, record: dict[str, Any], wait_s: int) -> bool:
+    def _come_back(self, record: Record, wait_s: int) -> bool:
         self._queue.change_visibility(record["receiptHandle"], min(wait_s, LONGEST_WAIT_S))
         return False
 
@@ -192,10 +167,6 @@ def _backoff_s(record: Mapping[str, Any], base_s: int) -> int:
     received = record.get("attributes", {}).get("ApproximateReceiveCount", "1")
     doublings = min(max(int(received) - 1, 0), 10)
     return min(int(base_s * 2**doublings), LONGEST_BACKOFF_S)
-
-
-def _out_of_time(context: Any) -> bool:
-    return context is not None and context.get_remaining_time_in_millis() < _STOP_BEFORE_MS
 
 
 def build(

@@ -7,11 +7,13 @@ Each record is one new version of one audit, as it was inserted:
         "document": {"S": "{...}"}}}}
 
 The first record that fails is named and Lambda comes back from there: what follows it waits, what
-stands before it is done. A document that cannot be read is logged, counted and left.
+stands before it is done. What fails until the retries end goes to the queue of undecided audits;
+a document that cannot be read goes there at once, with its reason, so that its shard goes on.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -24,17 +26,17 @@ from aws_lambda_powertools import Logger
 
 from sageaudit.adapters import policy_file, stream
 from sageaudit.adapters.aws import client
+from sageaudit.adapters.batch import STREAM, Batch, Handler, Record
 from sageaudit.adapters.counts import Counts
 from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.dynamo_ledger import DynamoLedger
 from sageaudit.adapters.sqs import SqsQueue
 from sageaudit.domain.policy import Policy
-from sageaudit.errors import AwsError, Malformed
+from sageaudit.errors import Malformed
+from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
-from sageaudit.telling import Bureau, NewAudit, Queued, tell
+from sageaudit.telling import Bureau, NewAudit, Queued, Quiet, tell
 from sageaudit.text import untrusted
-
-Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 _STOP_BEFORE_MS = 15_000
 """What is left of the function's time when no further record is begun."""
@@ -45,46 +47,50 @@ class NotifyBatch:
     """One Lambda's wiring: decides for each record in the stream's order."""
 
     def __init__(
-        self, bureau: Bureau, *, clock: Callable[[], datetime], logger: Logger, counts: Counts
+        self,
+        bureau: Bureau,
+        *,
+        undecided: Queue,
+        clock: Callable[[], datetime],
+        logger: Logger,
+        counts: Counts,
     ) -> None:
         self._bureau = bureau
+        self._undecided = undecided
         self._clock = clock
         self._logger = logger
         self._counts = counts
+        self._batch = Batch(
+            STREAM,
+            task="notify",
+            failed="NotDecided",
+            stop_before_ms=_STOP_BEFORE_MS,
+            logger=logger,
+            counts=counts,
+        )
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers the first record that failed: Lambda delivers it and what follows again."""
-        failed = next(
-            (
-                stream.sequence_number(record)
-                for record in event["Records"]
-                if _out_of_time(context) or not self._succeeds(record)
-            ),
-            None,
-        )
-        self._counts.flush()
-        failures = [] if failed is None else [{"itemIdentifier": failed}]
-        return {"batchItemFailures": failures}
+        return self._batch.run(event, context, self._one)
 
-    def _succeeds(self, record: dict[str, Any]) -> bool:
+    def _one(self, record: Record) -> bool:
         if not stream.is_new_audit(record):
             return True
         try:
-            self._one(record)
+            audit = self._read(record)
+            outcome = tell(audit, self._bureau, now=self._clock())
         except Malformed as error:
-            self._counts.add("RejectedEvents")
-            self._note("audit cannot be told", record, error)
-        except AwsError as error:
-            self._note("notify failed", record, error)
-            return False
+            return self._reject(record, error)
+        self._say(audit, outcome)
         return True
 
-    def _one(self, record: dict[str, Any]) -> None:
+    def _read(self, record: Record) -> NewAudit:
         pk, key, version = stream.read_run(record)
         at = stream.written_at(record, self._clock)
-        audit = NewAudit(pk, key, version, at, stream.read_document(record))
-        outcome = tell(audit, self._bureau, now=self._clock())
-        told = {"job": untrusted.log(key.arn), "version": version}
+        return NewAudit(pk, key, version, at, stream.read_document(record))
+
+    def _say(self, audit: NewAudit, outcome: Queued | Quiet) -> None:
+        told = {"job": untrusted.log(audit.key.arn), "version": audit.version}
         if isinstance(outcome, Queued):
             for channel in outcome.channels:
                 self._counts.add("NoticesQueued", channel=channel)
@@ -92,19 +98,15 @@ class NotifyBatch:
         else:
             self._logger.info("quiet", extra={**told, "reason": untrusted.log(outcome.reason)})
 
-    def _note(self, message: str, record: dict[str, Any], error: Exception) -> None:
-        self._logger.error(
-            message,
-            extra={
-                "sequence_number": stream.sequence_number(record),
-                "error": type(error).__name__,
-                "reason": untrusted.log(str(error)),
-            },
+    def _reject(self, record: Record, error: Malformed) -> bool:
+        """Straight to the undecided: a second try would find the same, and the shard waits."""
+        self._undecided.send(
+            json.dumps(stream.place(record)),
+            attributes={"reason": "malformed_audit", "why": str(error)},
         )
-
-
-def _out_of_time(context: Any) -> bool:
-    return context is not None and context.get_remaining_time_in_millis() < _STOP_BEFORE_MS
+        self._counts.add("RejectedEvents")
+        self._batch.note("audit cannot be told", record, type(error).__name__, str(error))
+        return True
 
 
 def build(
@@ -117,16 +119,22 @@ def build(
     """Wires the Lambda. Raises BadSettings or BadPolicy when it cannot work."""
     settings = NotifySettings.from_env(environ)
     session = session or boto3.Session()
-    dynamodb = client(session, "dynamodb")
+    dynamodb, sqs = client(session, "dynamodb"), client(session, "sqs")
     bureau = Bureau(
         history=DynamoHistory(dynamodb, settings.table_name),
         ledger=DynamoLedger(dynamodb, settings.table_name),
-        queue=SqsQueue(client(session, "sqs"), settings.notices_queue_url),
+        queue=SqsQueue(sqs, settings.notices_queue_url),
         policy=policy or policy_file.load(_POLICY),
         channels=settings.channels,
     )
     logger = Logger(service=environ.get("POWERTOOLS_SERVICE_NAME", "notify"))
-    return NotifyBatch(bureau, clock=clock, logger=logger, counts=Counts(environ))
+    return NotifyBatch(
+        bureau,
+        undecided=SqsQueue(sqs, settings.undecided_queue_url),
+        clock=clock,
+        logger=logger,
+        counts=Counts(environ),
+    )
 
 
 @cache

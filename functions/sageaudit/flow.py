@@ -120,11 +120,11 @@ def audit_finished_job(
         return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
     market = office.markets.market(job, now)
     audit = audit_job(job, seen, market, office.policy, office.rules, office.ruleset, now=now)
-    if tag_notes:
-        audit = replace(audit, notes=(*audit.notes, *tag_notes))
+    detail = detail_of(answer, tags, seen)
+    if notes := (*tag_notes, *filter(None, (detail.note,))):
+        audit = replace(audit, notes=(*audit.notes, *notes))
     if late or not job.finished:
         audit = replace(audit, settled=False, due_at=audit.due_at or now + SECOND_LOOK_AFTER)
-    detail = detail_of(answer, tags, seen)
     return _record(office, ended, audit.document(), job=job, detail=detail)
 
 
@@ -253,7 +253,7 @@ def _record(
     """Writes the audit under the job's ARN and creation time."""
     created_at = (job and (job.created_at or job.started_at)) or ended.created_at
     created_at = created_at or _NEVER_TOLD_APART
-    key = JobKey(ended.ref.arn, created_at)
+    key = JobKey((job and job.arn) or ended.ref.arn, created_at)
     modified_at = (job and job.last_modified_at) or (job and job.ended_at) or created_at
     recorded = office.history.record(
         Entry(

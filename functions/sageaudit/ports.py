@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Protocol
@@ -13,6 +14,14 @@ from sageaudit.domain.market import Market
 from sageaudit.domain.measurements import Measurements
 from sageaudit.domain.record import Claim, Detail, Entry, FindingRow, Head, JobKey, Page, Recorded
 from sageaudit.domain.ref import JobRef
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was told of a job: which version of its audit, and its figures in short."""
+
+    version: int
+    news: str
 
 
 class Jobs(Protocol):
@@ -103,6 +112,12 @@ class Ledger(Protocol):
 
     def claim_family_day(self, family: str, day: date, audit: str) -> bool:
         """True when this audit is the family's message of the day, also when asked again."""
+
+    def told(self, job: str) -> Told | None:
+        """What was last told of this run of a job."""
+
+    def remember(self, job: str, told: Told) -> None:
+        """Keeps what is told of it; an older version never takes a newer one's place."""
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Takes the lease to send one notice."""

@@ -47,6 +47,7 @@ class NotifySettings:
 
     table_name: str
     notices_queue_url: str
+    undecided_queue_url: str
     channels: tuple[str, ...]
 
     @classmethod
@@ -55,6 +56,7 @@ class NotifySettings:
         return cls(
             table_name=_required(environ, "TABLE_NAME"),
             notices_queue_url=_required(environ, "NOTICES_QUEUE_URL"),
+            undecided_queue_url=_required(environ, "UNDECIDED_QUEUE_URL"),
             channels=_channels(_required(environ, "CHANNELS")),
         )
 

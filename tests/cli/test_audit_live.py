@@ -102,7 +102,11 @@ def test_nothing_is_written_anywhere(account: Account, run: Run) -> None:
     job = account.add(FAILED)
     account.calls.clear()
     assert run("audit", job.arn).exit_code == 0
-    assert {call.split(":")[0] for call in account.calls} <= {"sagemaker", "cloudwatch"}
+    assert {call.split(":")[0] for call in account.calls} <= {
+        "sagemaker",
+        "cloudwatch",
+        "pricing",
+    }
     assert all(call.split(":")[1].startswith(("Describe", "List", "Get")) for call in account.calls)
 
 
@@ -156,6 +160,25 @@ def test_a_job_that_is_not_there_exits_with_3(run: Run, target: str | None) -> N
     done = run("audit", target or arn, "--region", "us-east-1")
     assert (done.exit_code, done.stdout) == (3, "")
     assert "no-such-job" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("TrainingJobStatus", "Deleting", "its status is Deleting"),
+        ("ResourceConfig", {"InstanceCount": -1}, "its Describe answer cannot be read"),
+    ],
+)
+def test_a_job_that_is_there_and_cannot_be_audited_exits_with_1(
+    account: Account, run: Run, key: str, value: object, said: str
+) -> None:
+    """It is not gone: the sentence says what is the matter."""
+    [job] = of_file(FAILED)
+    account.jobs.add(RecordedJob(job.kind, {**job.describe, key: value}, {}, ()))
+    done = run("audit", job.arn)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert job.arn in done.stderr
 
 
 def test_denied_tags_and_metrics_are_named_and_the_audit_goes_on(

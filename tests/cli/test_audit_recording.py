@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from sageaudit.rules.catalogue import load
+
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
-UNFINISHED = DATA / "processing-070-inprogress.json"
+UNFINISHED = [DATA / "processing-070-inprogress.json", DATA / "tuning-010-inprogress.json"]
 
 
 def sageaudit(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -64,11 +66,14 @@ def test_a_failed_job_is_lost_at_full_cost() -> None:
     assert [x["rule"] for x in document["findings"] if x["bucket"] == "lost"] == ["failed-spend"]
 
 
-def test_an_unfinished_job_is_audited_as_far_as_it_goes() -> None:
+@pytest.mark.parametrize("path", UNFINISHED, ids=lambda path: path.stem)
+def test_an_unfinished_job_is_audited_as_far_as_it_goes(path: Path) -> None:
     """No figure is final: the bill is incomplete, and every rule says why it does not judge."""
-    document = audited(UNFINISHED)
+    document = audited(path)
     assert document["bill"]["complete"] is False
     assert document["bill"]["total_usd"] is None
+    assert document["audit"]["settled"] is False
+    assert {x["rule"] for x in document["unknown"]} == {rule.name.name for rule in load()}
     assert {x["code"] for x in document["unknown"]} == {"job_not_finished"}
     assert document["findings"] == []
 
@@ -158,6 +163,7 @@ def test_fail_on_exits_with_10_from_its_severity(severity: str, code: int) -> No
         (("--output", "xml"), "xml"),
         (("arn:aws:s3:::bucket",), "is not the ARN of a SageMaker job"),
         (("no/name", "--region", "us-east-1"), "neither an ARN nor a job's name"),
+        (("job", "--region", "us east"), "'us east' is not a region: one reads like eu-west-1"),
         (("--recording", "x.json", "--policy", "/no/such.toml"), "/no/such.toml"),
     ],
 )

@@ -27,7 +27,6 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The console script: exit code, stdout and stderr."""
-    main.commands.add_command(command.prices)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(command, "_now", lambda: NOW)
 

@@ -13,6 +13,7 @@ from sageaudit.adapters import dynamo_history, dynamo_ledger
 from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.dynamo_ledger import DynamoLedger
 from sageaudit.domain.record import Claim
+from sageaudit.ports import Told
 from tests.contract.entries import NOON, entry, key, unsettled, with_detail
 from tests.contract.faults import everything, meanwhile, once, refusal
 from tests.contract.tables import new_table
@@ -58,8 +59,15 @@ def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> No
         _ask_history(DynamoHistory(client, table))
         assert called == set(dynamo_history.READ_PERMISSIONS)
         called.clear()
-        _use_ledger(DynamoLedger(client, table))
-        assert called == set(dynamo_ledger.PERMISSIONS)
+        _ask_family(DynamoHistory(client, table))
+        assert called == set(dynamo_history.INDEX_PERMISSIONS)
+        called.clear()
+        _tell(DynamoLedger(client, table))
+        assert called == set(dynamo_ledger.TELL_PERMISSIONS)
+        called.clear()
+        _send(DynamoLedger(client, table))
+        assert called == set(dynamo_ledger.SEND_PERMISSIONS)
+        called.clear()
     finally:
         client.meta.events.unregister("before-call.dynamodb", note)
 
@@ -87,13 +95,22 @@ def _ask_history(history: DynamoHistory) -> None:
     history.by_owner("ana", limit=1)
     history.by_account("111122223333", "2026-11", limit=1)
     history.by_rule("gpu-underused", "2026-11", limit=1)
-    history.by_family("111122223333", "us-east-1", "f", limit=1)
     history.due(NOON, limit=1)
+    _ask_family(history)
+
+
+def _ask_family(history: DynamoHistory) -> None:
+    history.by_family("111122223333", "us-east-1", "f", limit=1)
     history.family_avoidable_usd("1", "r", "f", since=NOON, enough_usd=Decimal(5))
 
 
-def _use_ledger(ledger: DynamoLedger) -> None:
+def _tell(ledger: DynamoLedger) -> None:
+    assert ledger.told("a") is None
     ledger.claim_family_day("f", NOON.date(), "a|1")
+    ledger.remember("a", Told(1, "high $2.04"))
+
+
+def _send(ledger: DynamoLedger) -> None:
     assert ledger.claim_send("n", NOON, 60) is Claim.FIRST
     ledger.release("n")
     ledger.claim_send("n", NOON, 60)
@@ -138,16 +155,18 @@ def test_a_lease_taken_over_is_not_released(client: Any, table: str) -> None:
 
 
 def test_ledger_items_expire(client: Any, table: str) -> None:
-    """45 days after they were written, long after any redelivery."""
+    """45 days after they were written, long after any redelivery; what was told of a job stays."""
     ledger = DynamoLedger(client, table)
     ledger.claim_family_day("f", NOON.date(), "a|1")
     ledger.claim_send("n", NOON, 60)
     ledger.claim_send("sent", NOON, 60)
     ledger.mark_sent("sent", NOON)
     ledger.mark_failed("failed", NOON, "no_service")
+    ledger.remember("a", Told(1, "high $2.04"))
 
     days = [
         (int(item["expires_at"]["N"]) - NOON.timestamp()) / 86_400
         for item in everything(client, table)
+        if item["sk"]["S"] != "NEWS"
     ]
     assert sorted(days) == [44.5, 45, 45, 45]

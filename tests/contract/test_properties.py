@@ -16,7 +16,7 @@ from sageaudit.adapters.dynamo_ledger import DynamoLedger
 from sageaudit.adapters.memory_history import MemoryHistory
 from sageaudit.adapters.memory_ledger import MemoryLedger
 from sageaudit.domain.record import Entry, Head, Verdict
-from sageaudit.ports import History, Ledger
+from sageaudit.ports import History, Ledger, Told
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.contract.tables import dynamodb, new_table
 
@@ -137,7 +137,7 @@ def test_the_histories_never_differ() -> None:
 
 
 asked_of_a_ledger = st.tuples(
-    st.sampled_from(["claim", "claim", "sent", "failed", "release", "family"]),
+    st.sampled_from(["claim", "claim", "sent", "failed", "release", "family", "tell", "told"]),
     st.sampled_from(["n1", "n2"]),
     st.integers(0, 300),
 )
@@ -150,7 +150,11 @@ def answer(ledger: Ledger, what: str, notice: str, second: int) -> object:
         return ledger.claim_send(notice, now, 60)
     if what == "family":
         return ledger.claim_family_day("family", NOON.date(), notice)
-    if what == "sent":
+    if what == "told":
+        return ledger.told(notice)
+    if what == "tell":
+        ledger.remember(notice, Told(second % 3, str(second)))
+    elif what == "sent":
         ledger.mark_sent(notice, now)
     elif what == "failed":
         ledger.mark_failed(notice, now, "reason")

@@ -109,6 +109,7 @@ def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: s
         "NOTICES_QUEUE_URL": queue,
         "SLACK_SECRET_ID": "sageaudit/slack-webhook",
         "TABLE_NAME": "history",
+        "UNDECIDED_QUEUE_URL": queue,
         "TOPIC_ARN": "arn:aws:sns:us-east-1:111122223333:notices",
         "POWERTOOLS_LOG_LEVEL": "INFO",
         "POWERTOOLS_METRICS_NAMESPACE": "sageaudit",

@@ -15,10 +15,17 @@ from tests.infra.reading import of_type, statements
 
 ROLES = ("Audit", "Notify", "Deliver")
 JOBS = {
-    f"arn:${{AWS::Partition}}:sagemaker:*:${{AWS::AccountId}}:{kind}/*"
+    f"arn:${{AWS::Partition}}:sagemaker:${{AWS::Region}}:${{AWS::AccountId}}:{kind}/*"
     for kind in ("training-job", "processing-job", "transform-job", "hyper-parameter-tuning-job")
 }
 SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
+TABLE = "${HistoryTable.Arn}"
+BY_FAMILY = f"{TABLE}/index/by-family"
+ON_THE_TABLE = {
+    "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
+    "Notify": {"GetItem", "PutItem"},
+    "Deliver": {"DeleteItem", "GetItem", "PutItem", "UpdateItem"},
+}
 READING_VERBS = ("Describe", "Get", "List")
 
 
@@ -62,10 +69,14 @@ def test_all_that_our_code_calls_is_granted_and_nothing_else(
     assert granted == called | lambdas_own
 
 
-def test_only_the_two_metric_reads_are_unscoped(template: dict[str, Any]) -> None:
-    """CloudWatch has no resources to name."""
+def test_only_metrics_and_prices_are_unscoped(template: dict[str, Any]) -> None:
+    """CloudWatch and the Price List have no resources to name."""
     unscoped = {s for role in ROLES for s in statements(template, role) if s[1] == "*"}
-    assert unscoped == {("cloudwatch:GetMetricData", "*"), ("cloudwatch:ListMetrics", "*")}
+    assert unscoped == {
+        ("cloudwatch:GetMetricData", "*"),
+        ("cloudwatch:ListMetrics", "*"),
+        ("pricing:GetProducts", "*"),
+    }
 
 
 @pytest.mark.parametrize("service", ["sagemaker", "iam", "s3", "cloudwatch"])
@@ -86,7 +97,8 @@ def test_audit_reads_jobs_and_writes_history(template: dict[str, Any]) -> None:
     assert _resources(template, "Audit") == {
         "sagemaker": JOBS,
         "cloudwatch": {"*"},
-        "dynamodb": {"${HistoryTable.Arn}", "${HistoryTable.Arn}/index/by-family"},
+        "pricing": {"*"},
+        "dynamodb": {TABLE, BY_FAMILY},
         "sqs": {"${TriggerFinishedJobs.Arn}", "${TriggerFinishedJobsDeadLetters.Arn}"},
         "secretsmanager": {f"{SECRET}sageaudit/fingerprint-key-??????"},
         "logs": {"${AuditLog.Arn}"},
@@ -96,11 +108,7 @@ def test_audit_reads_jobs_and_writes_history(template: dict[str, Any]) -> None:
 def test_notify_reads_history_and_hands_notices_on(template: dict[str, Any]) -> None:
     """It knows neither SageMaker nor any channel."""
     assert _resources(template, "Notify") == {
-        "dynamodb": {
-            "${HistoryTable.Arn}",
-            "${HistoryTable.Arn}/index/by-family",
-            "${HistoryTable.StreamArn}",
-        },
+        "dynamodb": {TABLE, BY_FAMILY, "${HistoryTable.StreamArn}"},
         "sqs": {"${NoticesQueue.Arn}", "${NoticesUndecidedAudits.Arn}"},
         "logs": {"${NotifyLog.Arn}"},
     }
@@ -109,12 +117,24 @@ def test_notify_reads_history_and_hands_notices_on(template: dict[str, Any]) -> 
 def test_deliver_sends_and_keeps_the_ledger(template: dict[str, Any]) -> None:
     """It knows neither SageMaker nor the audits."""
     assert _resources(template, "Deliver") == {
-        "dynamodb": {"${HistoryTable.Arn}"},
+        "dynamodb": {TABLE},
         "sns": {"${NoticesTopic}"},
         "sqs": {"${NoticesQueue.Arn}", "${NoticesNoticesDeadLetters.Arn}"},
         "secretsmanager": {f"{SECRET}sageaudit/slack-webhook-??????"},
         "logs": {"${DeliverLog.Arn}"},
     }
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_table_is_open_as_far_as_a_function_needs_it(
+    template: dict[str, Any], role: str
+) -> None:
+    """Of the indexes, only families are asked for, and only by those who add up their dollars."""
+    granted = list(statements(template, role))
+    on_table = {a.removeprefix("dynamodb:") for a, resource in granted if resource == TABLE}
+    on_indexes = {(a, resource) for a, resource in granted if "/index/" in resource}
+    assert on_table == ON_THE_TABLE[role]
+    assert on_indexes == (set() if role == "Deliver" else {("dynamodb:Query", BY_FAMILY)})
 
 
 def test_a_queues_consumer_cannot_send_where_it_need_not(template: dict[str, Any]) -> None:

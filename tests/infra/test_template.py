@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from deliver import handler
-from sageaudit.adapters import table
+from infra.functions import METRICS_NAMESPACE
+from sageaudit.adapters import batch, table
 from tests.infra.conftest import OTHER_ACCOUNT
 from tests.infra.reading import of_type, one, text
 
@@ -189,7 +190,11 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
         "ACCOUNT_ID",
         "FINGERPRINT_SECRET_ID",
     }
-    assert _environment(template, "Notify") == common | {"NOTICES_QUEUE_URL", "CHANNELS"}
+    assert _environment(template, "Notify") == common | {
+        "NOTICES_QUEUE_URL",
+        "UNDECIDED_QUEUE_URL",
+        "CHANNELS",
+    }
     assert _environment(template, "Deliver") == common | {
         "NOTICES_QUEUE_URL",
         "NOTICES_DLQ_URL",
@@ -206,7 +211,7 @@ def test_without_slack_nothing_of_it_remains(quiet_template: dict[str, Any]) -> 
 
 
 def test_what_no_retry_repairs_raises_an_alarm(template: dict[str, Any]) -> None:
-    """Each dead-letter queue, each channel that breaks, a late stream: to the operators' topic."""
+    """Dead letters, broken channels, refused events, defects, a late stream: to the operators."""
     alarms = of_type(template, "AWS::CloudWatch::Alarm").values()
     watched = {text(a["Dimensions"][0]["Value"]) for a in alarms}
     assert watched == {
@@ -216,6 +221,19 @@ def test_what_no_retry_repairs_raises_an_alarm(template: dict[str, Any]) -> None
         "${NotifyFunction}",
         "sns",
         "slack",
+        "audit",
+        "deliver",
+    }
+    counted = {
+        (a["MetricName"], a["Dimensions"][0]["Value"])
+        for a in alarms
+        if a["Namespace"] == METRICS_NAMESPACE
+    }
+    assert counted == {
+        ("NotifyFailed", "sns"),
+        ("NotifyFailed", "slack"),
+        ("RejectedEvents", "audit"),
+        (batch.DEFECTS, "deliver"),
     }
     broken = [a for a in alarms if a["MetricName"] == "NotifyFailed"]
     assert {d["Name"] for a in broken for d in a["Dimensions"]} == {"service", "channel"}

@@ -311,6 +311,28 @@ def test_a_table_that_does_not_answer_fails_that_record_alone(method: str) -> No
     assert repeats(channel) == ([False, False] if method == "claim_send" else [False, False, True])
 
 
+def test_a_defect_fails_that_record_alone_and_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody knows whether the notice was posted: it keeps its lease, and its repeat is marked."""
+    channel, clock = RecordingChannel([RuntimeError("nobody foresaw this")]), Clock()
+    handle = deliverer(MemoryLedger(), {"slack": channel}, clock=clock, service="defective")
+    other = sqs_record(notice_body(version=2), message_id="m2")
+    assert failures(handle(batch(RECORD, other), None)) == ["m1"]
+    printed = capsys.readouterr().out
+    assert {line["level"] for line in map(json.loads, printed.splitlines()) if "level" in line} == {
+        "ERROR",
+        "INFO",
+    }
+    assert "nobody foresaw this" in printed
+    assert counted(printed) == {
+        ("DeliveryFailed", None): 1,
+        ("Defects", None): 1,
+        ("NoticesSent", "slack"): 1,
+    }
+    clock.move(LEASE_S)
+    assert handle(batch(RECORD), None) == DONE
+    assert repeats(channel) == [False, True]
+
+
 def test_when_the_time_is_up_the_rest_comes_back_untouched() -> None:
     """A function that is cut off answers nothing, and the whole batch would come back."""
     channel = RecordingChannel()

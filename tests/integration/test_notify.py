@@ -16,6 +16,7 @@ from moto import mock_aws
 
 import notify.handler
 from notify.handler import NotifyBatch, build
+from sageaudit import telling
 from sageaudit.adapters.counts import Counts
 from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.keys import audit_sk, job_pk
@@ -29,6 +30,7 @@ from sageaudit.telling import Bureau
 from sageaudit.text.envelope import Notice, read_body
 from tests.contract.tables import new_table
 from tests.fakes.delivering import (
+    ARN,
     NOON,
     PK,
     Clock,
@@ -57,6 +59,7 @@ def notifier(
     *,
     ledger: Any = None,
     history: Any = None,
+    undecided: Any = None,
     policy: Policy = POLICY,
     service: str = "notify-tests",
 ) -> NotifyBatch:
@@ -69,6 +72,7 @@ def notifier(
             policy=policy,
             channels=("sns", "slack"),
         ),
+        undecided=cast("Queue", undecided or RecordingQueue()),
         clock=Clock(),
         logger=Logger(service=service),
         counts=Counts({"POWERTOOLS_SERVICE_NAME": service}),
@@ -110,21 +114,64 @@ def test_what_is_no_new_audit_is_passed_over() -> None:
 def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Logged and counted; what stands before and after it is told."""
-    queue = RecordingQueue()
+    """It is kept with its reason, logged and counted; what stands before and after it is told."""
+    queue, undecided = RecordingQueue(), RecordingQueue()
     poison = [
         stream_record("{", number=2),
         stream_record('{"job": {}}', number=3),
         stream_record(document(), number=4, pk="HEAD"),
         {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "5"}},
         {"eventName": "INSERT"},
+        stream_record(document(), number=7, pk=f"JOB#{ARN}#{'9' * 15}"),
     ]
-    handle = notifier(queue, service="poison")
+    handle = notifier(queue, undecided=undecided, service="poison")
     assert handle(batch(run_of(1), *poison, run_of(6)), None) == DONE
     assert len(told(queue)) == 4
     printed = capsys.readouterr().out
-    assert counted(printed)["RejectedEvents", None] == 5
-    assert printed.count('"audit cannot be told"') == 5
+    assert counted(printed)["RejectedEvents", None] == 6
+    assert printed.count('"audit cannot be told"') == 6
+    body, attributes = undecided.sent[0]
+    assert json.loads(body) == {"pk": PK, "sk": "AUDIT#00001", "sequence_number": "2"}
+    assert attributes == {"reason": "malformed_audit", "why": "document is not JSON"}
+    assert len(undecided.sent) == 6
+
+
+def test_a_record_that_nobody_can_be_shown_is_not_done() -> None:
+    """The queue of undecided audits does not answer: the stream keeps the record."""
+    undecided = RecordingQueue(answers=[Throttled("queue")])
+    handle = notifier(RecordingQueue(), undecided=undecided)
+    assert failures(handle(batch(stream_record("{", number=2)), None)) == ["2"]
+
+
+def test_a_writer_that_fails_fails_its_record(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No notice is lost silently: the stream tries again, and at last somebody sees it."""
+
+    def broken(*_: Any) -> Any:
+        raise KeyError("no such part")
+
+    queue, undecided = RecordingQueue(), RecordingQueue()
+    handle = notifier(queue, undecided=undecided, service="defect")
+    with monkeypatch.context() as patched:
+        patched.setitem(telling._WRITERS, "slack", broken)
+        assert failures(handle(batch(run_of(1), run_of(2)), None)) == ["1"]
+    assert (queue.sent, undecided.sent) == ([], [])
+    printed = capsys.readouterr().out
+    assert counted(printed) == {("NotDecided", None): 1, ("Defects", None): 1}
+    assert "no such part" in printed
+    assert handle(batch(run_of(1), run_of(2)), None) == DONE
+    assert len(set(told(queue))) == 4
+
+
+def test_a_second_look_with_the_same_figures_is_told_once() -> None:
+    """Also when it is delivered twice, a day later."""
+    queue, ledger = RecordingQueue(), MemoryLedger()
+    handle = notifier(queue, ledger=ledger)
+    second = stream_record(document(), number=2, version=2)
+    second["dynamodb"]["ApproximateCreationDateTime"] += 86_400
+    assert handle(batch(stream_record(document()), second, second), None) == DONE
+    assert told(queue) == [f"{PK}|1|sns", f"{PK}|1|slack"]
 
 
 def test_a_failure_names_the_first_record_that_is_not_done() -> None:
@@ -211,10 +258,12 @@ def aws() -> Iterator[boto3.Session]:
 
 
 def deployed(session: boto3.Session) -> dict[str, str]:
-    """The table and the queue: the function's environment."""
+    """The table and the queues: the function's environment."""
+    sqs = session.client("sqs")
     return {
         "TABLE_NAME": new_table(session.client("dynamodb")),
-        "NOTICES_QUEUE_URL": session.client("sqs").create_queue(QueueName="q")["QueueUrl"],
+        "NOTICES_QUEUE_URL": sqs.create_queue(QueueName="q")["QueueUrl"],
+        "UNDECIDED_QUEUE_URL": sqs.create_queue(QueueName="undecided")["QueueUrl"],
         "CHANNELS": "sns,slack",
         "POWERTOOLS_SERVICE_NAME": "notify-on-moto",
     }
@@ -231,12 +280,18 @@ def recorded(session: boto3.Session, table: str, name: str) -> dict[str, Any]:
     return {"eventName": "INSERT", "dynamodb": {"NewImage": image, "SequenceNumber": "1"}}
 
 
+def waiting(session: boto3.Session, url: str) -> list[dict[str, Any]]:
+    """The messages of a queue that can be seen now."""
+    answer = session.client("sqs").receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+    )
+    messages: list[dict[str, Any]] = answer.get("Messages", [])
+    return messages
+
+
 def queued(session: boto3.Session, environ: dict[str, str]) -> list[Notice]:
     """The notices that can be seen now."""
-    answer = session.client("sqs").receive_message(
-        QueueUrl=environ["NOTICES_QUEUE_URL"], MaxNumberOfMessages=10
-    )
-    return [read_body(message["Body"]) for message in answer.get("Messages", [])]
+    return [read_body(one["Body"]) for one in waiting(session, environ["NOTICES_QUEUE_URL"])]
 
 
 def test_deployed_it_tells_what_the_history_wrote(aws: boto3.Session) -> None:
@@ -260,6 +315,16 @@ def test_deployed_a_family_reaches_the_floor_with_its_other_runs(aws: boto3.Sess
         assert handle(batch(recorded(aws, environ["TABLE_NAME"], name)), None) == DONE
         notices.append(len(queued(aws, environ)))
     assert notices == [0, 0, 2]
+
+
+def test_deployed_it_keeps_what_cannot_be_read(aws: boto3.Session) -> None:
+    """With the reason as an attribute of the message."""
+    environ = deployed(aws)
+    handle = build(environ, session=aws, clock=Clock(), policy=POLICY)
+    assert handle(batch(stream_record("{")), None) == DONE
+    [kept] = waiting(aws, environ["UNDECIDED_QUEUE_URL"])
+    assert json.loads(kept["Body"])["pk"] == PK
+    assert kept["MessageAttributes"]["reason"]["StringValue"] == "malformed_audit"
 
 
 def test_a_wrong_environment_or_policy_is_named(

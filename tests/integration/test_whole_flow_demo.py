@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from local import demo
+from local.recorded import of_file
 from tests.integration.whole_flow import a_failed_job
 
+README = Path(__file__).parents[2] / "README.md"
 
-def test_the_demo_shows_what_happened(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Progress, the jobs with their cost, one message and what the history answers."""
-    monkeypatch.setenv("COLUMNS", "160")
-    assert demo.main() == 0
-    shown = capsys.readouterr()
-    assert not shown.err
-    for part in ("26 recorded jobs", "Audited jobs", "sum of bayesian-221019-1807", "together"):
-        assert part in shown.out
-    assert "MEDIUM  $0.15 of about $0.15 (100%) was lost" in shown.out
-    assert "The GPU averaged 6 % (P95 7 %)" in shown.out
-    assert "\x1b" not in shown.out
+
+@pytest.fixture(scope="module")
+def shown() -> Iterator[str]:
+    """All that it prints on a terminal of 80 columns; it went well."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
+        patch.setenv("COLUMNS", "80")
+        assert demo.main() == 0
+        yield out.getvalue()
+
+
+def test_the_demo_shows_what_happened(shown: str) -> None:
+    """Progress, the jobs with their cost, and what the history answers."""
+    for part in ("27 recorded jobs", "Audited jobs", "together", "spot-not-used $0.12"):
+        assert part in shown
+    assert "The GPU averaged 6% (P95 7%)" in shown
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_the_message_shown_is_of_dollars_that_a_fix_avoids(shown: str) -> None:
+    """3 h x ($4.89 - $0.94), with the parameter to change; which job is made up is said."""
+    [job] = of_file(demo.COMPOSED)
+    message = shown[shown.index("as on a phone:") :]
+    for part in ("$11.85 of $14.67 (81%) was avoidable", "ResourceConfig.InstanceType", job.name):
+        assert part in message
+    assert f"{job.name} is made up" in shown
+
+
+def test_the_readme_shows_that_very_message(shown: str) -> None:
+    """Its sample is pasted from the demo's output; paste it again when a text changes."""
+    section = README.read_text(encoding="utf-8").split("## What a message says")[1]
+    sample = section.split("```\n")[1].splitlines()
+    lines = [line.rstrip() for line in shown.splitlines()]
+    first = lines.index(sample[0])
+    assert lines[first : first + len(sample)] == sample
 
 
 def test_a_job_that_is_not_audited_is_named(

@@ -38,12 +38,30 @@ def test_no_handler_fails_on_a_real_job(demo: Scene) -> None:
 
 
 def test_a_loss_is_told_once_on_each_channel(demo: Scene) -> None:
-    """Only the dearest failure is worth a message under the demo's floor."""
-    [headline] = demo.headlines()
-    assert a_failed_job().name in headline
-    assert "$0.15" in headline
-    [mail] = demo.aws.mails
-    assert a_failed_job().name in json.loads(mail["Body"])["Message"]
+    """Of the failures only the dearest is worth a message under the demo's floor."""
+    [lost] = [headline for headline in demo.headlines() if "lost" in headline]
+    assert a_failed_job().name in lost
+    assert "$0.15" in lost
+    mails = [json.loads(mail["Body"])["Message"] for mail in demo.aws.mails]
+    assert sum(a_failed_job().name in mail for mail in mails) == 1
+
+
+def test_a_run_on_more_gpus_than_it_used_is_told_with_the_smaller_type(demo: Scene) -> None:
+    """3 h of ml.g4dn.12xlarge at $4.89 that ml.g4dn.2xlarge holds at $0.94."""
+    document = demo.audit(recorded("composed-g4dn-12xlarge"))
+    assert document["bill"]["total_usd"] == Decimal("14.67")
+    assert document["avoidable_usd"] == Decimal("11.85")
+    [fix] = document["findings"][0]["fix"]
+    assert fix["new"] == "ml.g4dn.2xlarge"
+    assert "$11.85" in demo.headlines()[-1]
+
+
+def test_prices_that_may_not_be_asked_are_the_packaged_ones(demo: Scene) -> None:
+    """The line of the bill says why, and the message does not carry it."""
+    document = demo.audit(recorded("composed-g4dn-12xlarge"))
+    [line] = document["bill"]["lines"]
+    assert "packaged 2026-05-20: pricing:GetProducts is not permitted" in (line["note"] or "")
+    assert "GetProducts" not in str(demo.slack.posts)
 
 
 def test_points_are_read_by_the_minute(demo: Scene) -> None:

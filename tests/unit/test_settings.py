@@ -17,7 +17,12 @@ AUDIT = {
     "ACCOUNT_ID": "111122223333",
     "AWS_REGION": "us-east-1",
 }
-NOTIFY = {"TABLE_NAME": "history", "NOTICES_QUEUE_URL": "https://queue", "CHANNELS": "sns,slack"}
+NOTIFY = {
+    "TABLE_NAME": "history",
+    "NOTICES_QUEUE_URL": "https://queue",
+    "UNDECIDED_QUEUE_URL": "https://undecided",
+    "CHANNELS": "sns,slack",
+}
 DELIVER = {
     "TABLE_NAME": "history",
     "NOTICES_QUEUE_URL": "https://queue",

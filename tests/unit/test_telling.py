@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from sageaudit import telling
 from sageaudit.adapters.memory_ledger import MemoryLedger
 from sageaudit.adapters.stream import read_run
 from sageaudit.domain.document import AuditDocument
@@ -28,8 +29,17 @@ from tests.fakes.delivering import (
     stream_record,
     text_of,
 )
-from tests.fakes.documents import document, job, lost_document, rollup_document
+from tests.fakes.documents import (
+    document,
+    job,
+    lost_document,
+    rollup_document,
+    type_finding,
+)
 from tests.fakes.documents import unauditable_document as unauditable
+
+OTHER = PK.replace("0412", "0413")
+FAMILY = "111122223333/us-east-1/train-bert"
 
 
 @dataclass
@@ -170,12 +180,11 @@ def test_a_replayed_job_of_long_ago_adds_nothing() -> None:
 def test_a_family_is_told_of_once_a_day() -> None:
     """Another run of the day is stored and stays quiet; the next day is new."""
     ledger, queue = MemoryLedger(), RecordingQueue()
-    other = PK.replace("0412", "0413")
     tell(audit(), bureau(ledger=ledger, queue=queue), now=NOON)
-    assert tell(audit(pk=other), bureau(ledger=ledger, queue=queue), now=NOON) == Quiet(
+    assert tell(audit(pk=OTHER), bureau(ledger=ledger, queue=queue), now=NOON) == Quiet(
         "the family was told of today"
     )
-    tomorrow = replace(audit(pk=other), at=NOON + timedelta(days=1))
+    tomorrow = replace(audit(pk=OTHER), at=NOON + timedelta(days=1))
     assert isinstance(tell(tomorrow, bureau(ledger=ledger, queue=queue), now=NOON), Queued)
     assert len(queue.sent) == 4
 
@@ -194,9 +203,7 @@ def test_a_second_delivery_after_midnight_is_still_of_its_day() -> None:
     late = replace(audit(), at=datetime(2026, 5, 20, 23, 59, tzinfo=UTC))
     for now in (late.at, late.at + timedelta(minutes=5)):
         assert isinstance(tell(late, bureau(ledger=ledger), now=now), Queued)
-    assert ledger.claim_family_day(
-        "111122223333/us-east-1/train-bert", date(2026, 5, 21), "another"
-    )
+    assert ledger.claim_family_day(FAMILY, date(2026, 5, 21), "another")
 
 
 def test_a_delivery_that_died_between_two_sends_is_completed() -> None:
@@ -219,21 +226,99 @@ def test_a_delivery_that_died_between_two_sends_is_completed() -> None:
         {"findings": [{}]},
         {"findings": 7},
         {"avoidable_usd": "much"},
-        {"bill": {"total_usd": "much"}},
         {"job": {**job(), "ended_at": "yesterday"}},
     ],
 )
-def test_a_document_that_cannot_be_told_is_malformed_before_anything_is_claimed(
+def test_a_document_that_cannot_be_read_is_malformed_before_anything_is_claimed(
     broken: dict[str, Any],
 ) -> None:
     """The family's message of the day is left to the next audit."""
     ledger, queue = MemoryLedger(), RecordingQueue()
     whole: Any = broken and {**document(), **broken}
     given = replace(audit(), document=whole)
-    with pytest.raises(Malformed, match="document cannot be told"):
+    with pytest.raises(Malformed, match="document cannot be read"):
         tell(given, bureau(ledger=ledger, queue=queue), now=NOON)
     assert queue.sent == []
     assert isinstance(tell(audit(), bureau(ledger=ledger, queue=queue), now=NOON), Queued)
+
+
+@pytest.mark.parametrize("defect", [KeyError("x"), ValueError("x"), ZeroDivisionError("x")])
+def test_a_writer_that_fails_is_no_fault_of_the_document(
+    monkeypatch: pytest.MonkeyPatch, defect: Exception
+) -> None:
+    """It is raised as it is, before anything is claimed: once mended, the audit is told."""
+
+    def broken(*_: Any) -> Any:
+        raise defect
+
+    ledger, queue = MemoryLedger(), RecordingQueue()
+    with monkeypatch.context() as patched:
+        patched.setitem(telling._WRITERS, "slack", broken)
+        with pytest.raises(type(defect)):
+            tell(audit(), bureau(ledger=ledger, queue=queue), now=NOON)
+    assert queue.sent == []
+    assert isinstance(tell(audit(pk=OTHER), bureau(ledger=ledger, queue=queue), now=NOON), Queued)
+
+
+def version(number: int, days: int, told: AuditDocument | None = None) -> NewAudit:
+    """A later version of the audit, some days after the first."""
+    return replace(audit(told, version=number), at=NOON + timedelta(days=days))
+
+
+def test_a_later_version_with_the_same_figures_is_not_told_again() -> None:
+    """A second look that only settles it, or moves part of a cent, is no news on any day."""
+    ledger, queue = MemoryLedger(), RecordingQueue()
+    again = bureau(ledger=ledger, queue=queue)
+    tell(audit(), again, now=NOON)
+    settled = document(avoidable_usd=Decimal("2.0351"), possible_usd=Decimal(3))
+    for number, days in ((2, 1), (3, 60)):
+        assert tell(version(number, days, settled), again, now=NOON) == Quiet(
+            "version 1 told the same"
+        )
+    assert len(queue.sent) == 2
+    assert ledger.claim_family_day(FAMILY, date(2026, 5, 21), "another")
+
+
+MILDER = document(findings=[type_finding()])
+DEARER = document(lost_usd=Decimal("0.01"))
+
+
+@pytest.mark.parametrize("changed", [MILDER, DEARER])
+def test_a_later_version_is_told_when_dollars_or_severity_changed(changed: AuditDocument) -> None:
+    """Compared with what was told last: back to the first figures is a change as well."""
+    ledger, queue = MemoryLedger(), RecordingQueue()
+    again = bureau(ledger=ledger, queue=queue)
+    for number, told in ((1, None), (2, changed), (3, None)):
+        assert isinstance(tell(version(number, number, told), again, now=NOON), Queued)
+    assert isinstance(tell(version(4, 4), again, now=NOON), Quiet)
+    assert len(queue.sent) == 6
+
+
+def test_a_later_version_of_what_nobody_was_told_is_told() -> None:
+    """The family's message of the day went to another run, or the first look found nothing."""
+    ledger, queue = MemoryLedger(), RecordingQueue()
+    again = bureau(ledger=ledger, queue=queue)
+    tell(audit(pk=OTHER), again, now=NOON)
+    assert isinstance(tell(audit(), again, now=NOON), Quiet)
+    assert isinstance(tell(version(2, 1), again, now=NOON), Queued)
+
+
+def test_a_version_that_a_later_one_overtook_stays_quiet() -> None:
+    """Its second delivery would bring old figures; that of the told one is completed."""
+    ledger = MemoryLedger()
+    tell(audit(), bureau(ledger=ledger), now=NOON)
+    newer = version(2, 1, DEARER)
+    assert isinstance(tell(newer, bureau(ledger=ledger), now=NOON), Queued)
+    assert tell(audit(), bureau(ledger=ledger), now=NOON) == Quiet("version 2 was told")
+    assert isinstance(tell(newer, bureau(ledger=ledger), now=NOON), Queued)
+
+
+def test_another_run_of_the_same_name_is_another_job() -> None:
+    """The name of a deleted job can be used again."""
+    ledger = MemoryLedger()
+    tell(audit(), bureau(ledger=ledger), now=NOON)
+    rerun = replace(audit(pk=f"{PK[:-4]}9999"), at=NOON + timedelta(days=1))
+    assert isinstance(tell(rerun, bureau(ledger=ledger), now=NOON), Queued)
 
 
 def test_a_repeat_keeps_every_limit() -> None:

@@ -39,6 +39,8 @@ RECORD_PERMISSIONS = (
 """What `record` calls; TransactWriteItems is no IAM action, its parts are."""
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What every other method calls: Query on the table and on its indexes."""
+INDEX_PERMISSIONS = ("dynamodb:Query",)
+"""What lists and `family_avoidable_usd` call, on their index alone."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
 DETAIL_DAYS = 90

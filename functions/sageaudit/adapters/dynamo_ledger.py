@@ -13,18 +13,20 @@ from sageaudit.adapters.items import Item
 from sageaudit.adapters.leases import LEDGER_DAYS, Lease, State, claim_of, released
 from sageaudit.adapters.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.domain.record import Claim
+from sageaudit.ports import Told
 
-FAMILY_PERMISSIONS = ("dynamodb:PutItem",)
-"""What `claim_family_day` calls."""
+TELL_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
+"""What `claim_family_day`, `told` and `remember` call."""
 SEND_PERMISSIONS = (
     "dynamodb:DeleteItem",
     "dynamodb:GetItem",
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
 )
-"""What every other method calls."""
+"""What every other method calls: claims, marks and releases of a notice."""
 PERMISSIONS = SEND_PERMISSIONS
 
+_NEWS_SK = "NEWS"
 _NOTICE_SK = "NOTICE"
 _LONGEST_REASON = 500
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
@@ -54,6 +56,27 @@ class DynamoLedger:
         except ConditionFailed:
             return False
         return True
+
+    def told(self, job: str) -> Told | None:
+        """What was last told of this run of a job."""
+        item = self._table.get(keys.news_pk(job), _NEWS_SK)
+        return None if item is None else Told(int(item["version"]), item["news"])
+
+    def remember(self, job: str, told: Told) -> None:
+        """Keeps what is told of it, for ever: new rules may judge a job again at any time."""
+        item = {
+            PARTITION_KEY: keys.news_pk(job),
+            SORT_KEY: _NEWS_SK,
+            "version": told.version,
+            "news": told.news,
+        }
+        with suppress(ConditionFailed):  # a newer version was told
+            self._table.put(
+                item,
+                condition=f"{_ABSENT} OR version <= :version",
+                values={":version": told.version},
+                names={},
+            )
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Takes the lease to send one notice."""

@@ -140,6 +140,11 @@ def told_pk(family: str) -> str:
     return f"TOLD#{part(family)}"
 
 
+def news_pk(job: str) -> str:
+    """The ledger of what was told of one run of a job."""
+    return f"NEWS#{part(job)}"
+
+
 def notice_pk(notice_id: str) -> str:
     """The ledger of one notice."""
     return f"NOTICE#{part(notice_id)}"

@@ -7,18 +7,30 @@ from datetime import date, datetime
 from sageaudit.adapters.keys import epoch_s
 from sageaudit.adapters.leases import Lease, State, claim_of, released
 from sageaudit.domain.record import Claim
+from sageaudit.ports import Told
 
 
 class MemoryLedger:
     """What was told to whom, for as long as the process lives."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, date], str] = {}
+        self._days: dict[tuple[str, date], str] = {}
+        self._told: dict[str, Told] = {}
         self._leases: dict[str, Lease] = {}
 
     def claim_family_day(self, family: str, day: date, audit: str) -> bool:
         """True when this audit is the family's message of the day, also when asked again."""
-        return self._told.setdefault((family, day), audit) == audit
+        return self._days.setdefault((family, day), audit) == audit
+
+    def told(self, job: str) -> Told | None:
+        """What was last told of this run of a job."""
+        return self._told.get(job)
+
+    def remember(self, job: str, told: Told) -> None:
+        """Keeps what is told of it; an older version never takes a newer one's place."""
+        last = self._told.get(job)
+        if last is None or told.version >= last.version:
+            self._told[job] = told
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Takes the lease to send one notice."""

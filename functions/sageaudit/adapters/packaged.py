@@ -182,6 +182,7 @@ def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
             fp32_tflops=_exact(row["fp32_tflops"]),
             matmul32_tflops=_exact(row["matmul32_tflops"]),
             matmul16_tflops=_exact(row["matmul16_tflops"]),
+            held_share=_exact(row["held_share"]),
             memory_gb_s=_exact(row["memory_gb_s"]),
             link_gb_s=_exact(row["link_gb_s"]),
             source=row["source"],

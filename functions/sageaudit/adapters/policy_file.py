@@ -10,7 +10,7 @@ from sageaudit.domain.discounts import Discounts
 from sageaudit.domain.market import Component
 from sageaudit.domain.policy import Policy, parse
 from sageaudit.errors import BadPolicy
-from sageaudit.rules.catalogue import threshold_keys
+from sageaudit.rules.catalogue import threshold_units
 
 
 def load(path: Path) -> Policy:
@@ -21,8 +21,11 @@ def load(path: Path) -> Policy:
         raise BadPolicy(f"{path}: cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadPolicy(f"{path}: is not TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # what Python refuses to read: numbers of thousands of digits, endless nesting
+        raise BadPolicy(f"{path}: is too long or too deep in one place to be read") from error
     try:
-        policy = parse(table, threshold_keys())
+        policy = parse(table, threshold_units())
         _check_names(policy.discounts)
     except BadPolicy as error:
         raise BadPolicy(f"{path}: {error}") from error

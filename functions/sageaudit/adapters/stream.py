@@ -37,7 +37,10 @@ def read_run(record: dict[str, Any]) -> tuple[str, JobKey, int]:
         raise Malformed(PARTITION_KEY, "is not a run of a job")
     if version is None:
         raise Malformed(SORT_KEY, "is not a version of an audit")
-    created_at = _EPOCH + timedelta(milliseconds=int(run["created_ms"]))
+    try:
+        created_at = _EPOCH + timedelta(milliseconds=int(run["created_ms"]))
+    except OverflowError as error:
+        raise Malformed(PARTITION_KEY, "is of no year that can be") from error
     key = JobKey(run["arn"], created_at)
     if keys.job_pk(key) != pk:
         raise Malformed(PARTITION_KEY, "is not a run of a job")
@@ -67,6 +70,16 @@ def sequence_number(record: dict[str, Any]) -> str:
     """Where Lambda goes on after a failure; empty (the whole batch) where the record has none."""
     number = _stream(record).get("SequenceNumber")
     return number if isinstance(number, str) else ""
+
+
+def place(record: dict[str, Any]) -> dict[str, str]:
+    """Where the audit lies in the table and its record in the stream, as far as is known."""
+    image = _image(record)
+    return {
+        PARTITION_KEY: _text(image, PARTITION_KEY),
+        SORT_KEY: _text(image, SORT_KEY),
+        "sequence_number": sequence_number(record),
+    }
 
 
 def _stream(record: dict[str, Any]) -> dict[str, Any]:

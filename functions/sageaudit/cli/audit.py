@@ -96,14 +96,12 @@ def audit(
 def _run(
     task: Callable[[], AuditDocument], show: Callable[[AuditDocument], None], fail_on: str | None
 ) -> Exit:
-    """One job of a batch: its result is shown whatever becomes of the others."""
+    """One job of a batch: its result is shown as soon as it is there, whatever the others give."""
     try:
         document = task()
     except SageauditError as error:
         click.echo(f"sageaudit: {terminal(str(error))}", err=True)
         return exit_of(error)
-    except KeyboardInterrupt:
-        return Exit.INTERRUPTED
     show(document)
     return Exit.FINDINGS if fail_on and _fails(document, fail_on) else Exit.DONE
 
@@ -143,6 +141,8 @@ def _one(recorded: recording.Recording, policy: Policy) -> AuditDocument:
         catalogue.version(),
         now=now,
     )
+    if job.kind is JobKind.TUNING and not job.finished:
+        return {**audit.document(), "rollup": True}
     if job.kind is JobKind.TUNING:
         return rollup.roll_up(
             rollup.of_job(job, audit.owner),

@@ -22,7 +22,6 @@ class Exit(enum.IntEnum):
 
 
 _ORDER = (
-    Exit.INTERRUPTED,
     Exit.USAGE,
     Exit.DENIED,
     Exit.UNAVAILABLE,

@@ -7,20 +7,24 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-import boto3
-from botocore.exceptions import BotoCoreError
-
 from sageaudit import flow
 from sageaudit.adapters import packaged
 from sageaudit.adapters.accounts import Accounts
 from sageaudit.adapters.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.memory_history import MemoryHistory
+from sageaudit.adapters.price_book import LiveMarkets
+from sageaudit.adapters.price_list import PriceList
 from sageaudit.adapters.sagemaker import SageMakerJobs
+from sageaudit.cli.session import open_session
+from sageaudit.domain.describe import parse
 from sageaudit.domain.document import AuditDocument
 from sageaudit.domain.event import JobEnded
+from sageaudit.domain.job import Job
+from sageaudit.domain.market import Market
+from sageaudit.domain.measurements import Measurements
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JOB_NAME, JobKind, JobRef
-from sageaudit.errors import AmbiguousName, BadUsage, JobGone, NoCredentials
+from sageaudit.errors import AmbiguousName, AwsError, BadUsage, JobGone, Malformed
 from sageaudit.rules import catalogue
 
 
@@ -43,13 +47,27 @@ class Account:
             document["children"] = children
         return document
 
+    def ran(
+        self, job: str, kind: JobKind | None, policy: Policy
+    ) -> tuple[Job, Measurements, Market]:
+        """One job by ARN or name as it ran, with what was measured of it and its list prices."""
+        ref, now = self._ref(job, kind), datetime.now(UTC)
+        office = self._office(policy)
+        try:
+            answer = office.jobs.describe(ref)
+            parsed = parse(answer, {}, account=ref.account, region=ref.region)
+        except Malformed as error:
+            raise AwsError(f"{ref.arn}: its Describe answer cannot be read: {error}") from error
+        return parsed, office.metrics.seen(parsed, now), office.markets.market(parsed, now)
+
     def _one(self, ref: JobRef, office: flow.Office) -> AuditDocument:
         ended = JobEnded(ref, "Unknown", None, datetime.now(UTC), {})
         done = flow.audit_finished_job(ended, office, now=datetime.now(UTC), attempt=None)
         if isinstance(done, flow.Later):
-            raise JobGone(done.reason)
+            raise AwsError(f"{ref.arn}: {done.reason}")
         if done.document["unauditable"] is not None:
-            raise JobGone(f"{ref.arn}: {done.document['unauditable']}")
+            office.jobs.describe(ref)  # no such job is another failure, and raises JobGone
+            raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
         return done.document
 
     def _office(self, policy: Policy) -> flow.Office:
@@ -58,7 +76,13 @@ class Account:
             jobs=SageMakerJobs(accounts.of("sagemaker")),
             metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
             history=MemoryHistory(),
-            markets=packaged.PackagedMarkets(),
+            markets=LiveMarkets(
+                packaged.types(),
+                packaged.prices(),
+                PriceList(lambda endpoint: accounts.of("pricing")("", endpoint)),
+                None,
+                lambda: datetime.now(UTC),
+            ),
             policy=policy,
             rules=catalogue.load(),
             ruleset=catalogue.version(),
@@ -67,10 +91,7 @@ class Account:
 
     @cached_property
     def _session(self) -> Any:
-        try:
-            return boto3.Session(profile_name=self._profile, region_name=self._region)
-        except BotoCoreError as error:
-            raise NoCredentials(f"No usable AWS credentials: {error}") from error
+        return open_session(self._profile, self._region)
 
     def _ref(self, job: str, kind: JobKind | None) -> JobRef:
         if job.startswith("arn:"):
@@ -96,9 +117,11 @@ class Account:
                 answer = jobs.describe(JobRef(kind, name, "", "", region))
             except JobGone:
                 continue
-            ref = JobRef.from_arn(answer[f"{kind.prefix}JobArn"], name)
-            if ref is not None:
-                found.append(ref)
+            arn = answer.get(f"{kind.prefix}JobArn")
+            ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
+            if ref is None:
+                raise AwsError(f"the answer about the {kind.value} job {name} has no ARN of it")
+            found.append(ref)
         if len(found) > 1:
             named = " and ".join(f"a {ref.kind.value} job" for ref in found)
             raise AmbiguousName(f"{name} is {named}: say which with --kind")

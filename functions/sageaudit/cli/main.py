@@ -1,19 +1,25 @@
 """`sageaudit`: the command line. Data goes to stdout, everything else to stderr.
 
+SAGEAUDIT_DEBUG=1 shows the stack trace of a failure that nobody foresaw.
+
 Exit codes: 0 done, 1 failure, 2 usage or bad file, 3 not found, 4 credentials or permission,
 5 throttled or unavailable, 10 findings at or above --fail-on, 130 interrupted.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 
 import click
 
 from sageaudit import __version__
 from sageaudit.cli.audit import audit
 from sageaudit.cli.exits import Exit, exit_of
+from sageaudit.cli.prices import prices
 from sageaudit.cli.reconcile import reconcile
+from sageaudit.cli.what_if import what_if
 from sageaudit.errors import SageauditError
 from sageaudit.text.untrusted import terminal
 
@@ -25,23 +31,47 @@ def commands() -> None:
 
 
 commands.add_command(audit)
+commands.add_command(prices)
 commands.add_command(reconcile)
+commands.add_command(what_if)
 
 
 def main() -> None:
     """The console script: every failure is one sentence and an exit code, never a stack trace."""
+    sys.exit(int(_run()))
+
+
+def _run() -> int:
     try:
-        code = commands.main(prog_name="sageaudit", standalone_mode=False)
+        return commands.main(prog_name="sageaudit", standalone_mode=False) or Exit.DONE
     except click.exceptions.Abort:
-        code = Exit.INTERRUPTED
+        _say("interrupted")
+        return Exit.INTERRUPTED
     except click.ClickException as error:
         error.show(sys.stderr)
-        code = Exit.USAGE
+        return Exit.USAGE
     except SageauditError as error:
-        click.echo(f"sageaudit: {terminal(str(error))}", err=True)
-        code = exit_of(error)
-    except BrokenPipeError:
-        # The reader of a pipe went away: nothing is left to say, and nobody to say it to.
-        sys.stderr.close()
-        code = Exit.FAILURE
-    sys.exit(int(code or 0))
+        _say(str(error))
+        return exit_of(error)
+    except OSError as error:
+        _leave_stdout()
+        _say(f"cannot go on: {error.strerror or error}")
+        return Exit.FAILURE
+    except Exception as error:  # the last resort: a person reads no stack trace
+        if os.environ.get("SAGEAUDIT_DEBUG") == "1":
+            raise
+        _say(
+            f"failed with {type(error).__name__}, which is a mistake of sageaudit itself:"
+            " please report it, with what SAGEAUDIT_DEBUG=1 shows"
+        )
+        return Exit.FAILURE
+
+
+def _leave_stdout() -> None:
+    """What could not be written is dropped, or the interpreter would fail over it once more."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(text: str) -> None:
+    click.echo(f"sageaudit: {terminal(text)}", err=True)

@@ -9,9 +9,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import boto3
 import click
-from botocore.exceptions import BotoCoreError
 from rich.console import Console
 
 from sageaudit.adapters import cost_report
@@ -27,10 +25,11 @@ from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.exact_json import to_json
 from sageaudit.cli import reconciliation
 from sageaudit.cli.exits import Exit
+from sageaudit.cli.session import open_session
 from sageaudit.domain.audited import Audited, AuditedLine, lines_of
 from sageaudit.domain.reconcile import reconcile as compared
 from sageaudit.domain.record import Head
-from sageaudit.errors import BadUsage, JobGone, NoCredentials
+from sageaudit.errors import BadUsage, JobGone
 from sageaudit.ports import History
 
 _PAGE = 100
@@ -78,9 +77,9 @@ def reconcile(
         raise BadUsage(f"--account {account} is not an account: 12 digits")
     if not _TABLE.match(table):
         raise BadUsage(f"--table {table} cannot be a table's name")
+    session = _session(profile, region)
     if report is None:
         _agree_to_pay(yes=yes)
-    session = _session(profile, region)
     account = account or _own_account(session)
     history = DynamoHistory(client(session, "dynamodb"), table)
     spend = None if report is None else cost_report.read(report, month_text, account)
@@ -183,10 +182,7 @@ def _agree_to_pay(*, yes: bool) -> None:
 
 
 def _session(profile: str | None, region: str | None) -> Any:
-    try:
-        session = boto3.Session(profile_name=profile, region_name=region)
-    except BotoCoreError as error:
-        raise NoCredentials(f"No usable AWS credentials: {error}") from error
+    session = open_session(profile, region)
     if session.region_name is None:
         raise BadUsage("which region is the table in? give --region, or set one for your profile")
     return session

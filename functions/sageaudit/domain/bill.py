@@ -89,12 +89,16 @@ def bill(job: Job, market: Market) -> Bill:
     if seconds is None:
         return Bill("none", (), _phases(job, None), (_why_no_seconds(job),))
     if not job.groups:
-        return Bill(basis, (), _phases(job, None), ("the instance type is not known",))
+        why = job.groups_unknown or ("the instance type is not known",)
+        return Bill(basis, (), _phases(job, None), why)
     lines = list(_compute(job, market, seconds))
     if basis != "prepaid" and not job.free:
         lines += _storage(job, market, seconds, "storage")
         lines += _warm_pool(job, market)
-    missing = tuple(_missing(job, lines))
+    lines += (
+        Line("compute", None, None, "instance-hours", None, None, why) for why in job.groups_unknown
+    )
+    missing = (*_missing(job, lines), *job.groups_unknown)
     priced = Bill(basis, tuple(lines), (), missing)
     return Bill(basis, tuple(lines), _phases(job, priced.compute_usd), missing)
 
@@ -174,7 +178,10 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
     if job.region and item == "storage":
         usage = market.prices.usage_type(job.region, component, "VolumeUsage.gp2")
     if unknown or job.volume_gb is None or job.started_at is None:
-        why = "whether EBS is provisioned is not known" if unknown else "the volume is not known"
+        why = "when it ran is not known"
+        if unknown or job.volume_gb is None:
+            why = "whether EBS is provisioned" if unknown else "the volume's size"
+            why += " is not known"
         yield Line(item, usage, None, "GB-months", rate, None, why)
         return
     begun = job.started_at
@@ -228,7 +235,7 @@ def _missing(job: Job, lines: list[Line]) -> Iterator[str]:
         return
     unpriced = dict.fromkeys(
         group.instance_type
-        for group, line in zip(job.groups, (x for x in lines if x.item == "compute"), strict=True)
+        for group, line in zip(job.groups, (x for x in lines if x.item == "compute"), strict=False)
         if line.usd is None
     )
     for instance_type in unpriced:
@@ -237,6 +244,12 @@ def _missing(job: Job, lines: list[Line]) -> Iterator[str]:
         why = next(x for x in lines if x.item == item and x.usd is None)
         reason = why.note if why.quantity is None else f"no ML storage price for {job.region}"
         yield f"{item.replace('_', ' ')}: {reason}"
+    pool = job.warm_pool
+    if pool is not None and pool.status is not None and not job.free:
+        if pool.retained_s is None:
+            yield "warm pool: the seconds that it was retained are not known"
+        elif not pool.settled:
+            yield "warm pool: still available, its figure grows"
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:

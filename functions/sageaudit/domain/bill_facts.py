@@ -64,6 +64,8 @@ def _prepaid_value(job: Job, market: Market) -> Decimal | None:
 
 
 def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
+    if job.billable_s and job.training_s and job.billable_s > job.training_s:
+        yield "billable seconds exceed training seconds: AWS's own figures disagree"
     for line in billed.lines:
         if line.rate is not None and line.rate.other_usd is not None:
             low, high = sorted((line.rate.usd, line.rate.other_usd))

@@ -31,10 +31,8 @@ class Need:
     unknown: str | None = None
 
     def held_by(self, offered: float) -> bool | None:
-        """What does not shrink holds, recorded or not; None where nobody can say."""
-        if offered >= self.today:
-            return True
-        return None if self.needed is None else self.needed <= offered
+        """A run needs no more than it had; None where its use was not recorded."""
+        return None if self.needed is None else min(self.needed, self.today) <= offered
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,15 +116,18 @@ def _processing(answer: Mapping[str, Any]) -> dict[str, Any]:
         fields.time(answer, "ProcessingStartTime"),
         fields.time(answer, "ProcessingEndTime"),
     )
-    selected = describe_training.groups(cluster)
+    selected, unknown = describe_training.instances(cluster)
     entry = app.get("ContainerEntrypoint")
-    entry_point = str(entry[-1]).rsplit("/", 1)[-1] if isinstance(entry, list) and entry else None
+    entry_point = (
+        describe_training.script(str(entry[-1])) if isinstance(entry, list) and entry else None
+    )
     free = "built-in Debugger rule" if image and _DEBUGGER_RULES in image else None
     return {
         "started_at": start,
         "ended_at": end,
         "phases": _run("Processing", answer, start, end),
         "groups": selected,
+        "groups_unknown": unknown,
         "purchase": describe_training.purchase(answer, cluster, selected),
         "volume_gb": fields.count(cluster, "VolumeSizeInGB"),
         "channels": tuple(_processing_inputs(answer)),
@@ -163,11 +166,13 @@ def _transform(answer: Mapping[str, Any]) -> dict[str, Any]:
     resources = fields.section(answer, "TransformResources")
     start, end = fields.time(answer, "TransformStartTime"), fields.time(answer, "TransformEndTime")
     model = fields.text(answer, "ModelName")
+    selected, unknown = describe_training.instances(resources)
     return {
         "started_at": start,
         "ended_at": end,
         "phases": _run("Transform", answer, start, end),
-        "groups": describe_training.groups(resources),
+        "groups": selected,
+        "groups_unknown": unknown,
         "entry_point": stem(model) if model else None,
         "hashed": {
             "model": model,

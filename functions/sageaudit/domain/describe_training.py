@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from sageaudit.domain import fields, phases
 from sageaudit.domain.job import Channel, InstanceGroup, Purchase, Source, WarmPool
 
+_SCRIPT = re.compile(r"[\w./][\w./+-]*\Z")
 _SDK_PREFIX = "sagemaker_"
 """Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
 
@@ -18,9 +20,11 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     resources = fields.section(answer, "ResourceConfig")
     algorithm = fields.section(answer, "AlgorithmSpecification")
     stopping = fields.section(answer, "StoppingCondition")
-    chosen = groups(resources)
-    start, end = fields.time(answer, "TrainingStartTime"), fields.time(answer, "TrainingEndTime")
+    chosen, unknown = instances(resources)
     transitions = fields.items(answer, "SecondaryStatusTransitions")
+    begun, over = phases.run_of(transitions)
+    start = fields.time(answer, "TrainingStartTime") or begun
+    end = fields.time(answer, "TrainingEndTime") or (over if start else None)
     split = phases.from_transitions(transitions, start, end)
     split_up = start is None or any(phase.billed for phase in split)
     created = fields.time(answer, "CreationTime")
@@ -33,6 +37,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "ended_at": end,
         "phases": split if split_up else phases.whole_run("Running", created, start, end),
         "groups": chosen,
+        "groups_unknown": unknown,
         "purchase": purchase(answer, resources, chosen),
         "training_s": None if seconds is None else Decimal(seconds),
         "billable_s": None if billable is None else Decimal(billable),
@@ -61,22 +66,31 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def groups(resources: Mapping[str, Any]) -> tuple[InstanceGroup, ...]:
-    """The instances that are billed: the selected pair, the groups, or type and count.
+def instances(
+    resources: Mapping[str, Any],
+) -> tuple[tuple[InstanceGroup, ...], tuple[str, ...]]:
+    """The instances that are billed, and a sentence for each part that is not known.
 
-    "The job is billed for this instance type and count": botocore on SelectedInstanceType.
+    "The job is billed for this instance type and count": botocore on SelectedInstanceType. A pair
+    of which one half is there is unknown; nothing falls back from it.
     """
     for prefix in ("Selected", ""):
-        instance_type = fields.text(resources, f"{prefix}InstanceType")
+        kind = fields.text(resources, f"{prefix}InstanceType")
         count = fields.count(resources, f"{prefix}InstanceCount")
-        if instance_type and count:
-            return (InstanceGroup(instance_type, count),)
-    return tuple(
-        InstanceGroup(kind, number, fields.text(group, "InstanceGroupName"))
-        for group in fields.items(resources, "InstanceGroups")
-        if (kind := fields.text(group, "InstanceType"))
-        and (number := fields.count(group, "InstanceCount"))
-    )
+        if kind and count:
+            return (InstanceGroup(kind, count),), ()
+        if kind or (count and prefix):
+            return (), (f"the instance {'count' if kind else 'type'} is not known",)
+    known, unknown = [], []
+    for group in fields.items(resources, "InstanceGroups"):
+        name = fields.text(group, "InstanceGroupName")
+        kind, count = fields.text(group, "InstanceType"), fields.count(group, "InstanceCount")
+        if kind and count:
+            known.append(InstanceGroup(kind, count, name))
+        else:
+            lacks = "count" if kind else "type"
+            unknown.append(f"instance group {name or '?'}: its {lacks} is not known")
+    return tuple(known), tuple(unknown)
 
 
 def purchase(
@@ -123,17 +137,22 @@ def _channels(answer: Mapping[str, Any], job_mode: str | None) -> Iterator[Chann
 def _entry_point(answer: Mapping[str, Any]) -> str | None:
     """The script that the SDK names in `sagemaker_program`, a JSON string."""
     program = fields.section(answer, "HyperParameters").get("sagemaker_program")
-    return program.strip('"') or None if isinstance(program, str) else None
+    return script(program.strip('"')) if isinstance(program, str) else None
+
+
+def script(word: str) -> str | None:
+    """A script's file name; None for anything else, such as an inline command with its secrets."""
+    return word.rpartition("/")[2] or None if _SCRIPT.match(word) else None
 
 
 def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any]]) -> bool | None:
     """Did a model reach S3? Describe names the path also of a model that was never written."""
     path = fields.text(fields.section(answer, "ModelArtifacts"), "S3ModelArtifacts")
-    if path is None:
-        return False
-    if not transitions:
+    if any(item.get("Status") == "Uploading" for item in transitions):
+        return True
+    if "ModelArtifacts" not in answer:
         return None
-    return any(item.get("Status") == "Uploading" for item in transitions)
+    return False if path is None or transitions else None
 
 
 def _warm_pool(answer: Mapping[str, Any], resources: Mapping[str, Any]) -> WarmPool | None:

@@ -2,8 +2,8 @@
 
 A step of training is bound by arithmetic in one of the precisions that frameworks use, by memory,
 or, with several GPUs, by the link between them. So a step that took t on one GPU takes at most r t
-on another, where r is the largest quotient of the stated peaks. Measured training throughputs of
-V100, A100 and H100 (Lambda, 10 models in two precisions) all lie under their r.
+on another, where r is the largest quotient of what one can do at most and the other holds. Measured
+training throughputs of V100, A100 and H100 (Lambda, 10 models in two precisions) lie under their r.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ class GpuPeaks:
     """Dense peaks of one GPU, without sparsity.
 
     `matmul32_tflops` is TF32 where the GPU has it, since frameworks then use it for FP32 code.
+    `held_share` of the arithmetic lasts: boards capped at 70 W fall to their base clock under load.
     `link_gb_s` goes to the other GPUs of the instance: NVLink, or PCIe where there is none.
     """
 
     fp32_tflops: Decimal
     matmul32_tflops: Decimal
     matmul16_tflops: Decimal
+    held_share: Decimal
     memory_gb_s: Decimal
     link_gb_s: Decimal
     source: str
@@ -38,11 +40,12 @@ class Weaker:
 
 
 def times_weaker(today: GpuPeaks, other: GpuPeaks, *, linked: bool) -> Weaker:
-    """The largest quotient of the peaks; the link between GPUs counts only where it is used."""
+    """The largest quotient; the link between GPUs counts only where there are several."""
+    held = other.held_share
     quotients = [
-        Weaker(today.fp32_tflops / other.fp32_tflops, "FP32 arithmetic"),
-        Weaker(today.matmul32_tflops / other.matmul32_tflops, "FP32 matrix arithmetic"),
-        Weaker(today.matmul16_tflops / other.matmul16_tflops, "FP16 matrix arithmetic"),
+        Weaker(today.fp32_tflops / other.fp32_tflops / held, "FP32 arithmetic"),
+        Weaker(today.matmul32_tflops / other.matmul32_tflops / held, "FP32 matrix arithmetic"),
+        Weaker(today.matmul16_tflops / other.matmul16_tflops / held, "FP16 matrix arithmetic"),
         Weaker(today.memory_gb_s / other.memory_gb_s, "memory bandwidth"),
     ]
     if linked:

@@ -132,6 +132,8 @@ class Job:
     last_modified_at: datetime | None = None
     phases: tuple[Phase, ...] = ()
     groups: tuple[InstanceGroup, ...] = ()
+    groups_unknown: tuple[str, ...] = ()
+    """One sentence for each part of the cluster whose type or count is not known."""
     purchase: Purchase = Purchase.ON_DEMAND
     training_s: Decimal | None = None
     billable_s: Decimal | None = None

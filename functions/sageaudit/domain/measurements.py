@@ -128,10 +128,19 @@ def measure(
     absent: Missing,
     notes: tuple[str, ...] = (),
 ) -> Measurements:
-    """Normalises and clips what was read; `absent` says why a metric without series has none."""
-    series = [item for item in raw if item.metric in {metric.value for metric in Metric}]
-    vcpu, gpus, unmapped = _per_host(job, types)
-    period_s = max((item.period_s for item in series), default=None)
+    """Normalises and clips what was read; `absent` says why a metric without series has none.
+
+    The grid has the coarsest period of CPU and GPU; what is finer is averaged, what is coarser is
+    missing. Series of other hosts than the job's are left out, and said.
+    """
+    known = [item for item in raw if item.metric in {metric.value for metric in Metric}]
+    series = [item for item in known if item.host.startswith(f"{job.name}/")]
+    if len(series) < len(known):
+        notes = (*notes, f"{len(known) - len(series)} series are not of this job's hosts")
+    vcpu, gpus, unmapped = per_host(job, types)
+    periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
+    leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
+    period_s = max(leading or periods.values(), default=None)
     grid = list(islice(_grid(job, period_s), _MAX_POINTS)) if period_s else []
     found: dict[Metric, dict[str, Series]] = {}
     missing: dict[Metric, Missing] = {}
@@ -145,21 +154,28 @@ def measure(
             hosts = {
                 item.host: _on_grid(item, grid, period_s or item.period_s, divisor)
                 for item in series
-                if item.metric == metric.value
+                if item.metric == metric.value and item.period_s <= (period_s or 0)
             }
             found[metric] = {host: line for host, line in hosts.items() if line.present}
             if not found[metric]:
-                inside = "no points inside the Training phase"
-                missing[metric] = Missing("metric_missing", inside) if hosts else absent
+                missing[metric] = _why_missing(
+                    absent, coarse=periods.get(metric.value, 0) > (period_s or 0), read=bool(hosts)
+                )
                 del found[metric]
     return Measurements(period_s, len(grid), job.instance_count, vcpu, gpus, found, missing, notes)
 
 
-def _per_host(
-    job: Job, types: Mapping[str, InstanceType]
-) -> tuple[int | None, int | None, Missing]:
+def _why_missing(absent: Missing, *, coarse: bool, read: bool) -> Missing:
+    if coarse:
+        return Missing("period_too_coarse", "its points are coarser than those of CPU and GPU")
+    return Missing("metric_missing", "no points inside the Training phase") if read else absent
+
+
+def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, int | None, Missing]:
     """How many vCPUs and GPUs each host has: a mixed cluster has no map to its groups."""
     names = {group.instance_type for group in job.groups}
+    if job.groups_unknown:
+        return None, None, Missing("type_unknown", job.groups_unknown[0])
     if not names:
         return None, None, Missing("type_unknown", "the instance type is not known")
     if unknown := sorted(names - set(types)):

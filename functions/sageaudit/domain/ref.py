@@ -36,6 +36,23 @@ _ARN = re.compile(
 _KIND_OF_WORD = {kind.arn_word: kind for kind in JobKind}
 
 
+_PARTITIONS = {
+    "cn": "aws-cn",
+    "us-gov": "aws-us-gov",
+    "us-iso": "aws-iso",
+    "us-isob": "aws-iso-b",
+    "us-isof": "aws-iso-f",
+    "eu-isoe": "aws-iso-e",
+    "eusc": "aws-eusc",
+}
+
+
+def partition_of(region: str) -> str:
+    """The partition of a region: one job has one ARN."""
+    words = region.split("-")
+    return _PARTITIONS.get("-".join(words[:2])) or _PARTITIONS.get(words[0], "aws")
+
+
 @dataclass(frozen=True, slots=True)
 class JobRef:
     """Which job. `name` keeps its own letters; SageMaker lower-cases the name inside the ARN."""
@@ -56,6 +73,8 @@ class JobRef:
         if match is None or match["word"] not in _KIND_OF_WORD:
             return None
         if name is not None and name.lower() != match["name"].lower():
+            return None
+        if match["partition"] != partition_of(match["region"]):
             return None
         return cls(
             kind=_KIND_OF_WORD[match["word"]],

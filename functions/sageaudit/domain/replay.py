@@ -1,19 +1,20 @@
 """What if this run had been on another type? Recorded use, scaled to each candidate and billed.
 
-A candidate is refused with the constraint that binds; a use that was not recorded refuses what
-would shrink it. The same GPU, or none, takes as long. Another GPU model needs a sourced throughput:
-with the GPU busy for a share u of the time and the other one r times weaker, the run takes at most
-1 + u (r - 1) times as long while vCPUs stay. That slow end is counted, the other one is shown.
+A candidate is refused with the constraint that binds; a use that was not recorded refuses too,
+unless an idle GPU goes and all else stays. The same GPU, or none, takes as long. Another GPU model
+needs a sourced throughput: with the GPU busy for a share u of the time and the other one r times
+weaker, the run takes at most 1 + u (r - 1) times as long while vCPUs stay. That slow end is
+counted, the other one is shown.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.bill import Bill, bill
+from sageaudit.domain.candidate import Candidate, Constraint, Duration, Refusal
 from sageaudit.domain.change import SetType
 from sageaudit.domain.demand import Demand, Need, demand
 from sageaudit.domain.gpu import times_weaker
@@ -27,63 +28,6 @@ _NOT_STEADY = ("t3", "-flex")
 """Families whose CPU is not theirs all the time: never advised for a job that computes."""
 _ONE = Decimal(1)
 _PLACES = Decimal("0.0001")
-
-
-class Constraint(enum.Enum):
-    """What keeps a run from another type."""
-
-    VCPU = "vCPU"
-    MEMORY = "host memory"
-    GPUS = "GPU count"
-    GPU_MEMORY = "GPU memory"
-    GPU_MODEL = "GPU model"
-    ACCELERATOR = "accelerator"
-    NOT_RECORDED = "not recorded"
-    NOT_OFFERED = "not offered"
-    BILL = "no price"
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The constraint that binds, and a sentence with its numbers."""
-
-    constraint: Constraint
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """How many times as long the run takes: as counted, and at best; and why."""
-
-    counted: Decimal
-    best: Decimal
-    because: str
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One type: refused, or how long the run takes and what it costs. None means unknown."""
-
-    type: InstanceType
-    rate: Rate | None
-    refused: Refusal | None = None
-    takes: Duration | None = None
-    usd: Decimal | None = None
-    best_usd: Decimal | None = None
-    break_even: Decimal | None = None
-    """Of how many times as long the cost is today's; None where no range is shown."""
-
-    @property
-    def change(self) -> SetType:
-        """The change of the job as counted."""
-        return SetType(self.type.name, self.takes.counted if self.takes else _ONE)
-
-    @property
-    def best(self) -> SetType | None:
-        """The other end of the range, where there is one."""
-        if self.takes is None or self.takes.best == self.takes.counted:
-            return None
-        return SetType(self.type.name, self.takes.best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +49,24 @@ class Replay:
         """Today's bill less the candidate's: negative where it costs more."""
         today, other = self.bill.total_usd, candidate.usd
         return None if today is None or other is None else today - other
+
+    def saves_at_best(self, candidate: Candidate) -> Decimal | None:
+        """The same at the other end of its range; None where there is no range."""
+        today, other = self.bill.total_usd, candidate.best_usd
+        if today is None or other is None or candidate.best is None:
+            return None
+        return today - other
+
+    @property
+    def worthwhile(self) -> Iterator[Candidate]:
+        """Those that fit, save as counted and are cheaper by the hour; the cheapest first.
+
+        Cheaper by the hour, so that the next run's advice never turns this one back.
+        """
+        for one in self.fitting:
+            saves = self.saves(one)
+            if self.cheaper(one) and (saves is None or saves > 0):
+                yield one
 
     def cheaper(self, candidate: Candidate) -> bool:
         """Priced below today's type by the hour."""
@@ -187,14 +149,14 @@ class _Trial:
         takes = self._takes(kind)
         if isinstance(takes, Refusal):
             return Candidate(kind, rate, takes)
-        usd = self._usd(SetType(kind.name, takes.counted))
-        best_usd = self._usd(SetType(kind.name, takes.best))
-        if usd is None or best_usd is None:
-            why = f"the bill on {kind.name} would not be complete: its storage is not known"
+        after, at_best = self._bill(kind, takes.counted), self._bill(kind, takes.best)
+        usd, best_usd = after.total_usd, at_best.total_usd
+        missing = [what for what in after.missing if what not in self.billed.missing]
+        if missing:
+            why = f"the bill on {kind.name} would not be complete: {', '.join(missing)}"
             return Candidate(kind, rate, Refusal(Constraint.BILL, why))
-        return Candidate(
-            kind, rate, None, takes, usd, best_usd, self._break_even(takes, usd, best_usd)
-        )
+        even = self._break_even(takes, usd, best_usd)
+        return Candidate(kind, rate, None, takes, usd, best_usd, even)
 
     def _not_sold(self, kind: InstanceType, rate: Rate | None) -> Refusal | None:
         if self.job.kind not in kind.kinds:
@@ -216,7 +178,7 @@ class _Trial:
             yield Refusal(Constraint.NOT_RECORDED, f"nothing was recorded of the run: {reason}")
         unknown = []
         for constraint, unit, need, offered in self._resources(kind):
-            holds = need.held_by(offered)
+            holds = True if self._stays(need, offered) else need.held_by(offered)
             if holds is False:
                 asked = f"{need.needed:.1f} needed with headroom, {offered:g} offered"
                 yield Refusal(constraint, f"{constraint.value}{unit}: {asked}")
@@ -224,6 +186,10 @@ class _Trial:
                 why = f"{constraint.value}{unit} used was not recorded ({need.unknown})"
                 unknown.append(Refusal(Constraint.NOT_RECORDED, why))
         yield from unknown
+
+    def _stays(self, need: Need, offered: float) -> bool:
+        """A GPU that did nothing may go without a record of the rest, while the rest stays."""
+        return self.today.gpus > 0 and self.need.gpu_idle and offered >= need.today
 
     def _resources(self, kind: InstanceType) -> Iterator[tuple[Constraint, str, Need, float]]:
         need, one = self.need, float(kind.gpu_memory_gib or 0)
@@ -236,15 +202,21 @@ class _Trial:
 
     def _takes(self, kind: InstanceType) -> Duration | Refusal:
         """How long on this type, which holds everything that was recorded."""
-        if self.need.gpu_idle and not kind.gpus:
-            return Duration(_ONE, _ONE, "Takes as long: the GPU did nothing.")
         same = (kind.gpu_model, kind.gpu_memory_gib)
         if self.need.gpu_idle or same == (self.today.gpu_model, self.today.gpu_memory_gib):
-            because = f"Takes as long: it holds the peaks plus {self.headroom_percent:g}%."
-            if kind.family != self.today.family:
-                because += f" A vCPU of {kind.family} is taken for one of {self.today.family}."
-            return Duration(_ONE, _ONE, because)
+            return Duration(_ONE, _ONE, f"Assumes that it takes as long: {self._it_holds(kind)}.")
         return self._on_other_gpu(kind)
+
+    def _it_holds(self, kind: InstanceType) -> str:
+        need, today = self.need, self.today
+        held = f"it holds the peaks plus {float(self.headroom_percent):g}%"
+        if any(one.unknown for one in (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)):
+            held = f"what was not recorded does not shrink, and {held}"
+        if today.gpus and need.gpu_idle:
+            held = f"the GPU did nothing, and {held}"
+        if kind.family == today.family:
+            return held
+        return f"{held} (a vCPU of {kind.family} is taken for one of {today.family})"
 
     def _on_other_gpu(self, kind: InstanceType) -> Duration | Refusal:
         today, busy = self.today, self.need.gpu_busy
@@ -266,20 +238,21 @@ class _Trial:
         end = (1 + busy * (weaker.times - 1)).quantize(_PLACES, ROUND_UP)
         used = f"the GPU was busy for {busy:.0%} of the time"
         if weaker.times > 1:
-            because = f"at most {weaker.times:.1f} times weaker ({weaker.respect})"
-            because = f"{kind.gpu_model} is {because} than {today.gpu_model}, and {used}."
+            times = f"up to {weaker.times:.2f} times weaker than {today.gpu_model}"
+            because = f"{kind.gpu_model} is {times} ({weaker.respect}), and {used}."
             return Duration(end, _ONE, because)
         because = f"{kind.gpu_model} is no weaker than {today.gpu_model} in any respect, and {used}"
-        return Duration(_ONE, end, f"{because}: counted as taking as long.")
+        return Duration(_ONE, end, f"{because}; counted as taking as long.")
 
-    def _usd(self, change: SetType) -> Decimal | None:
-        after = bill(change.apply(self.job), self.market)
-        return None if set(after.missing) - set(self.billed.missing) else after.total_usd
+    def _bill(self, kind: InstanceType, times: Decimal) -> Bill:
+        return bill(SetType(kind.name, times).apply(self.job), self.market)
 
-    def _break_even(self, takes: Duration, usd: Decimal, best_usd: Decimal) -> Decimal | None:
+    def _break_even(
+        self, takes: Duration, usd: Decimal | None, best_usd: Decimal | None
+    ) -> Decimal | None:
         """The bill grows evenly with the time, so two points of it give the third."""
         today = self.billed.total_usd
-        if today is None or takes.counted == takes.best or usd == best_usd:
+        if today is None or usd is None or best_usd is None or usd == best_usd:
             return None
         slope = (usd - best_usd) / (takes.counted - takes.best)
         return max(takes.best + (today - best_usd) / slope, Decimal(0))
@@ -294,4 +267,9 @@ def _rate(job: Job, market: Market, kind: InstanceType) -> Rate | None:
 def _by_cost(one: Candidate) -> tuple[bool, Decimal, Decimal, str]:
     """Those that fit by their bill, the refused by their hourly price."""
     hourly = one.rate.usd if one.rate else Decimal("Infinity")
-    return one.refused is not None, one.usd if one.usd is not None else hourly, hourly, one.type.name
+    return (
+        one.refused is not None,
+        one.usd if one.usd is not None else hourly,
+        hourly,
+        one.type.name,
+    )

@@ -155,8 +155,7 @@ def _findings(children: Sequence[AuditDocument], limits: SeverityLimits) -> list
 
 def _merged(rows: list[FindingDocument], children: int, limits: SeverityLimits) -> FindingDocument:
     dearest = max(rows, key=lambda row: row["saving_usd"] or _ZERO)
-    known = [row["saving_usd"] for row in rows if row["saving_usd"] is not None]
-    usd = sum(known, _ZERO) if known else None
+    usd = _sum((row["saving_usd"] for row in rows), empty=None)
     return {
         **dearest,
         "severity": _severity(dearest["severity"], dearest["bucket"], usd, limits),

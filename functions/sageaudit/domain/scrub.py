@@ -5,17 +5,15 @@ Hyperparameters and environment are never kept: they often hold secrets. Failure
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from sageaudit.domain.audit import iso
-from sageaudit.domain.measurements import Measurements, Metric
+from sageaudit.domain.measurements import Measurements
+from sageaudit.domain.packed import pack
 from sageaudit.domain.record import Detail
 from sageaudit.domain.redact import redact
-from sageaudit.domain.series import percentile
 
 MAX_BYTES = 200 * 1024
 _NEVER_KEPT = frozenset(
@@ -25,11 +23,11 @@ _NEVER_KEPT = frozenset(
         "TunedHyperParameters",
         "Environment",
         "ContainerArguments",
+        "ContainerEntrypoint",
         "ResponseMetadata",
     }
 )
 _FREE_TEXT = frozenset({"FailureReason", "ExitMessage", "StatusMessage"})
-_QUANTILES = (0, 5, 50, 95, 99.5, 100)
 
 
 def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], seen: Measurements) -> Detail:
@@ -54,33 +52,3 @@ def scrubbed(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [scrubbed(item) for item in value]
     return iso(value) if isinstance(value, datetime) else value
-
-
-def pack(seen: Measurements, *, only_extremes: bool = False) -> bytes:
-    """Series as tenths of a percent (null: no point), as compressed JSON."""
-    whole: dict[str, dict[str, list[int | None]]] = {}
-    quantiles: dict[str, dict[str, list[int]]] = {}
-    for metric, hosts in seen.series.items():
-        kept = _extremes(seen, metric) if only_extremes else set(hosts)
-        for host, series in hosts.items():
-            if host in kept:
-                points = [None if v is None else round(v * 10) for v in series.values]
-                whole.setdefault(metric.value, {})[host] = points
-            else:
-                marks = [round(percentile(series.present, q) * 10) for q in _QUANTILES]
-                quantiles.setdefault(metric.value, {})[host] = marks
-    document = {
-        "period_s": seen.period_s,
-        "unit": "0.1 percent",
-        "series": whole,
-        "quantiles": {"at": _QUANTILES, "hosts": quantiles} if quantiles else None,
-    }
-    return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), level=9)
-
-
-def _extremes(seen: Measurements, metric: Metric) -> set[str]:
-    """The hosts with the lowest and the highest median."""
-    medians = sorted(
-        (percentile(series.present, 50), host) for host, series in seen.series[metric].items()
-    )
-    return {medians[0][1], medians[-1][1]}

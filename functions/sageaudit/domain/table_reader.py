@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from sageaudit.errors import BadPolicy
+
+HIGHEST = 10**12
+"""Above any amount, rate or threshold that somebody means."""
+_IN_TOML = {dict: "table", list: "array", str: "string", bool: "boolean"}
 
 
 class TableReader:
@@ -22,7 +26,7 @@ class TableReader:
         self.used.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
-            raise BadPolicy(f"{self.path}{key} is not a {kind.__name__}")
+            raise BadPolicy(f"{self.path}{key} is not {_named(kind)}")
         return value
 
     def strings(self, key: str, default: tuple[str, ...]) -> list[str]:
@@ -43,13 +47,11 @@ class TableReader:
         """An amount in USD, 0 or more; needed where there is no default."""
         self.used.add(key)
         value = self.table.get(key, default)
-        try:
-            amount = Decimal(str(value))
-        except InvalidOperation:
-            amount = Decimal("NaN")
-        if isinstance(value, bool) or not amount.is_finite() or amount < 0:
-            raise BadPolicy(f"{self.path}{key} is not an amount in USD of 0 or more")
-        return amount
+        if not is_number(value):
+            raise BadPolicy(
+                f"{self.path}{key} is not an amount in USD: a number of 0 or more, without quotes"
+            )
+        return Decimal(str(value))
 
     def rest(self) -> list[str]:
         """The keys that were not asked for."""
@@ -60,3 +62,14 @@ class TableReader:
         if rest := self.rest():
             known = ", ".join(sorted(self.used))
             raise BadPolicy(f"unknown key {self.path}{rest[0]}; known here: {known}")
+
+
+def is_number(value: Any) -> bool:
+    """A number of 0 or more that somebody may mean."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 <= value <= HIGHEST
+
+
+def _named(kind: type) -> str:
+    word = _IN_TOML[kind]
+    return f"{'an' if word.startswith('a') else 'a'} {word}"

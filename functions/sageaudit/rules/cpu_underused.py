@@ -24,16 +24,24 @@ Flexera: under-used below 40%. Compute Optimizer: P99.5 with 20% headroom.
 
 from __future__ import annotations
 
-from sageaudit.domain.change import SetType
+from decimal import Decimal
+
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.ref import JobKind
-from sageaudit.domain.replay import smaller_cpu
+from sageaudit.domain.replay import HEADROOM_PERCENT, replay
 from sageaudit.domain.series import percentile
 from sageaudit.rules.card import JobCase, Threshold, rule
 
 CPU_BELOW = Threshold("cpu_p95_below", 40, "percent of all vCPUs", "under-used", "Flexera")
 MEMORY_BELOW = Threshold("memory_p95_below", 40, "percent of memory", "under-used", "Flexera")
+HEADROOM = Threshold(
+    "headroom_percent",
+    float(HEADROOM_PERCENT),
+    "percent above P99.5",
+    "what a smaller type must hold",
+    "Compute Optimizer",
+)
 TYPE_PATHS = {
     JobKind.TRAINING: "ResourceConfig.InstanceType",
     JobKind.PROCESSING: "ProcessingResources.ClusterConfig.InstanceType",
@@ -51,7 +59,7 @@ def _excuse(case: JobCase) -> str | None:
 @rule(
     id="SA205",
     kinds=set(TYPE_PATHS),
-    thresholds=(CPU_BELOW, MEMORY_BELOW),
+    thresholds=(CPU_BELOW, MEMORY_BELOW, HEADROOM),
     needs=(Metric.CPU, Metric.MEMORY),
     excuse=_excuse,
 )
@@ -65,9 +73,15 @@ def check(case: JobCase) -> Outcome:
         return Clear()
     group = case.job.groups[0]
     current = case.market.types[group.instance_type]
-    smaller = smaller_cpu(case.job, current, case.seen, case.market)
-    fits = next((candidate for candidate in smaller if candidate.refused is None), None)
-    if fits is None:
+    replayed = replay(
+        case.job,
+        case.seen,
+        case.market,
+        headroom_percent=Decimal(str(case.limit(HEADROOM))),
+        only=lambda kind: kind.family == current.family,
+    )
+    fits = next(replayed.worthwhile, None)
+    if fits is None or fits.takes is None:
         return Clear()
     return Found(
         confidence=Confidence.DERIVED,
@@ -84,6 +98,6 @@ def check(case: JobCase) -> Outcome:
             "memory_gib": current.memory_gib,
         },
         fix=(Parameter(TYPE_PATHS[case.job.kind], group.instance_type, fits.type.name),),
-        change=SetType(fits.type.name),
-        caution="Assumes that the run takes as long: the smaller type holds its peaks plus 20%.",
+        change=fits.change,
+        caution=fits.takes.because,
     )

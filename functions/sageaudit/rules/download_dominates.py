@@ -36,7 +36,7 @@ from sageaudit.domain.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job import Channel, Job, Source
+from sageaudit.domain.job import Channel, Job, Purchase, Source
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 
@@ -55,6 +55,8 @@ def _copied(job: Job) -> list[Channel]:
 
 
 def _excuse(case: JobCase) -> str | None:
+    if case.job.purchase is Purchase.SERVERLESS:
+        return "it is serverless"
     return None if _copied(case.job) else "no channel reads S3 in File mode"
 
 

@@ -8,9 +8,10 @@ busiest host's P95 stays under 70%. Idle head and tail are cut first.
 A GPU-hour is billed the same busy or waiting.
 
 ## Saving
-Derived, never (1 - utilisation) x cost. A GPU that never worked: the same seconds on the cheapest
-CPU type with at least the same vCPUs and memory. Several GPUs: the same seconds on a smaller type
-of the same GPU that holds P99.5 plus 20% of vCPU, memory, GPU and GPU memory. Otherwise none.
+Derived, never (1 - utilisation) x cost: the run is replayed on cheaper types that hold P99.5 plus
+20% of all it used. A GPU that never worked: the same seconds without one. Else the same seconds on
+a smaller type of the same GPU, or, where the throughput of both GPUs has a source, at most so many
+times as long on another GPU: the slow end is counted, the range shown. Otherwise none.
 
 ## When it is wrong
 "Utilisation" counts any kernel as busy: low means waste, high does not mean efficient. One-minute
@@ -27,34 +28,36 @@ SageMaker Debugger, LowGPUUtilization: threshold_p95 70. Jobstats: job mean ambe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
-from sageaudit.domain.change import SetType
+from sageaudit.domain.candidate import Candidate
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
-from sageaudit.domain.market import InstanceType
+from sageaudit.domain.job import Purchase
 from sageaudit.domain.measurements import Metric
-from sageaudit.domain.replay import same_gpu, without_gpu
+from sageaudit.domain.replay import Replay, replay
 from sageaudit.domain.series import mean, percentile
 from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import TYPE_PATHS
+from sageaudit.rules.cpu_underused import HEADROOM, TYPE_PATHS
 
 MEAN_BELOW = Threshold("mean_below", 25, "percent of one GPU", "amber", "Jobstats config.py")
 P95_BELOW = Threshold("p95_below", 70, "percent of one GPU", "low", "Debugger LowGPUUtilization")
 TARGET = Threshold("target", 50, "percent of one GPU", "busy enough", "Jobstats, target")
 _NEVER_WORKED_PERCENT = 1.0
+_FEED_IT = "First feed the GPU faster or raise the batch size."
 
 
 @dataclass(frozen=True, slots=True)
 class _Advice:
     """A type to move to with why it holds, or only why there is none."""
 
-    to: InstanceType | None
+    to: Candidate | None
     caution: str
 
 
 @rule(
     id="SA202",
     kinds=set(TYPE_PATHS),
-    thresholds=(MEAN_BELOW, P95_BELOW, TARGET),
+    thresholds=(MEAN_BELOW, P95_BELOW, TARGET, HEADROOM),
     needs=(Metric.GPU, Metric.CPU),
 )
 def check(case: JobCase) -> Outcome:
@@ -70,7 +73,7 @@ def check(case: JobCase) -> Outcome:
     group = case.job.groups[0]
     cores = mean([v for s in case.seen.series[Metric.CPU].values() for v in s.present])
     fix = (
-        (Parameter(TYPE_PATHS[case.job.kind], group.instance_type, advice.to.name),)
+        (Parameter(TYPE_PATHS[case.job.kind], group.instance_type, advice.to.type.name),)
         if advice.to
         else ()
     )
@@ -88,7 +91,8 @@ def check(case: JobCase) -> Outcome:
             "period_s": case.seen.period_s,
         },
         fix=fix,
-        change=SetType(advice.to.name) if advice.to else None,
+        change=advice.to.change if advice.to else None,
+        best=advice.to.best if advice.to else None,
         caution=advice.caution,
     )
 
@@ -103,29 +107,47 @@ def _summary(case: JobCase, average: float, p95: float, peak: float) -> str:
 def _advice(case: JobCase, peak: float) -> _Advice:
     if len(case.job.groups) > 1:
         return _Advice(None, "No figure: hosts of a mixed cluster have no map to their types.")
-    current = case.market.types[case.job.groups[0].instance_type]
+    if case.job.purchase is Purchase.TRAINING_PLAN:
+        return _Advice(None, "No figure: its training plan is prepaid, for this type.")
+    replayed = replay(
+        case.job, case.seen, case.market, headroom_percent=Decimal(str(case.limit(HEADROOM)))
+    )
+    today = replayed.today
+    usable = [one for one in replayed.worthwhile if not one.type.legacy or today.legacy]
     if peak <= _NEVER_WORKED_PERCENT:
-        candidate = without_gpu(case.job, current, case.market)
-        if candidate is not None:
-            return _Advice(
-                candidate.type,
-                f"Assumes that the run takes as long: {candidate.type.vcpu} vCPU and "
-                f"{candidate.type.memory_gib:g} GiB are no less than it had, and no GPU was used. "
-                "If the code was meant to use the GPU, mend that instead.",
-            )
-        return _Advice(None, "No figure: no cheaper CPU type with as much is priced here.")
-    candidates = same_gpu(case.job, current, case.seen, case.market)
-    for candidate in candidates:
-        if candidate.refused is None:
-            return _Advice(
-                candidate.type,
-                "Assumes that the run takes as long: the smaller type holds its peaks plus 20%. "
-                "Minute means hide peaks: try it once.",
-            )
-    advice = "First feed the GPU faster or raise the batch size."
-    if not candidates:
-        return _Advice(
-            None, f"No figure: this is the smallest type with a {current.gpu_model}. {advice}"
-        )
-    nearest = candidates[-1]
-    return _Advice(None, f"No figure: {nearest.type.name} is refused ({nearest.refused}). {advice}")
+        return _without_gpu([one for one in usable if not one.type.accelerator])
+    same = [one for one in usable if one.best is None and one.type.gpus]
+    for one in same or [one for one in usable if one.best is not None]:
+        return _Advice(one, f"{_because(one)} Minute means hide peaks: try it once.")
+    return _Advice(None, f"No figure: {_why_none(replayed)}. {_FEED_IT}")
+
+
+def _without_gpu(fitting: list[Candidate]) -> _Advice:
+    if not fitting:
+        return _Advice(None, "No figure: no cheaper CPU type that holds the rest is priced here.")
+    mend = "If the code was meant to use the GPU, mend that instead."
+    takes = fitting[0].takes
+    return _Advice(fitting[0], f"{takes.because if takes else ''} {mend}".strip())
+
+
+def _because(one: Candidate) -> str:
+    if one.takes is None:
+        return ""
+    if one.best is None or one.break_even is None:
+        return one.takes.because
+    even = f"it pays while the run takes at most {one.break_even:.2f} times as long"
+    return f"{one.takes.because} Counted at {one.takes.counted:.2f} times as long; {even}."
+
+
+def _why_none(replayed: Replay) -> str:
+    """The dearest cheaper type of the same GPU says what binds."""
+    today = replayed.today
+    same = [
+        one
+        for one in replayed.candidates
+        if one.refused and one.type.gpu_model == today.gpu_model and replayed.cheaper(one)
+    ]
+    if not same:
+        return f"this is the smallest type with a {today.gpu_model}"
+    nearest = same[-1]
+    return f"{nearest.type.name} is refused ({nearest.refused.reason if nearest.refused else ''})"

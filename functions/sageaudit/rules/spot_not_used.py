@@ -38,6 +38,8 @@ FROM = Threshold("from_s", 1800, "seconds", "shorter runs save cents", "our choi
 SAFE_BELOW = Threshold(
     "safe_below_s", 3600, "seconds", "MaxWait without checkpoints", "SageMaker spot guide"
 )
+_WAIT_AT_MOST_S = 86_400
+"""A day of waiting for capacity beside the run itself."""
 _WORST_BILLED_SHARE = Decimal(14683) / 37026
 _BEST_BILLED_SHARE = Decimal(52) / 175
 DEADLINE_TAG = "sageaudit:deadline"
@@ -60,7 +62,8 @@ def check(case: JobCase) -> Outcome:
     if job.elapsed_s < case.limit(FROM):
         return Clear()
     safe = job.checkpointed or job.elapsed_s < case.limit(SAFE_BELOW)
-    wait_s = 2 * (job.max_runtime_s or int(job.elapsed_s))
+    run_s = job.max_runtime_s or int(job.elapsed_s)
+    wait_s = run_s + min(run_s, _WAIT_AT_MOST_S)
     fix = [
         Parameter("EnableManagedSpotTraining", False, True),
         Parameter("StoppingCondition.MaxWaitTimeInSeconds", job.max_wait_s, wait_s),

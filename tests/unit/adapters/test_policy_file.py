@@ -41,6 +41,8 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
         (b"mode =", "is not TOML"),
         (b"\xff\xfe", "is not TOML"),
         (b"[rules.gpu-underused]\nmean = 5", "mean_below"),
+        (b"floor_usd = " + b"9" * 5000, "too long or too deep"),
+        (b"floor_usd = " + b"[" * 9000, "too long or too deep"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_sentence(tmp_path: Path, content: bytes, said: str) -> None:

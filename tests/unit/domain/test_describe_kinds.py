@@ -171,7 +171,8 @@ def test_a_tuning_job_without_counters_does_not_know_what_it_launched() -> None:
     answer = tuning()
     del answer["TrainingJobStatusCounters"]
     job = parse(answer, {})
-    assert job.tuning is None or job.tuning.launched is None
+    assert job.tuning is not None
+    assert job.tuning.launched is None
 
 
 @pytest.mark.parametrize(

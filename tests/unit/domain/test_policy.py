@@ -9,7 +9,13 @@ import pytest
 from sageaudit.domain.policy import Policy, parse
 from sageaudit.errors import BadPolicy
 
-RULES = {"gpu-underused": frozenset({"mean_below"}), "spot-not-used": frozenset({"from_s"})}
+RULES = {
+    "gpu-underused": {
+        "mean_below": "percent of one GPU",
+        "headroom_percent": "percent above P99.5",
+    },
+    "spot-not-used": {"from_s": "seconds"},
+}
 
 EXEMPT = '[[exempt]]\nrule = "gpu-underused"\nby = "a"\nreason = "b"\n'
 
@@ -70,9 +76,15 @@ def test_a_whole_policy_is_read() -> None:
     [
         ('mood = "tell"', "mood"),
         ('mode = "shout"', "mode"),
-        ("mode = 5", "mode"),
+        ("mode = 5", "mode is not a string"),
         ("floor_usd = -1", "floor_usd"),
         ('floor_usd = "much"', "floor_usd"),
+        ('floor_usd = "5"', "floor_usd is not an amount in USD: a number of 0 or more, without"),
+        ("floor_usd = 1e13", "floor_usd"),
+        (f"floor_usd = 0x{'f' * 5000}", "floor_usd"),
+        ("severity = 5", "severity is not a table"),
+        ("exempt = 5", "exempt is not an array"),
+        ("[discounts]\nsavings_plan = 1", "discounts.savings_plan is not a boolean"),
         ("floor_usd = nan", "floor_usd"),
         ("floor_usd = inf", "floor_usd"),
         ("floor_usd = true", "floor_usd"),
@@ -96,6 +108,13 @@ def test_a_whole_policy_is_read() -> None:
         ("[rules.gpu-underused]\nmean_below = nan", "rules.gpu-underused.mean_below"),
         ("[rules.gpu-underused]\nmean_below = true", "rules.gpu-underused.mean_below"),
         ('[rules.gpu-underused]\nmean_below = "5"', "rules.gpu-underused.mean_below"),
+        (
+            "[rules.gpu-underused]\nmean_below = 1000",
+            "mean_below is above 100: it is in percent of",
+        ),
+        (f"[rules.gpu-underused]\nmean_below = 0x{'f' * 500}", "rules.gpu-underused.mean_below"),
+        (f"[rules.gpu-underused]\nodd = 0x{'f' * 500}", "rules.gpu-underused.odd"),
+        (f"odd = 0x{'f' * 5000}", "unknown key odd"),
         ('[rules]\ngpu-underused = "off"', "rules.gpu-underused"),
         ('[exempt]\nrule = "gpu-underused"', "exempt"),
         ('[[exempt]]\nrule = "gpu-underused"', "exempt[0]"),
@@ -112,6 +131,16 @@ def test_a_mistake_is_refused_and_named(text: str, named: str) -> None:
         read(text)
     assert named in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_only_a_share_of_a_whole_ends_at_100() -> None:
+    """Seconds, and a headroom above the peak, may be more."""
+    policy = read(
+        "[rules.spot-not-used]\nfrom_s = 7200\n"
+        "[rules.gpu-underused]\nmean_below = 100\nheadroom_percent = 150"
+    )
+    assert policy.thresholds["gpu-underused"] == {"mean_below": 100, "headroom_percent": 150}
+    assert policy.thresholds["spot-not-used"] == {"from_s": 7200}
 
 
 def test_the_version_follows_the_content() -> None:

@@ -6,10 +6,15 @@ import zlib
 from datetime import UTC, datetime
 from typing import Any
 
+from sageaudit.domain.bill import bill
 from sageaudit.domain.measurements import Measurements, Metric
-from sageaudit.domain.scrub import MAX_BYTES, detail_of, pack, scrubbed
+from sageaudit.domain.packed import pack, unpack
+from sageaudit.domain.scrub import MAX_BYTES, detail_of, scrubbed
 from sageaudit.domain.series import Series
-from tests.fakes.jobs import ran, seen, series, training_answer
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import JobCase
+from sageaudit.rules.judge import judge
+from tests.fakes.jobs import market, ran, seen, series, training_answer
 
 
 def unpacked(packed: bytes) -> dict[str, Any]:
@@ -118,3 +123,19 @@ def test_what_cannot_fit_is_left_out_and_said() -> None:
     """Never more than the limit, whatever was recorded."""
     detail = detail_of(training_answer(), {}, noise(2, 60_000, 2))
     assert (detail.series, detail.note) == (b"", "the series were too large to keep")
+
+
+def test_what_is_kept_judges_the_job_again() -> None:
+    """Unpacked, the series give the same outcomes, rule by rule."""
+    of = ran(3600)
+    before = seen(
+        of,
+        series(Metric.CPU, [30.0, None, 41.6] * 20),
+        series(Metric.MEMORY, [12.3] * 60),
+    )
+    types = market().types
+    after = unpack(pack(before), of, types)
+    assert after == before
+    cases = [JobCase(of, measured, bill(of, market()), market()) for measured in (before, after)]
+    first, second = (judge(case, catalogue.load()) for case in cases)
+    assert first == second

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
+
 import pytest
 
+from sageaudit.adapters import packaged
+from sageaudit.domain.change import SetType
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job import Job
+from sageaudit.domain.job import Job, Purchase
+from sageaudit.domain.market import Market
 from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.domain.ref import JobKind
-from tests.fakes.jobs import flat, phases, ran, seen, series
+from tests.fakes.jobs import TYPES, flat, market, phases, ran, seen, series
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
 RULE = "gpu-underused"
@@ -143,11 +149,61 @@ def test_the_smallest_type_has_no_figure() -> None:
     assert finding.severity.value == "info"
 
 
-def test_another_gpu_model_is_not_advised() -> None:
+def test_another_gpu_model_without_a_sourced_throughput_is_not_advised() -> None:
     """A T4 is cheaper than an A10G, and nobody says how much slower."""
     run = ran(3600, "ml.g5.2xlarge")
     what = found(RULE, run, flat(run, 60, gpu=10, gpu_memory=5, cpu=10, memory=5))
     assert what.fix == ()
+
+
+def sourced() -> Market:
+    """The same types with the packaged throughput of T4 and A10G."""
+    known = {kind.gpu_model: kind.gpu_peaks for kind in packaged.types().values()}
+    types = {name: replace(kind, gpu_peaks=known[kind.gpu_model]) for name, kind in TYPES.items()}
+    return replace(market(), types=types)
+
+
+def test_another_gpu_model_with_one_is_a_range_whose_slow_end_counts() -> None:
+    """A T4 holds 2.98 of 35 TFLOPS: busy for 5%, at most 1.54 times as long at $0.94 of $1.515."""
+    run = ran(3600, "ml.g5.2xlarge")
+    what = found(RULE, run, flat(run, 60, gpu=5, gpu_memory=5, cpu=10, memory=5), on=sourced())
+    [fix] = what.fix
+    assert fix.new == "ml.g4dn.2xlarge"
+    assert what.change == SetType("ml.g4dn.2xlarge", Decimal("1.5373"))
+    assert what.best == SetType("ml.g4dn.2xlarge", Decimal(1))
+    assert what.caution is not None
+    assert "up to 11.75 times weaker than A10G" in what.caution
+    # 1.515 / 0.94
+    assert "at most 1.61 times as long" in what.caution
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        {"gpu": 15, "gpu_memory": 5, "cpu": 10, "memory": 5},
+        {"gpu": 5, "cpu": 10, "memory": 5},
+        {"gpu": 5, "gpu_memory": 5, "cpu": 10},
+    ],
+)
+def test_another_gpu_model_is_not_advised_at_a_loss_or_in_the_dark(use: dict[str, float]) -> None:
+    """At 15% busy the slow end costs more; unrecorded memory refuses, on the host or the GPU."""
+    run = ran(3600, "ml.g5.2xlarge")
+    assert found(RULE, run, flat(run, 60, hosts=1, **use), on=sourced()).fix == ()
+
+
+def test_the_policys_headroom_decides_what_holds() -> None:
+    """20% of 4 GPUs need 0.96 of one with 20% and 1.04 with 30%."""
+    of = flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5)
+    assert found(RULE, FOUR, of).fix
+    assert not found(RULE, FOUR, of, limits={"headroom_percent": 30}).fix
+
+
+def test_a_training_plan_gets_no_other_type() -> None:
+    """It is prepaid for this one."""
+    run = ran(3600, "ml.g4dn.12xlarge", purchase=Purchase.TRAINING_PLAN)
+    what = found(RULE, run, flat(run, 60, gpu=20, gpu_memory=5, cpu=5, memory=5))
+    assert (what.fix, what.bucket) == ((), Bucket.NONE)
+    assert "prepaid" in (what.caution or "")
 
 
 @pytest.mark.parametrize(

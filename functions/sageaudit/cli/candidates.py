@@ -1,0 +1,177 @@
+"""A replay on the terminal: today, what the run needs, the cheapest types that fit, the refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from sageaudit.text.money import rate, share, usd
+from sageaudit.text.untrusted import terminal
+from sageaudit.text.words import capitalised, duration, number
+
+_CHEAPEST = 15
+_WIDE = 100
+_HOUR_S = Decimal(3600)
+_NEEDS = {
+    "vcpu": "vCPU",
+    "memory_gib": "GiB of memory",
+    "gpus": "GPU",
+    "gpu_memory_gib": "GiB of GPU memory",
+}
+
+Row = Mapping[str, Any]
+
+
+def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> None:
+    """Prints the whole replay; `everything` lists each type, the refused ones too."""
+    _head(document, console)
+    if document["impossible"]:
+        _line(console, capitalised(f"{document['impossible']}."), "bold yellow")
+        return
+    rows = document["candidates"]
+    fitting = [row for row in rows if row["fits"]]
+    refused = [row for row in rows if not row["fits"]]
+    shown = fitting if everything else fitting[:_CHEAPEST]
+    console.print()
+    if shown:
+        reasons = list(dict.fromkeys(str(row["assumption"]) for row in shown))
+        console.print(_table(shown, document["today"]["usd"], reasons, console))
+        if len(fitting) > len(shown):
+            _line(console, f"+{len(fitting) - len(shown)} dearer ones that fit: --all", "dim")
+        console.print()
+        for place, reason in enumerate(reasons, start=1):
+            _line(console, f"{place}  {reason}", "dim")
+    else:
+        _line(console, "No other type would certainly have held this run.", "bold")
+    if refused:
+        console.print()
+        console.print(Text(f"Refused: {len(refused)}", "bold"))
+        console.print(Padding(_each(refused) if everything else _grouped(refused), (0, 0, 0, 2)))
+
+
+def _head(document: Mapping[str, Any], console: Console) -> None:
+    job, today = document["job"], document["today"]
+    console.print(
+        Text.assemble((terminal(job["name"]), "bold"), f"  {job['kind']} job, {job['region']}")
+    )
+    hours = None if today["hours"] is None else today["hours"] * _HOUR_S
+    ran = f"{today['instances'] or 'no instances'}, {duration(hours)} billed"
+    _line(console, f"Today: {ran}, {usd(today['usd'])}")
+    for missing in today["missing"]:
+        _line(console, f"Not in that figure: {missing}", "yellow")
+    needs = document["needs"]
+    if needs:
+        _line(console, f"Needs: {_needed(needs, document['headroom_percent'])}")
+        for reason, names in _by_reason(needs["unknown"]).items():
+            _line(console, f"Not recorded: {', '.join(names)} ({reason})", "yellow")
+    for note in document["notes"]:
+        _line(console, note, "yellow")
+
+
+def _needed(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
+    known = [f"{number(needs[key], places=1)} {unit}" for key, unit in _NEEDS.items() if needs[key]]
+    peaks = (
+        f"{', '.join(known) or 'nothing that is known'} (P99.5 plus {number(headroom_percent)}%)"
+    )
+    busy = needs["gpu_busy_percent"]
+    return peaks if busy is None else f"{peaks}; GPU busy for {number(busy, places=0)}% of the time"
+
+
+def _by_reason(unknown: Mapping[str, str]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for key, reason in unknown.items():
+        grouped.setdefault(reason, []).append(_NEEDS[key].removeprefix("GiB of "))
+    return grouped
+
+
+def _table(
+    rows: Iterable[Row], today_usd: Decimal | None, reasons: list[str], console: Console
+) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    wide = console.width >= _WIDE
+    table.add_column("Type", no_wrap=True)
+    if wide:
+        for word in ("vCPU", "GiB"):
+            table.add_column(word, justify="right")
+        table.add_column("GPU", no_wrap=True)
+    for word in ("Takes", "Costs", "Saves", "Saves up to", "Even at"):
+        table.add_column(word, justify="right", no_wrap=True)
+    table.add_column("Why", justify="right")
+    for row in rows:
+        size = (str(row["vcpu"]), number(row["memory_gib"]), _gpus(row)) if wide else ()
+        table.add_row(
+            terminal(row["type"]),
+            *size,
+            _takes(row),
+            usd(row["usd"]),
+            _saves(row, today_usd),
+            _at_best(row),
+            _even(row),
+            str(reasons.index(str(row["assumption"])) + 1),
+        )
+    return table
+
+
+def _gpus(row: Row) -> str:
+    return f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-"
+
+
+def _takes(row: Row) -> str:
+    times = row["times_as_long"]
+    return "as long" if times == 1 else f"{times:.2f} x"
+
+
+def _saves(row: Row, today_usd: Decimal | None) -> Text:
+    saving = row["saving_usd"]
+    if saving is None:
+        return Text("unknown", "dim")
+    if saving <= 0:
+        return Text(f"{usd(-saving)} more" if saving else usd(saving), "dim")
+    part = f" ({share(saving, today_usd)})" if today_usd else ""
+    return Text(f"{usd(saving)}{part}", "green")
+
+
+def _at_best(row: Row) -> Text:
+    ends = row["saving_range_usd"]
+    if not ends:
+        return Text("-", "dim")
+    return Text(usd(ends[1]) if ends[1] > 0 else f"{usd(-ends[1])} more", "dim")
+
+
+def _even(row: Row) -> Text:
+    even = row["break_even_times_as_long"]
+    return Text("-" if even is None else f"{even:.2f} x", "dim")
+
+
+def _grouped(refused: list[Row]) -> Table:
+    """One line a constraint, with how many types it keeps out and the cheapest of them."""
+    groups: dict[str, list[Row]] = {}
+    for row in refused:
+        groups.setdefault(str(row["constraint"]), []).append(row)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(justify="right")
+    for constraint, rows in sorted(groups.items(), key=lambda group: -len(group[1])):
+        first = rows[0]
+        reason = str(first["reason"]).removeprefix(f"{constraint}: ")
+        example = f"{first['type']}: {reason}"
+        table.add_row(str(len(rows)), constraint, Text(terminal(example), "dim"))
+    return table
+
+
+def _each(refused: list[Row]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for row in refused:
+        hourly = "no price" if row["usd_per_hour"] is None else f"{rate(row['usd_per_hour'])}/h"
+        reason = Text(terminal(str(row["reason"])), "dim")
+        table.add_row(terminal(row["type"]), hourly, row["constraint"], reason)
+    return table
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(terminal(text), style))

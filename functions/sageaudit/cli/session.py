@@ -1,0 +1,28 @@
+"""A session with the user's own credentials."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError
+
+from sageaudit.errors import BadUsage, NoCredentials
+
+_REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d+")
+
+
+def open_session(profile: str | None, region: str | None) -> Any:
+    """For a profile and region, by default those of the AWS settings.
+
+    Raises NoCredentials, or BadUsage where the region cannot be one. It may be None.
+    """
+    try:
+        session = boto3.Session(profile_name=profile, region_name=region)
+    except BotoCoreError as error:
+        raise NoCredentials(f"No usable AWS credentials: {error}") from error
+    where = session.region_name
+    if where is not None and not _REGION.fullmatch(where):
+        raise BadUsage(f"{where!r} is not a region: one reads like eu-west-1")
+    return session

@@ -1,0 +1,290 @@
+"""`sageaudit what-if`, as its users run it: figures, refusals, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from local.recorded import of_file
+from local.sagemaker import RecordedSageMaker, put_series
+from sageaudit.cli.main import main
+from tests.fakes.jobs import training_answer
+
+DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
+UNFINISHED = DATA / "processing-070-inprogress.json"
+SET = DATA / "tuning-set-bayesian-221019-1807.json"
+HOST = "train-vision/algo-1"
+START = "2026-05-20T10:00:00Z"
+
+
+@dataclass(frozen=True)
+class Done:
+    """How the command ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What it printed as JSON."""
+        assert self.exit_code == 0, self.stderr
+        read: dict[str, Any] = json.loads(self.stdout)
+        return read
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The console script in this process."""
+    monkeypatch.setenv("COLUMNS", "140")
+
+    def script(*words: str | Path) -> Done:
+        monkeypatch.setattr(sys, "argv", ["sageaudit", "what-if", *map(str, words)])
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        said = capsys.readouterr()
+        return Done(int(exit_.value.code or 0), said.out, said.err)
+
+    return script
+
+
+def recorded(folder: Path, use: dict[str, float], **changes: Any) -> Path:
+    """An hour on one ml.g5.2xlarge (8 vCPU, 32 GiB, one A10G), all of it Training, evenly used."""
+    answer = training_answer(
+        ResourceConfig={"InstanceType": "ml.g5.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 50},
+        SecondaryStatusTransitions=[
+            {"Status": "Training", "StartTime": START, "EndTime": "2026-05-20T11:00:00Z"},
+        ],
+        **changes,
+    )
+    cores = {"CPUUtilization": 8}
+    sums = {metric: value * cores.get(metric, 1) for metric, value in use.items()}
+    series = [
+        {"host": HOST, "metric": metric, "start": START, "values": [value] * 60}
+        for metric, value in sums.items()
+    ]
+    path = folder / "job.json"
+    path.write_text(json.dumps({"describe": answer, "metrics": {"period_s": 60, "series": series}}))
+    return path
+
+
+LITTLE = {
+    "CPUUtilization": 20.0,
+    "MemoryUtilization": 20.0,
+    "GPUUtilization": 10.0,
+    "GPUMemoryUtilization": 20.0,
+}
+
+
+def candidate(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """One row."""
+    return next(row for row in document["candidates"] if row["type"] == name)
+
+
+def test_the_same_gpu_takes_as_long_at_its_own_rate(run: Run, tmp_path: Path) -> None:
+    """1 h at $1.515 today; ml.g5.xlarge holds 1.9 vCPU and 7.7 GiB at its rate of $1.408."""
+    document = run("--recording", recorded(tmp_path, LITTLE), "--output", "json").document
+    assert document["today"]["usd"] == 1.515
+    assert document["needs"]["vcpu"] == 1.92
+    assert document["needs"]["memory_gib"] == 7.68
+    assert document["needs"]["gpu_busy_percent"] == 10
+    row = candidate(document, "ml.g5.xlarge")
+    assert (row["fits"], row["hours"], row["usd"]) == (True, 1, 1.408)
+    assert row["saving_usd"] == 0.107
+    assert row["saving_range_usd"] is None
+
+
+def test_another_gpu_is_a_range_with_its_break_even(run: Run, tmp_path: Path) -> None:
+    """T4: r = 35 / (8.1 x 0.3679); 10% busy: 1 + 0.1 (r - 1) = 2.0746 hours at $0.94."""
+    document = run("--recording", recorded(tmp_path, LITTLE), "--output", "json").document
+    row = candidate(document, "ml.g4dn.2xlarge")
+    assert (row["times_as_long"], row["times_as_long_at_best"]) == (2.0746, 1)
+    assert row["usd"] == pytest.approx(2.0746 * 0.94)
+    # 1.515 - 1.950124 and 1.515 - 0.94
+    assert row["saving_range_usd"] == pytest.approx([-0.435124, 0.575])
+    assert row["break_even_times_as_long"] == pytest.approx(1.515 / 0.94, abs=1e-6)
+
+
+def test_what_binds_is_named(run: Run, tmp_path: Path) -> None:
+    """No GPU, too few vCPUs beside another GPU, and a type without a price."""
+    document = run("--recording", recorded(tmp_path, LITTLE), "--output", "json").document
+    binding = {
+        name: candidate(document, name)["constraint"]
+        for name in ("ml.m5.2xlarge", "ml.g4dn.xlarge", "ml.g7e.2xlarge", "ml.trn1.2xlarge")
+    }
+    assert binding["ml.m5.2xlarge"] == "GPU count"
+    assert binding["ml.g4dn.xlarge"] == "vCPU"
+    assert binding["ml.g7e.2xlarge"] in {"GPU model", "no price"}
+    assert binding["ml.trn1.2xlarge"] in {"accelerator", "no price"}
+    assert {row["type"] for row in document["candidates"] if row["fits"]}.isdisjoint(binding)
+
+
+def test_candidates_come_by_cost_and_the_refused_last(run: Run, tmp_path: Path) -> None:
+    """All 224 other types of the catalogue are there."""
+    rows = run("--recording", recorded(tmp_path, LITTLE), "--output", "json").document["candidates"]
+    fitting = [row["usd"] for row in rows if row["fits"]]
+    assert len(rows) == 224
+    assert fitting == sorted(fitting)
+    assert [row["fits"] for row in rows] == sorted((row["fits"] for row in rows), reverse=True)
+
+
+def test_only_the_types_asked_for_are_tried(run: Run, tmp_path: Path) -> None:
+    """In any order, by cost."""
+    path = recorded(tmp_path, LITTLE)
+    done = run(
+        "--recording", path, "--type", "ml.g5.4xlarge", "--type", "ml.g5.xlarge", "--output", "json"
+    )
+    names = [row["type"] for row in done.document["candidates"]]
+    assert names == ["ml.g5.xlarge", "ml.g5.4xlarge"]
+
+
+def test_more_headroom_refuses_more(run: Run, tmp_path: Path) -> None:
+    """20% of 32 GiB: 15.4 with 140% headroom fit 16, 16.6 with 160% do not."""
+    path = recorded(tmp_path, LITTLE)
+    for headroom, fits in (("140", True), ("160", False)):
+        done = run("--recording", path, "--headroom", headroom, "--output", "json")
+        assert candidate(done.document, "ml.g5.xlarge")["fits"] is fits
+
+
+@pytest.mark.parametrize(
+    ("absent", "unknown"),
+    [("MemoryUtilization", "memory_gib"), ("GPUMemoryUtilization", "gpu_memory_gib")],
+)
+def test_unrecorded_memory_refuses(run: Run, tmp_path: Path, absent: str, unknown: str) -> None:
+    """Host or GPU: not recorded is not little."""
+    use = {metric: value for metric, value in LITTLE.items() if metric != absent}
+    document = run("--recording", recorded(tmp_path, use), "--output", "json").document
+    assert document["needs"][unknown] is None
+    assert unknown in document["needs"]["unknown"]
+    assert candidate(document, "ml.g5.xlarge")["constraint"] == "not recorded"
+    assert not any(row["fits"] for row in document["candidates"])
+
+
+def test_without_metrics_nothing_fits(run: Run, tmp_path: Path) -> None:
+    """Every priced type is refused: not recorded."""
+    done = run("--recording", recorded(tmp_path, {}))
+    assert done.exit_code == 0
+    assert "No other type would certainly have held this run." in done.stdout
+    assert "not recorded" in done.stdout
+
+
+def test_the_table_shows_the_cheapest_and_counts_the_refused(run: Run, tmp_path: Path) -> None:
+    """Fifteen that fit at most, each with its reason; --all lists every type."""
+    path = recorded(tmp_path, LITTLE)
+    short, long = run("--recording", path), run("--recording", path, "--all")
+    assert "Today: 1 x ml.g5.2xlarge, 1 h billed, $1.52" in short.stdout
+    assert "Needs: 1.9 vCPU, 7.7 GiB of memory" in short.stdout
+    assert "ml.g5.xlarge" in short.stdout
+    assert "$0.11 (7%)" in short.stdout
+    assert "up to 11.75 times weaker than A10G" in long.stdout
+    assert "Refused: " in short.stdout
+    assert "GPU count" in short.stdout
+    assert short.stdout.count("GPU count") == 1 < long.stdout.count("GPU count:")
+    for name in ("ml.m5.large", "ml.p5.48xlarge", "ml.g4dn.2xlarge"):
+        assert name in long.stdout
+
+
+def test_a_name_cannot_move_the_cursor(run: Run, tmp_path: Path) -> None:
+    """Nor can anything else of a file."""
+    path = recorded(tmp_path, LITTLE)
+    text = path.read_text().replace('"train-vision"', '"train\\u001b[2Jvision"')
+    path.write_text(text)
+    assert "\x1b[2J" not in run("--recording", path).stdout
+
+
+def test_a_training_plan_saves_no_cash(run: Run, tmp_path: Path) -> None:
+    """Prepaid: said once, and every candidate costs more."""
+    plan = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/p"
+    path = recorded(tmp_path, LITTLE)
+    document = json.loads(path.read_text())
+    document["describe"]["ResourceConfig"]["TrainingPlanArn"] = plan
+    path.write_text(json.dumps(document))
+    printed = run("--recording", path, "--output", "json").document
+    assert printed["today"]["usd"] == 0
+    assert "prepaid" in printed["notes"][0]
+    assert candidate(printed, "ml.g5.xlarge")["saving_usd"] == -1.408
+
+
+def test_an_unfinished_job_is_said_to_be_one(run: Run) -> None:
+    """No figure is final; exit 0, for the answer is known."""
+    done = run("--recording", UNFINISHED)
+    assert done.exit_code == 0
+    assert "has not ended" in done.stdout
+    printed = run("--recording", UNFINISHED, "--output", "json").document
+    assert (printed["candidates"], printed["needs"]) == ([], None)
+    assert "has not ended" in printed["impossible"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "name one job, or one file"),
+        (("job", "--recording", "x.json"), "name one job, or one file"),
+        (("--recording", UNFINISHED, "--type", "ml.g5.96xlarge"), "is not in the catalogue"),
+        (("--recording", UNFINISHED, "--headroom", "-1"), "headroom"),
+        (("--recording", UNFINISHED, "--headroom", "nan"), "headroom"),
+        (("--recording", SET), "several jobs"),
+        (("--recording", "no-such.json"), "no-such.json"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_2(
+    run: Run, words: tuple[str | Path, ...], said: str
+) -> None:
+    """Data goes to stdout, and there is none."""
+    done = run(*words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_live_job_is_described_measured_and_replayed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By name, with calls that only read; no price list answers here, so the packaged prices do."""
+    with mock_aws():
+        session = boto3.Session(region_name="us-east-1")
+        monkeypatch.setattr(boto3, "Session", lambda **_: session)
+        calls: list[str] = []
+        jobs = RecordedSageMaker(session)
+        [job] = of_file(DATA / "profiled-046-p3-2xlarge.json")
+        begun = datetime.now(UTC) - timedelta(days=1)
+        times = {
+            "CreationTime": begun.isoformat(),
+            "TrainingStartTime": begun.isoformat(),
+            "TrainingEndTime": (begun + timedelta(seconds=1870)).isoformat(),
+            "SecondaryStatusTransitions": [
+                {"Status": "Training", "StartTime": begun.isoformat(), "StatusMessage": ""}
+            ],
+        }
+        job.describe.update(times)  # type: ignore[attr-defined]
+        jobs.add(job)
+        put_series(session, job)
+        session.events.register(
+            "before-parameter-build.*.*", lambda model, **_: calls.append(model.name)
+        )
+        done = run(job.name, "--region", "us-east-1", "--output", "json")
+    document = done.document
+    assert document["job"]["arn"] == job.arn
+    assert document["today"]["instances"] == "1 x ml.p3.2xlarge"
+    assert len(document["candidates"]) == 224
+    assert all(call.startswith(("Describe", "List", "Get")) for call in calls)
+
+
+def test_help_says_what_it_does(run: Run) -> None:
+    """With an example of each form."""
+    done = run("--help")
+    assert done.exit_code == 0
+    for part in ("--recording", "--headroom", "--type", "Reads only"):
+        assert part in done.stdout
