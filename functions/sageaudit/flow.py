@@ -110,7 +110,7 @@ def audit_finished_job(
         return _record(office, ended, unaudited(ended, reason, office.policy, office.ruleset))
     if not job.finished and attempt == 1:
         return Later(LOOK_AGAIN_SOON_S, f"Describe still says {job.status}")
-    if job.kind is JobKind.TUNING:
+    if job.kind is JobKind.TUNING and job.finished:
         return _roll_up(job, ended, office, now=now, attempt=attempt)
     seen = office.metrics.seen(job, now)
     fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN

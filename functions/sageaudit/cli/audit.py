@@ -141,9 +141,7 @@ def _one(recorded: recording.Recording, policy: Policy) -> AuditDocument:
         catalogue.version(),
         now=now,
     )
-    if job.kind is JobKind.TUNING and not job.finished:
-        return {**audit.document(), "rollup": True}
-    if job.kind is JobKind.TUNING:
+    if job.kind is JobKind.TUNING and job.finished:
         return rollup.roll_up(
             rollup.of_job(job, audit.owner),
             [],

@@ -32,6 +32,7 @@ from sageaudit.domain.finding import (
 )
 from sageaudit.domain.job import Job
 from sageaudit.domain.measurements import Measurements, Metric
+from sageaudit.domain.ref import JobKind
 
 _MICRO = Decimal("0.000001")
 
@@ -104,7 +105,7 @@ class Audit:
             "clear": [name.name for name, out in self.outcomes if isinstance(out, Clear)],
             "waterfall": self._waterfall(),
             "children": None,
-            "rollup": False,
+            "rollup": self.job.kind is JobKind.TUNING,
             "unauditable": None,
         }
 

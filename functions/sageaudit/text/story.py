@@ -213,7 +213,7 @@ def _is_trial(finding: FindingDocument, counted: tuple[FindingDocument, ...]) ->
 
 
 def _trial(finding: FindingDocument) -> str:
-    span = finding["saving_range_usd"]
+    span = finding["saving_range_usd"] if not finding["saving_usd"] else None
     return f"{finding['rule']} up to {usd(span[-1])}" if span else _other(finding)
 
 

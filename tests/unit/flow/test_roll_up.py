@@ -169,3 +169,16 @@ def test_another_tuning_jobs_children_are_not_its_own() -> None:
     of = office(jobs)
     child(of, "trial-1")
     assert isinstance(tuned(of), Later)
+
+
+def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:
+    """Describe behind its event: nothing settled, no total, and a second look is due."""
+    running = sweep(InProgress=2) | {"HyperParameterTuningJobStatus": "InProgress"}
+    result = tuned(house(running), attempt=2)
+    assert isinstance(result, Done)
+    document = result.document
+    assert document["rollup"] is True
+    assert document["bill"]["total_usd"] is None
+    assert (document["audit"]["settled"], document["findings"]) == (False, [])
+    assert document["audit"]["due_at"] is not None
+    assert {one["code"] for one in document["unknown"]} == {"job_not_finished"}
