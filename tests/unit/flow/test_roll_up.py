@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from sageaudit.domain.job import Job
+from sageaudit.domain.measurements import Measurements, Missing, measure
 from sageaudit.domain.ref import JobKind
 from sageaudit.flow import ROLL_UP_ATTEMPTS, Done, Later, Office, audit_finished_job
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
@@ -171,10 +174,17 @@ def test_another_tuning_jobs_children_are_not_its_own() -> None:
     assert isinstance(tuned(of), Later)
 
 
+class NoHosts:
+    """A tuning job has no hosts of its own to read."""
+
+    def seen(self, job: Job, now: datetime) -> Measurements:
+        return measure(job, (), {}, absent=Missing("metric_missing", "it has no hosts"))
+
+
 def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:
     """Describe behind its event: nothing settled, no total, and a second look is due."""
     running = sweep(InProgress=2) | {"HyperParameterTuningJobStatus": "InProgress"}
-    result = tuned(house(running), attempt=2)
+    result = tuned(replace(house(running), metrics=NoHosts()), attempt=2)
     assert isinstance(result, Done)
     document = result.document
     assert document["rollup"] is True
