@@ -6,28 +6,9 @@ from pathlib import Path
 
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
+from sageaudit.rules.page import page
 
 FOLDER = Path(__file__).parent / "rules"
-
-
-def page(rule: Rule) -> str:
-    """One rule's page: its docstring under its name, then its thresholds."""
-    title, _, body = rule.page.partition("\n")
-    lines = [f"# {rule.name.name} ({rule.name.id})", "", f"**{title}**", body.rstrip()]
-    if rule.thresholds:
-        lines += [
-            "",
-            "## Thresholds",
-            f"Set them in `policy.toml` under `[rules.{rule.name.name}]`.",
-            "",
-            "| key | default | unit | why | source |",
-            "|---|--:|---|---|---|",
-        ]
-        lines += [
-            f"| `{t.key}` | {t.value:g} | {t.unit} | {t.why} | {t.source} |"
-            for t in rule.thresholds
-        ]
-    return "\n".join(lines) + "\n"
 
 
 def index(rules: tuple[Rule, ...]) -> str:

@@ -42,6 +42,7 @@ from sageaudit.domain.policy import Policy
 from sageaudit.domain.record import Verdict
 from sageaudit.errors import AwsError, BadSettings, RejectedEvent
 from sageaudit.rules import catalogue
+from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.settings import AuditSettings
 from sageaudit.text import untrusted
 
@@ -108,6 +109,8 @@ class AuditBatch:
         recorded, document = done.recorded, done.document
         new = recorded.verdict is Verdict.RECORDED
         self._counts.add("JobsAudited" if new else "DuplicateEvents")
+        for _ in (one for one in document["unknown"] if one["code"] == RULE_FAILED):
+            self._counts.add("RuleFailed")
         if document["unauditable"] is not None:
             self._counts.add("JobsUnauditable")
         self._logger.info(

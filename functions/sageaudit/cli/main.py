@@ -19,6 +19,7 @@ from sageaudit.cli.audit import audit
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.prices import prices
 from sageaudit.cli.reconcile import reconcile
+from sageaudit.cli.rules import rules
 from sageaudit.cli.what_if import what_if
 from sageaudit.errors import SageauditError
 from sageaudit.text.untrusted import terminal
@@ -33,6 +34,7 @@ def commands() -> None:
 commands.add_command(audit)
 commands.add_command(prices)
 commands.add_command(reconcile)
+commands.add_command(rules)
 commands.add_command(what_if)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sageaudit import __version__, rules
 from sageaudit.rules.card import Rule
 
-_NOT_RULES = frozenset({"card", "catalogue", "judge"})
+_NOT_RULES = frozenset({"card", "catalogue", "judge", "page"})
 
 
 @cache

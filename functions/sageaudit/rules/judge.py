@@ -9,6 +9,9 @@ from sageaudit.domain.finding import NotApplicable, Outcome, RuleName, Unknown
 from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.rules.card import JobCase, Rule
 
+RULE_FAILED = "rule_failed"
+"""A mistake of this project, counted as a metric: the job is not to blame."""
+
 
 def judge(
     case: JobCase,
@@ -39,6 +42,13 @@ def _judge_one(rule: Rule, case: JobCase, off: bool) -> Outcome:
         return Unknown("job_not_finished", f"the job has not ended (status {case.job.status})")
     if case.job.kind not in rule.kinds:
         return NotApplicable(f"not for {case.job.kind.value} jobs")
+    try:
+        return _answer(rule, case)
+    except Exception as error:  # noqa: BLE001 - one rule's defect must not silence the others
+        return Unknown(RULE_FAILED, f"the rule failed with {type(error).__name__}")
+
+
+def _answer(rule: Rule, case: JobCase) -> Outcome:
     excuse = rule.excuse(case) if rule.excuse else None
     if excuse is not None:
         return NotApplicable(excuse)

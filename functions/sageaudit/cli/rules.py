@@ -1,0 +1,43 @@
+"""`sageaudit rules`: every rule, or the page of one, from the same text as docs/rules."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+
+from sageaudit.errors import BadUsage
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import Rule
+from sageaudit.rules.page import page
+
+
+@click.command()
+@click.argument("name", required=False)
+def rules(name: str | None) -> None:
+    """Lists the rules, or explains one by its name or id: thresholds, saving, sources."""
+    known = catalogue.load()
+    console = Console()
+    if name is None:
+        console.print(_table(known))
+        return
+    wanted = next((r for r in known if name.lower() in {r.name.name, r.name.id.lower()}), None)
+    if wanted is None:
+        names = ", ".join(rule.name.name for rule in known)
+        raise BadUsage(f"there is no rule {name}; the rules are {names}")
+    text = page(wanted)
+    if console.is_terminal:
+        console.print(Markdown(text))
+    else:
+        click.echo(text, nl=False)
+
+
+def _table(known: tuple[Rule, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for word in ("Id", "Rule", "Says", "Jobs"):
+        table.add_column(word)
+    for rule in known:
+        kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
+        table.add_row(rule.name.id, rule.name.name, rule.title, kinds)
+    return table
