@@ -211,7 +211,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {**book.hourly_table, "usd_per_hour": {"eu-west-1": row}}
     made = replace(book, hourly_table=table)
     monkeypatch.setattr(packaged, "prices", lambda: made)
-    monkeypatch.setattr(command, "_aws_regions", lambda: {"eu-west-1", "eu-west-2"})
+    monkeypatch.setattr(command, "known_regions", lambda: {"eu-west-1", "eu-west-2"})
 
 
 @pytest.mark.usefixtures("small")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import boto3
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -87,3 +88,13 @@ def translated(error: ClientError, service: str, where: str = "") -> AwsError:
 def client(session: Any, service: str, region: str | None = None) -> Any:
     """A boto3 client with this project's retries and timeouts."""
     return session.client(service, region_name=region, config=CONFIG)
+
+
+def known_regions() -> set[str]:
+    """Every region of SageMaker's that the installed SDK knows, of all partitions."""
+    session = boto3.Session()
+    return {
+        region
+        for partition in session.get_available_partitions()
+        for region in session.get_available_regions("sagemaker", partition_name=partition)
+    }

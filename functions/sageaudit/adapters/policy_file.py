@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 from sageaudit.adapters import packaged
+from sageaudit.adapters.aws import known_regions
 from sageaudit.domain.discounts import Discounts
 from sageaudit.domain.market import Component
 from sageaudit.domain.policy import Policy, parse
@@ -38,6 +39,9 @@ def _check_names(discounts: Discounts) -> None:
     known = {kind.family for kind in types.values()} | {part.value for part in Component}
     if strange := sorted(set(discounts.percent) - known):
         raise BadPolicy(f"discounts.percent.{strange[0]} is neither a component nor a family")
+    regions = known_regions() if discounts.rates else set()
     for region, rates in discounts.rates.items():
+        if region not in regions:
+            raise BadPolicy(f"discounts.rates.{region} is no AWS region that is known")
         if strange := sorted(set(rates) - set(types)):
             raise BadPolicy(f"discounts.rates.{region}.{strange[0]} is no type of the catalogue")

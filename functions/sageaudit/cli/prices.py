@@ -11,13 +11,13 @@ from importlib import resources
 from itertools import product
 from pathlib import Path
 
-import boto3
 import click
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
 from sageaudit.adapters import packaged, price_table
+from sageaudit.adapters.aws import known_regions
 from sageaudit.adapters.exact_json import to_json
 from sageaudit.cli import live_prices
 from sageaudit.cli.exits import Exit, exit_of, first_that_applies
@@ -156,7 +156,7 @@ def refresh(path: Path | None, profile: str | None) -> int:
     """
     old = packaged.prices()
     of = live_prices.clients(profile)
-    listings = list(live_prices.listings(of, sorted({*old.regions, *_aws_regions()}), _say))
+    listings = list(live_prices.listings(of, sorted({*old.regions, *known_regions()}), _say))
     done = price_table.refreshed(old, listings, _now().date())
     path = path or Path(str(resources.files("sageaudit.data"))) / packaged.HOURLY
     price_table.write(done.table, path)
@@ -184,18 +184,8 @@ def _check(instance_type: str, region: str | None, *, live: bool) -> None:
         raise BadUsage(
             f"{instance_type} is no instance type that SageMaker's jobs are known to use"
         )
-    if region is not None and region not in {*table, *_aws_regions()}:
+    if region is not None and region not in {*table, *known_regions()}:
         raise BadUsage(f"{region} is no AWS region that is known")
-
-
-def _aws_regions() -> set[str]:
-    """Every region of SageMaker's that the installed SDK knows, of all partitions."""
-    session = boto3.Session()
-    return {
-        region
-        for partition in session.get_available_partitions()
-        for region in session.get_available_regions("sagemaker", partition_name=partition)
-    }
 
 
 def _types() -> dict[Component, list[str]]:
@@ -210,8 +200,8 @@ def _priced(
     rate = book.hourly(region, component, instance_type)
     if rate is not None:
         yield Priced(
-            instance_type, region, component.value, rate.usd, rate.as_of, rate.source, rate.note,
-            rate.other_usd,
+            instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
+            rate.note, rate.other_usd,
         )  # fmt: skip
 
 

@@ -142,7 +142,7 @@ def _free_rate(job: Job) -> Rate | None:
     if job.free:
         return Rate(_ZERO, "2023-03-17", f"SageMaker guide: {job.free}, no additional cost")
     if job.purchase is Purchase.TRAINING_PLAN:
-        return Rate(_ZERO, "2026-11-20", "prepaid capacity of a training plan")
+        return Rate(_ZERO, None, "prepaid capacity of a training plan")
     return None
 
 

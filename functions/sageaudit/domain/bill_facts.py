@@ -14,9 +14,12 @@ from sageaudit.domain.market import Market
 
 NOT_IN_IT = "not in this figure: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
 UNDER_A_PLAN = (
-    "list value: a Savings Plan is paid used or not, the cash effect depends on its utilisation"
+    "a Savings Plan is paid used or not: these are not its rates, and the cash effect depends on"
+    " its utilisation"
 )
-_ECR = re.compile(r"\A\d{12}\.dkr\.ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com")
+_ECR = re.compile(
+    r"\A\d{12}\.dkr[.-]ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.(?:amazonaws\.com|on\.aws)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,14 @@ def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Bill
 
 def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     """Source: AWS, managed spot training: savings = 1 - billable / training seconds."""
-    known = job.purchase is Purchase.SPOT and job.billable_s and job.elapsed_s
-    if not known or billed.compute_usd is None or job.billable_s is None or job.elapsed_s is None:
+    if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
+        return None
+    rates = [line.rate for line in billed.lines if line.item == "compute"]
+    known = [rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate]
+    if not known or len(known) < len(rates):
         return None
     unbilled_s = max(job.elapsed_s - job.billable_s, Decimal(0))
-    return billed.compute_usd * unbilled_s / job.billable_s
+    return sum(known, Decimal(0)) * unbilled_s / 3600
 
 
 def _prepaid_value(job: Job, market: Market) -> Decimal | None:
@@ -70,8 +76,13 @@ def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
         if line.rate is not None and line.rate.other_usd is not None:
             low, high = sorted((line.rate.usd, line.rate.other_usd))
             yield f"{line.item}: between two known prices, ${low:f} and ${high:f} an hour"
+        elif line.rate is not None and line.rate.era == "before_known":
+            known = f"the earliest price that is known is of {line.rate.as_of}"
+            yield f"{line.item}: {known}, after the job"
     if savings_plan and billed.lines:
         yield UNDER_A_PLAN
+    for name in job.custom_rules:
+        yield f"custom Debugger rule {name} runs as a processing job of its own, billed there"
     pulled_from = _ECR.match(job.image or "")
     if pulled_from and job.region and pulled_from["region"] != job.region:
         region = pulled_from["region"]

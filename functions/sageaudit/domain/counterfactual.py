@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill import Bill, bill
-from sageaudit.domain.change import Change, Stage
+from sageaudit.domain.change import Change, SetType, Stage
 from sageaudit.domain.compatibility import refused
 from sageaudit.domain.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job import Job
-from sageaudit.domain.market import Market
+from sageaudit.domain.market import Market, comparable
 
 _ZERO = Decimal(0)
 _ONE_WINNER = frozenset({Stage.COUNT, Stage.TYPE, Stage.PURCHASE})
@@ -117,15 +117,25 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
 def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:
     """What one change of the job saves on its bill, at least 0.
 
-    None where either bill is unknown, or where the second one misses a line that the first one has:
-    a smaller sum of fewer known lines is no saving.
+    None where either bill is unknown or an upper bound, where the second one misses a line that the
+    first one has (a smaller sum of fewer known lines is no saving), and where another type has no
+    price of the same time and kind.
     """
     after = bill(change.apply(job), market)
     if billed.total_usd is None or after.total_usd is None:
         return None
-    if set(after.missing) - set(billed.missing):
+    if set(after.missing) - set(billed.missing) or billed.basis == "upper_bound":
+        return None
+    if isinstance(change, SetType) and not _comparable(billed, after):
         return None
     return max(billed.total_usd - after.total_usd, _ZERO)
+
+
+def _comparable(one: Bill, other: Bill) -> bool:
+    """Are both computed at rates of one time and kind? A run that never started has none."""
+    rates = [[line.rate for line in each.lines if line.item == "compute"] for each in (one, other)]
+    pairs = zip(*rates, strict=False)
+    return all(a is None or b is None or comparable(a, b) for a, b in pairs)
 
 
 def _range(job: Job, billed: Bill, found: Found, market: Market) -> tuple[Decimal, Decimal] | None:

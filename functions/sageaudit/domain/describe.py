@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain import describe_training, fields
-from sageaudit.domain.family import fingerprint, stem
+from sageaudit.domain.family import fingerprint, repository, stem
 from sageaudit.domain.job import (
     Channel,
     Job,
@@ -28,7 +28,7 @@ from sageaudit.domain.ref import JobKind, JobRef
 from sageaudit.errors import Malformed
 
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
-_DEBUGGER_RULES = "/sagemaker-debugger-rules"
+_DEBUGGER_RULES = "sagemaker-debugger-rules"
 """Image of Debugger's built-in rules: processing jobs "at no additional cost" (AWS guide)."""
 
 
@@ -121,7 +121,7 @@ def _processing(answer: Mapping[str, Any]) -> dict[str, Any]:
     entry_point = (
         describe_training.script(str(entry[-1])) if isinstance(entry, list) and entry else None
     )
-    free = "built-in Debugger rule" if image and _DEBUGGER_RULES in image else None
+    free = "built-in Debugger rule" if _is_builtin_rule(image, answer) else None
     return {
         "started_at": start,
         "ended_at": end,
@@ -145,6 +145,14 @@ def _processing(answer: Mapping[str, Any]) -> dict[str, Any]:
             "environment": answer.get("Environment"),
         },
     }
+
+
+def _is_builtin_rule(image: str | None, answer: Mapping[str, Any]) -> bool:
+    """AWS's own image: exactly that repository, in a registry that is not the job's account."""
+    arn = fields.text(answer, "ProcessingJobArn")
+    ref = JobRef.from_arn(arn) if arn else None
+    own = ref is not None and image is not None and image.startswith(f"{ref.account}.")
+    return repository(image) == _DEBUGGER_RULES and not own
 
 
 def _processing_inputs(answer: Mapping[str, Any]) -> list[Channel]:

@@ -52,6 +52,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "training_plan_arn": plan,
         "billable_tokens": fields.count(answer, "BillableTokenCount", most=10**15),
         "warm_pool": _warm_pool(answer, resources),
+        "custom_rules": tuple(_custom_rules(answer)),
         "hashed": {
             "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
             "entry": _entry_point(answer),
@@ -153,6 +154,14 @@ def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any
     if "ModelArtifacts" not in answer:
         return None
     return False if path is None or transitions else None
+
+
+def _custom_rules(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Rules with an instance type of their own; built-in ones have none and are free."""
+    for key in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
+        for rule in fields.items(answer, key):
+            if fields.text(rule, "InstanceType"):
+                yield fields.text(rule, "RuleConfigurationName") or "without a name"
 
 
 def _warm_pool(answer: Mapping[str, Any], resources: Mapping[str, Any]) -> WarmPool | None:

@@ -78,7 +78,7 @@ class OwnPrices:
         """The policy's rate for the type, else the list rate less the percentage."""
         own = self.discounts.rates.get(region, {}).get(instance_type)
         if own is not None:
-            return Rate(own, "policy", "policy: rate of this type and region", kind="own")
+            return Rate(own, None, "policy: rate of this type and region", kind="own")
         return self._less(
             self.listed.hourly(region, component, instance_type), component, instance_type
         )

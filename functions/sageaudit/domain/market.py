@@ -27,20 +27,33 @@ class Component(enum.Enum):
         return cls.TRANSFORM if kind is JobKind.TRANSFORM else cls.TRAINING
 
 
+Era = Literal["today", "past", "before_known", "ambiguous"]
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """A price in USD per unit, with its date (ISO), source and what speaks against it.
 
-    `kind` says whether it is AWS's list price or what the company pays. `other_usd` is the other
-    price that is known, where it cannot be said which of the two held on the job's day.
+    `kind` says whether it is AWS's list price or what the company pays. `era`: the price of today's
+    book, one of an earlier time, the earliest that is known for a job still older, or one of two
+    between which the job's day lies; then `other_usd` is the other one. `as_of` is None for prices
+    that no list dates.
     """
 
     usd: Decimal
-    as_of: str
+    as_of: str | None
     source: str
     note: str | None = None
     kind: Literal["list", "own"] = "list"
     other_usd: Decimal | None = None
+    era: Era = "today"
+
+
+def comparable(one: Rate | None, other: Rate | None) -> bool:
+    """Two rates of which one is past, or one own and one list, differ by more than the type."""
+    if one is None or other is None:
+        return False
+    return one.kind == other.kind and (one.era == "past") == (other.era == "past")
 
 
 @dataclass(frozen=True, slots=True)

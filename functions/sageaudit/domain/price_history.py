@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from sageaudit.domain.job import Job
-from sageaudit.domain.market import Rate
+from sageaudit.domain.market import Era, Rate
 
 SAME_WITHIN = Decimal("0.002")
 """Products round one and the same price differently: by up to 0.18 % where it was checked."""
@@ -48,17 +48,20 @@ def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
         return _rate(newest)
     held = [one for one in known if one.first <= day <= one.last]
     if held:
-        return _rate(max(held, key=lambda one: (one.last, one.first)))
+        of_day = max(held, key=lambda one: (one.last, one.first))
+        return _rate(of_day, era="today" if of_day is newest else "past")
     before = max((one for one in known if one.last < day), key=lambda one: one.last, default=None)
     after = min((one for one in known if one.first > day), key=lambda one: one.first, default=None)
     if after is None:
         return _rate(newest)
     if before is None:
-        return _rate(after, f"the earliest price that is known, of {after.as_of}, for {day}")
+        note = f"the earliest price that is known, of {after.as_of}, for {day}"
+        return _rate(after, note, era="before_known" if after is newest else "past")
     if abs(after.usd - before.usd) <= SAME_WITHIN * after.usd:
-        return _rate(after)
+        return _rate(after, era="today" if after is newest else "past")
     both = f"${before.usd} ({before.as_of}) and ${after.usd} ({after.as_of})"
-    return _rate(after, f"ambiguous: {day} lies between two known prices, {both}", before.usd)
+    note = f"ambiguous: {day} lies between two known prices, {both}"
+    return _rate(after, note, before.usd, era="ambiguous" if after is newest else "past")
 
 
 def day_of(job: Job, now: datetime) -> date:
@@ -67,9 +70,14 @@ def day_of(job: Job, now: datetime) -> date:
     return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
 
 
-def _rate(known: KnownRate, note: str | None = None, other_usd: Decimal | None = None) -> Rate:
+def _rate(
+    known: KnownRate,
+    note: str | None = None,
+    other_usd: Decimal | None = None,
+    era: Era = "today",
+) -> Rate:
     notes = " · ".join(filter(None, (note, known.note)))
-    return Rate(known.usd, known.as_of, known.source, notes or None, other_usd=other_usd)
+    return Rate(known.usd, known.as_of, known.source, notes or None, other_usd=other_usd, era=era)
 
 
 def _span(text: str) -> tuple[date, date]:

@@ -19,7 +19,7 @@ from sageaudit.domain.change import SetType
 from sageaudit.domain.demand import Demand, Need, demand
 from sageaudit.domain.gpu import times_weaker
 from sageaudit.domain.job import Job, Purchase
-from sageaudit.domain.market import Component, InstanceType, Market, Rate
+from sageaudit.domain.market import Component, InstanceType, Market, Rate, comparable
 from sageaudit.domain.measurements import Measurements
 from sageaudit.domain.ref import JobKind
 
@@ -164,6 +164,10 @@ class _Trial:
             return Refusal(Constraint.NOT_OFFERED, why)
         if rate is None:
             why = f"no price known for {kind.name} in {self.job.region}"
+            return Refusal(Constraint.BILL, why)
+        today = _rate(self.job, self.market, self.today)
+        if today is not None and not comparable(today, rate):
+            why = f"{kind.name} and {self.today.name} have no price of one time and kind"
             return Refusal(Constraint.BILL, why)
         return None
 

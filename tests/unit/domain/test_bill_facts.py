@@ -8,6 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sageaudit import flow
 from sageaudit.adapters import packaged
 from sageaudit.domain.bill import bill
@@ -127,3 +129,72 @@ def test_own_prices_mark_the_bill_and_its_lines() -> None:
     listed = bill(job, market).total_usd
     assert listed is not None
     assert document["bill"]["total_usd"] == (listed / 2).quantize(Decimal("0.000001"))
+
+
+def test_a_billable_second_of_spot_that_is_none_still_saved_all() -> None:
+    """0 of 37,026 s of ml.m5.4xlarge billed: 10.285 h at $0.922 were saved."""
+    saved = facts_of(describe(BillableTimeInSeconds=0)).spot_saved_usd
+    assert saved is not None
+    assert round(saved, 2) == Decimal("9.48")
+
+
+def test_custom_debugger_rules_are_billed_elsewhere_and_said() -> None:
+    """Built-in ones have no instance type; a custom rule runs as its own job."""
+    rules = [
+        {"RuleConfigurationName": "mine", "InstanceType": "ml.r5.4xlarge", "VolumeSizeInGB": 500},
+        {"RuleConfigurationName": "LossNotDecreasing", "VolumeSizeInGB": 0},
+    ]
+    notes = facts_of(describe(DebugRuleConfigurations=rules)).notes
+    assert [note for note in notes if "Debugger rule" in note] == [
+        "custom Debugger rule mine runs as a processing job of its own, billed there"
+    ]
+
+
+def test_a_dual_stack_image_of_another_region_is_noticed_too() -> None:
+    """ECR's newer host names carry the region as well."""
+    image = "763104351884.dkr-ecr.eu-west-1.on.aws/pytorch-training:2.1"
+    notes = facts_of(describe(AlgorithmSpecification={"TrainingImage": image})).notes
+    assert any("pulled from eu-west-1" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("image", "free"),
+    [
+        ("503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest", True),
+        ("111122223333.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:1", False),
+        ("503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules-ours:1", False),
+        ("503895931360.dkr.ecr.us-east-1.amazonaws.com/my/sagemaker-debugger-rules:1", False),
+    ],
+)
+def test_only_awss_own_rule_image_is_free(image: str, free: bool) -> None:
+    """Nothing is priced 0 by a name that looks like it: 2 x ml.p4d.24xlarge for 10 h is $505."""
+    arn = "arn:aws:sagemaker:us-east-1:111122223333:processing-job/rule"
+    answer = {
+        "ProcessingJobName": "rule",
+        "ProcessingJobArn": arn,
+        "ProcessingJobStatus": "Completed",
+        "AppSpecification": {"ImageUri": image},
+        "ProcessingResources": {
+            "ClusterConfig": {
+                "InstanceType": "ml.p4d.24xlarge",
+                "InstanceCount": 2,
+                "VolumeSizeInGB": 30,
+            }
+        },
+        "ProcessingStartTime": "2026-06-01T00:00:00Z",
+        "ProcessingEndTime": "2026-06-01T10:00:00Z",
+    }
+    total = bill(parse(answer, {}), packaged.market()).total_usd
+    assert total is not None
+    assert round(total, 2) == (0 if free else Decimal("505.03"))
+
+
+def test_an_older_job_than_any_known_price_says_so() -> None:
+    """The earliest price that is known is of a later day: the bill is no surer than that."""
+    answer = describe(
+        ResourceConfig={"InstanceType": "ml.g5.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30}
+    )
+    job = parse(answer, {})
+    market = packaged.PackagedMarkets().market(job, datetime(2026, 11, 1, tzinfo=UTC))
+    notes = facts(job, bill(job, market), market, savings_plan=False).notes
+    assert any("earliest price that is known is of 2026-05-20" in note for note in notes)

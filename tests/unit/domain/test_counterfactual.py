@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import permutations
 
 import pytest
 
+from sageaudit.adapters import packaged
 from sageaudit.domain.bill import bill
 from sageaudit.domain.change import Change, CutPhase, DropRun, SetCount, SetPurchase, SetType
-from sageaudit.domain.counterfactual import Savings, SeverityLimits, settle
+from sageaudit.domain.counterfactual import Savings, SeverityLimits, saving, settle
+from sageaudit.domain.discounts import Discounts, own
 from sageaudit.domain.finding import Bucket, Confidence, Exemption, Finding, Found, RuleName
 from sageaudit.domain.job import InstanceGroup, Job, Purchase, WarmPool
 from sageaudit.domain.market import Market
@@ -265,3 +268,36 @@ def test_the_dearest_finding_comes_first() -> None:
         found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE),
     )
     assert [f.rule.name for f in savings.findings] == ["r205", "r101", "r401", "r202"]
+
+
+def test_rates_of_different_times_are_not_compared() -> None:
+    """A type whose price of that year is known, and one whose is not: no saving between them."""
+    year = replace(ran(3600, "ml.m5.xlarge"), started_at=datetime(2022, 3, 1, tzinfo=UTC))
+    prices = packaged.PackagedMarkets().market(year, datetime(2026, 11, 1, tzinfo=UTC))
+    before = bill(year, prices)
+    assert before.lines[0].rate is not None
+    assert before.lines[0].rate.era == "past"
+    assert saving(before, year, SetType("ml.m5.large"), prices) is None
+
+
+def test_an_upper_bound_has_no_saving() -> None:
+    """Spot without billable seconds: what was really billed is not known, nor what is lost."""
+    spot = replace(ran(3600), purchase=Purchase.SPOT, billable_s=None)
+    assert bill(spot, market()).basis == "upper_bound"
+    assert saving(bill(spot, market()), spot, DropRun(), market()) is None
+
+
+def test_own_and_list_prices_are_not_compared() -> None:
+    """A rate of the policy for one type says nothing of another type's."""
+    prices = own(market(), Discounts(rates={"us-east-1": {"ml.m5.xlarge": Decimal("0.2")}}))
+    run = ran(3600, "ml.m5.xlarge")
+    assert saving(bill(run, prices), run, SetType("ml.m5.large"), prices) is None
+
+
+def test_possible_fixes_never_take_from_counted_ones() -> None:
+    """With or without a trial beside it, a counted fix has the same share."""
+    trial = found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE)
+    alone = settled(job(), found(101, DOWNLOAD))
+    beside = settled(job(), found(101, DOWNLOAD), trial)
+    assert the("r101", alone).saving_usd == the("r101", beside).saving_usd
+    assert alone.avoidable_usd == beside.avoidable_usd

@@ -104,6 +104,7 @@ def test_the_policy_names_percentages_rates_and_a_plan(tmp_path: Path) -> None:
         ('[discounts.rates.us-east-1]\n"ml.g5.2xlarge" = 0', "discounts.rates.us-east-1.ml.g5"),
         ('[discounts.rates.us-east-1]\n"ml.g9.huge" = 1', "discounts.rates.us-east-1.ml.g9.huge"),
         ("[discounts.rates]\nus-east-1 = 1", "discounts.rates.us-east-1"),
+        ('[discounts.rates.us-eas-1]\n"ml.g5.2xlarge" = 1', "discounts.rates.us-eas-1"),
         ('[discounts]\nsavings_plan = "yes"', "discounts.savings_plan"),
         ("[discounts]\nedp = 10", "discounts.edp"),
     ],
