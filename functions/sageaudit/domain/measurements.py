@@ -131,11 +131,14 @@ def measure(
     """Normalises and clips what was read; `absent` says why a metric without series has none.
 
     The grid has the coarsest period of CPU and GPU; what is finer is averaged, what is coarser is
-    missing. Series of other hosts than the job's are left out, and said.
+    missing. Series of other jobs' hosts are left out, and said; where none carries the job's name, a
+    recording was renamed by hand and all are its own.
     """
     known = [item for item in raw if item.metric in {metric.value for metric in Metric}]
     series = [item for item in known if item.host.startswith(f"{job.name}/")]
-    if len(series) < len(known):
+    if known and not series:
+        series, notes = known, (*notes, "no series carries the job's name: taken as its own")
+    elif len(series) < len(known):
         notes = (*notes, f"{len(known) - len(series)} series are not of this job's hosts")
     vcpu, gpus, unmapped = per_host(job, types)
     periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}

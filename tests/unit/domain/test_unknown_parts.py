@@ -199,6 +199,18 @@ def test_series_of_other_jobs_are_left_out_and_said() -> None:
     assert seen.notes == ("1 series are not of this job's hosts",)
 
 
+def test_series_of_a_renamed_recording_are_its_own() -> None:
+    """Where none carries the job's name they are taken, and that is said."""
+    seen = measure(
+        job(),
+        [series("job/algo-1", "GPUUtilization")],
+        packaged.types(),
+        absent=Missing("metric_missing", "none"),
+    )
+    assert Metric.GPU in seen.series
+    assert seen.notes == ("no series carries the job's name: taken as its own",)
+
+
 def test_a_coarse_series_of_another_metric_blurs_neither_cpu_nor_gpu() -> None:
     """Hourly disk points make disk missing, and leave the minutes of the GPU as they are."""
     seen = measure(
