@@ -131,8 +131,8 @@ def measure(
     """Normalises and clips what was read; `absent` says why a metric without series has none.
 
     The grid has the coarsest period of CPU and GPU; what is finer is averaged, what is coarser is
-    missing. Series of other jobs' hosts are left out, and said; where none carries the job's name, a
-    recording was renamed by hand and all are its own.
+    missing. Series of other jobs' hosts are left out, and said; where none carries the job's name,
+    a recording was renamed by hand and all are its own.
     """
     known = [item for item in raw if item.metric in {metric.value for metric in Metric}]
     series = [item for item in known if item.host.startswith(f"{job.name}/")]
