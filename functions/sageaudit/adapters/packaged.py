@@ -184,7 +184,7 @@ def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
             matmul16_tflops=_exact(row["matmul16_tflops"]),
             held_share=_exact(row["held_share"]),
             memory_gb_s=_exact(row["memory_gb_s"]),
-            link_gb_s=_exact(row["link_gb_s"]),
+            link_gb_s=None if row["link_gb_s"] is None else _exact(row["link_gb_s"]),
             source=row["source"],
             as_of=row["as_of"],
         )

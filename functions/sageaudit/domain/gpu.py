@@ -18,7 +18,8 @@ class GpuPeaks:
 
     `matmul32_tflops` is TF32 where the GPU has it, since frameworks then use it for FP32 code.
     `held_share` of the arithmetic lasts: boards capped at 70 W fall to their base clock under load.
-    `link_gb_s` goes to the other GPUs of the instance: NVLink, or PCIe where there is none.
+    `link_gb_s` goes to the other GPUs of the instance: NVLink, or PCIe where there is none; None
+    where no source was found, and then nothing is advised between several GPUs.
     """
 
     fp32_tflops: Decimal
@@ -26,7 +27,7 @@ class GpuPeaks:
     matmul16_tflops: Decimal
     held_share: Decimal
     memory_gb_s: Decimal
-    link_gb_s: Decimal
+    link_gb_s: Decimal | None
     source: str
     as_of: str
 
@@ -40,7 +41,7 @@ class Weaker:
 
 
 def times_weaker(today: GpuPeaks, other: GpuPeaks, *, linked: bool) -> Weaker:
-    """The largest quotient; the link between GPUs counts only where there are several."""
+    """The largest quotient; the link between GPUs, both known, counts where there are several."""
     held = other.held_share
     quotients = [
         Weaker(today.fp32_tflops / other.fp32_tflops / held, "FP32 arithmetic"),
@@ -48,6 +49,6 @@ def times_weaker(today: GpuPeaks, other: GpuPeaks, *, linked: bool) -> Weaker:
         Weaker(today.matmul16_tflops / other.matmul16_tflops / held, "FP16 matrix arithmetic"),
         Weaker(today.memory_gb_s / other.memory_gb_s, "memory bandwidth"),
     ]
-    if linked:
+    if linked and today.link_gb_s is not None and other.link_gb_s is not None:
         quotients.append(Weaker(today.link_gb_s / other.link_gb_s, "the link between GPUs"))
     return max(quotients, key=lambda quotient: quotient.times)

@@ -234,6 +234,10 @@ class _Trial:
         if (self.job.instance_count or 0) > 1:
             why = "the network between several instances is not known: it may bind on another GPU"
             return Refusal(Constraint.GPU_MODEL, why)
+        links = (today.gpu_peaks.link_gb_s, kind.gpu_peaks.link_gb_s)
+        if today.gpus > 1 and None in links:
+            why = f"the link between several {today.gpu_model} or {kind.gpu_model} has no source"
+            return Refusal(Constraint.GPU_MODEL, why)
         if busy is None:
             why = "how busy the GPU was is not recorded"
             return Refusal(Constraint.NOT_RECORDED, why)

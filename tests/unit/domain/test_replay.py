@@ -272,6 +272,19 @@ def test_four_gpus_count_the_link_between_them() -> None:
     assert one.takes.counted == Decimal("2.8")
 
 
+def test_several_gpus_without_a_sourced_link_get_no_advice() -> None:
+    """One GPU needs none; four would have to share over a link that nobody states."""
+    kind = TYPES["ml.small.12xlarge"]
+    assert kind.gpu_peaks is not None
+    unlinked = replace(kind, gpu_peaks=replace(kind.gpu_peaks, link_gb_s=None))
+    market = Market(TYPES | {kind.name: unlinked}, FixedPrices(hourly_usd=USD))
+    seen = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
+    one = on(kind.name, replay(FOUR_GPUS, seen, market))
+    assert one.refused is not None
+    assert one.refused.constraint is Constraint.GPU_MODEL
+    assert "has no source" in one.refused.reason
+
+
 def test_fewer_gpus_are_busier() -> None:
     """Two of four GPUs' work on one of another model: 4 x 20% are 80% of its time."""
     small = replace(TYPES["ml.small.12xlarge"], name="ml.small.one", gpus=1)
