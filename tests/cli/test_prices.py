@@ -235,6 +235,9 @@ def test_refresh_writes_a_table_from_the_price_list(
     assert table["usd_per_hour"]["eu-west-2"] == {"ml.t3.large": {"Training": Decimal("0.1")}}
     assert table["history"][-1]["usd"] == Decimal("0.23")
     assert table["provenance"]["as_of"] == str(date(2026, 11, 20))
+    storage = json.loads((tmp_path / "storage_prices.json").read_text("utf-8"))
+    assert storage["regions"]["us-east-1"]["training"] == 0.14
+    assert storage["regions"]["us-east-1"]["as_of"] == "2026-11-20"
 
 
 @pytest.mark.usefixtures("small")

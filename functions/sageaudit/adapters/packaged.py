@@ -21,6 +21,7 @@ from sageaudit.domain.price_history import KnownRate, day_of, rate_on
 from sageaudit.domain.ref import JobKind
 
 HOURLY = "hourly_prices.json"
+STORAGE_TABLE = "storage_prices.json"
 """The hourly table's file among the package's data."""
 _PROCESSING_DISCOUNT = Decimal("1.4")
 """Training volumes cost EBS gp2 x 1.4, Processing volumes the plain gp2 price (bill of 2023-12)."""
@@ -98,7 +99,8 @@ class PackagedPrices:
         row = self.storage_table["regions"].get(region)
         if row is None:
             return None
-        as_of, source = self.storage_table["provenance"]["as_of"], f"packaged, {row['basis']}"
+        as_of = row.get("as_of", self.storage_table["provenance"]["as_of"])
+        source = f"packaged, {row['basis']}"
         if component is not Component.PROCESSING:
             return Rate(row["training"], as_of, source)
         if "processing" in row:
@@ -140,7 +142,7 @@ def prices() -> PackagedPrices:
     """The packaged price book, as of its own date."""
     return PackagedPrices(
         hourly_table=_read(HOURLY),
-        storage_table=_read("storage_prices.json"),
+        storage_table=_read(STORAGE_TABLE),
         usage_table=_read("usage_types.json"),
     )
 

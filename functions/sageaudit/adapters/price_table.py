@@ -1,4 +1,4 @@
-"""The packaged hourly table, made again from the price list. What it superseded goes to history."""
+"""The packaged tables, made again from the price list. Superseded hourly rates go to history."""
 
 from __future__ import annotations
 
@@ -62,7 +62,22 @@ def refreshed(old: PackagedPrices, listings: list[Listing], day: date) -> Refres
     return Refreshed(table, len(known), came_back, added, len(superseded))
 
 
-def write(table: Row, path: Path) -> None:
+def storage_refreshed(old: Mapping[str, Any], listings: list[Listing], day: date) -> Row:
+    """The storage table with what was listed; the others keep their figures and their date."""
+    regions = {region: dict(row) for region, row in old["regions"].items()}
+    for row in regions.values():
+        row.setdefault("as_of", old["provenance"]["as_of"])
+    for listing in sorted(listings, key=lambda one: one.component is not Component.TRAINING):
+        rate, part = listing.rates.get(STORAGE), listing.component.value.lower()
+        if rate is None or listing.component is Component.TRANSFORM:
+            continue
+        if listing.component is Component.TRAINING or listing.region in regions:
+            row = regions.setdefault(listing.region, {})
+            row |= {part: rate.usd, "basis": "observed: Price List API", "as_of": str(day)}
+    return {"provenance": old["provenance"], "regions": dict(sorted(regions.items()))}
+
+
+def write(text: str, path: Path) -> None:
     """Replaces the file in one step: a reader sees the old table or the new one."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -70,7 +85,7 @@ def write(table: Row, path: Path) -> None:
         raise BadUsage(f"{path} cannot be written: {error.strerror}") from error
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text_of(table))
+            file.write(text)
         Path(name).chmod(0o644)
         Path(name).replace(path)
     except OSError as error:
@@ -90,6 +105,12 @@ def text_of(table: Row) -> str:
         f' "history": {_lines(table["history"], "  ")}',
         f' "usd_per_hour": {{\n{regions}\n }}',
     ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def storage_text_of(table: Row) -> str:
+    """As `text_of`, for the storage table."""
+    parts = [f' "{name}": {_lines(table[name], "  ")}' for name in ("provenance", "regions")]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 

@@ -145,11 +145,11 @@ def coverage(output: str) -> int:
 @prices.command()
 @click.option(
     "--to", "path", type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write; the packaged table itself by default.",
+    help="The hourly table to write; storage goes beside it. The packaged ones by default.",
 )  # fmt: skip
 @_PROFILE
 def refresh(path: Path | None, profile: str | None) -> int:
-    """Write the packaged table anew from the Price List API.
+    """Write the packaged tables anew from the Price List API.
 
     Figures that changed go to its history, with the date on which they were seen. Nothing is
     written when fewer than 80 % of the known prices came back.
@@ -159,7 +159,10 @@ def refresh(path: Path | None, profile: str | None) -> int:
     listings = list(live_prices.listings(of, sorted({*old.regions, *known_regions()}), _say))
     done = price_table.refreshed(old, listings, _now().date())
     path = path or Path(str(resources.files("sageaudit.data"))) / packaged.HOURLY
-    price_table.write(done.table, path)
+    day, beside = _now().date(), path.parent / packaged.STORAGE_TABLE
+    storage = price_table.storage_refreshed(old.storage_table, listings, day)
+    price_table.write(price_table.text_of(done.table), path)
+    price_table.write(price_table.storage_text_of(storage), beside)
     _say(
         f"{path}: {done.came_back:,} of {done.known:,} known prices came back, {done.added:,} are"
         f" new, {done.superseded:,} earlier figures went to the history"

@@ -14,7 +14,7 @@ import pytest
 from sageaudit.adapters import packaged, price_table
 from sageaudit.adapters.packaged import PackagedPrices
 from sageaudit.domain.market import Component, Rate
-from sageaudit.domain.price_list import Listing
+from sageaudit.domain.price_list import STORAGE, ListedRate, Listing
 from sageaudit.errors import BadUsage, Unavailable
 from tests.fakes.price_lists import listing
 
@@ -73,7 +73,7 @@ def read(**by_component: dict[str, str]) -> list[Listing]:
 def again(listings: list[Listing], tmp_path: Path) -> PackagedPrices:
     """The book over the written table."""
     path = tmp_path / "hourly_prices.json"
-    price_table.write(price_table.refreshed(OLD, listings, DAY).table, path)
+    price_table.write(price_table.text_of(price_table.refreshed(OLD, listings, DAY).table), path)
     table = json.loads(path.read_text("utf-8"), parse_float=Decimal)
     return replace(OLD, hourly_table=table)
 
@@ -193,7 +193,7 @@ def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Pat
     ]
     done = price_table.refreshed(book, listings, DAY)
     path = tmp_path / "table.json"
-    price_table.write(done.table, path)
+    price_table.write(price_table.text_of(done.table), path)
     table = json.loads(path.read_text("utf-8"), parse_float=Decimal)
     after = replace(book, hourly_table=table)
     assert (done.known, done.came_back, done.added, done.superseded) == (2065, 2065, 0, 0)
@@ -210,7 +210,7 @@ def test_the_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     """Nothing of a half-written one stays."""
     path = tmp_path / "table.json"
     path.write_text("old")
-    price_table.write(price_table.refreshed(OLD, read(), DAY).table, path)
+    price_table.write(price_table.text_of(price_table.refreshed(OLD, read(), DAY).table), path)
     assert [one.name for one in tmp_path.iterdir()] == ["table.json"]
     assert path.stat().st_mode & 0o777 == 0o644
 
@@ -219,7 +219,7 @@ def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     """Usage, not a stack trace."""
     table: dict[str, Any] = price_table.refreshed(OLD, read(), DAY).table
     with pytest.raises(BadUsage, match="cannot be written: No such file"):
-        price_table.write(table, tmp_path / "nowhere" / "table.json")
+        price_table.write(price_table.text_of(table), tmp_path / "nowhere" / "table.json")
 
 
 def test_no_packaged_price_is_zero_or_less() -> None:
@@ -230,3 +230,31 @@ def test_no_packaged_price_is_zero_or_less() -> None:
     figures += [row["usd"] for row in [*table["history"], *table["exceptions"]] if "usd" in row]
     figures += [row["training"] for row in book.storage_table["regions"].values()]
     assert all(isinstance(usd, Decimal) and usd > 0 for usd in figures)
+
+
+def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() -> None:
+    """A region without a figure of Training's own gets none from Processing's."""
+    old = packaged.prices().storage_table
+    listed = [
+        _storage("eu-west-1", Component.TRAINING, "0.16"),
+        _storage("eu-west-1", Component.PROCESSING, "0.12"),
+        _storage("eu-west-3", Component.TRAINING, "0.163"),
+        _storage("ap-east-2", Component.PROCESSING, "0.1"),
+    ]
+    table = price_table.storage_refreshed(old, listed, DAY)
+    regions = table["regions"]
+    assert (regions["eu-west-1"]["training"], regions["eu-west-1"]["processing"]) == (
+        Decimal("0.16"),
+        Decimal("0.12"),
+    )
+    assert regions["eu-west-3"]["training"] == Decimal("0.163")
+    assert regions["eu-west-3"]["as_of"] == str(DAY)
+    assert regions["us-east-1"]["training"] == Decimal("0.14")
+    assert regions["us-east-1"]["as_of"] == old["provenance"]["as_of"]
+    assert "ap-east-2" not in regions
+    assert json.loads(price_table.storage_text_of(table))["regions"].keys() == regions.keys()
+
+
+def _storage(region: str, component: Component, usd: str) -> Listing:
+    rate = ListedRate(Decimal(usd), DAY, f"X-{component.value}:VolumeUsage.gp2")
+    return Listing(region, component, {STORAGE: rate})
