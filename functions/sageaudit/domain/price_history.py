@@ -23,7 +23,10 @@ _SEEN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 @dataclass(frozen=True, slots=True)
 class KnownRate:
-    """A price and the days on which it is known to have held; `as_of` is how to name them."""
+    """A price and the days on which it is known to have held; `as_of` is how to name them.
+
+    `vague`: it was seen somewhere in that time, so that on any one day another may have held.
+    """
 
     usd: Decimal
     first: date
@@ -31,12 +34,14 @@ class KnownRate:
     as_of: str
     source: str
     note: str | None = None
+    vague: bool = False
 
     @classmethod
     def seen(cls, usd: Decimal, when: str, source: str, note: str | None = None) -> KnownRate:
         """Seen on a day, in a month or year, or in a span of them: `2021/2022`. ValueError else."""
         start, _, end = when.partition("/")
-        return cls(usd, _span(start)[0], _span(end or start)[1], when, source, note)
+        vague = bool(end) or "-" not in start
+        return cls(usd, _span(start)[0], _span(end or start)[1], when, source, note, vague)
 
 
 def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
@@ -46,11 +51,12 @@ def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
     newest = max(known, key=lambda one: (one.last, one.first))
     if day is None:
         return _rate(newest)
-    held = [one for one in known if one.first <= day <= one.last]
+    held = [one for one in known if one.first <= day <= one.last and not one.vague]
     if held:
         of_day = max(held, key=lambda one: (one.last, one.first))
         return _rate(of_day, era="today" if of_day is newest else "past")
-    before = max((one for one in known if one.last < day), key=lambda one: one.last, default=None)
+    earlier = (one for one in known if one.last < day or (one.vague and one.first <= day))
+    before = max(earlier, key=lambda one: one.last, default=None)
     after = min((one for one in known if one.first > day), key=lambda one: one.first, default=None)
     if after is None:
         return _rate(newest)

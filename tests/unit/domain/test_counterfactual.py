@@ -272,12 +272,12 @@ def test_the_dearest_finding_comes_first() -> None:
 
 def test_rates_of_different_times_are_not_compared() -> None:
     """A type whose price of that year is known, and one whose is not: no saving between them."""
-    year = replace(ran(3600, "ml.m5.xlarge"), started_at=datetime(2022, 3, 1, tzinfo=UTC))
-    prices = packaged.PackagedMarkets().market(year, datetime(2026, 11, 1, tzinfo=UTC))
-    before = bill(year, prices)
+    run = replace(ran(3600, "ml.p4d.24xlarge"), started_at=datetime(2025, 1, 15, tzinfo=UTC))
+    prices = packaged.PackagedMarkets().market(run, datetime(2026, 11, 1, tzinfo=UTC))
+    before = bill(run, prices)
     assert before.lines[0].rate is not None
-    assert before.lines[0].rate.era == "past"
-    assert saving(before, year, SetType("ml.m5.large"), prices) is None
+    assert (before.lines[0].rate.usd, before.lines[0].rate.era) == (Decimal("37.688"), "past")
+    assert saving(before, run, SetType("ml.g5.48xlarge"), prices) is None
 
 
 def test_an_upper_bound_has_no_saving() -> None:
