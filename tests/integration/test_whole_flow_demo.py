@@ -28,7 +28,7 @@ def shown() -> Iterator[str]:
 
 def test_the_demo_shows_what_happened(shown: str) -> None:
     """Progress, the jobs with their cost, and what the history answers."""
-    for part in ("27 recorded jobs", "Audited jobs", "together", "spot-not-used $0.12"):
+    for part in ("27 recorded jobs", "Audited jobs", "together", "spot-not-used $0.10"):
         assert part in shown
     assert "The GPU averaged 6% (P95 7%)" in shown
     assert "\x1b" not in shown
