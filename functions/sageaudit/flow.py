@@ -23,7 +23,12 @@ from sageaudit.domain.family import FAMILY_VERSION, family
 from sageaudit.domain.finding import Found
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements, Metric
+from sageaudit.domain.measurements import (
+    MIN_ACTIVE_MINUTES,
+    MIN_COVERAGE,
+    Measurements,
+    Metric,
+)
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.record import Detail, Entry, Head, JobKey, Recorded
 from sageaudit.domain.ref import JobKind
@@ -45,8 +50,6 @@ ROLL_UP_ATTEMPTS = 4
 SECOND_LOOK_AFTER = timedelta(hours=1)
 _NEVER_TOLD_APART = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for a creation time that nobody gives: such runs are one by their ARN alone."""
-_COVERED_FROM = 0.7
-_JUDGED_FROM_MINUTES = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +199,13 @@ def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ..
 
 def _metrics_incomplete(job: Job, seen: Measurements) -> bool:
     """Coverage under the gate of a run long enough to be judged."""
-    if not job.elapsed_s or job.elapsed_s < _JUDGED_FROM_MINUTES * 60:
+    if not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
         return False
     missing = seen.missing.get(Metric.CPU)
     if missing is not None:
         return missing.code == "metric_missing"
     wanted = [Metric.CPU, *([Metric.GPU] if seen.gpus else [])]
-    return any((seen.share(metric) or 0.0) < _COVERED_FROM for metric in wanted)
+    return any((seen.share(metric) or 0.0) < MIN_COVERAGE for metric in wanted)
 
 
 def _roll_up(

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from sageaudit import flow
-from sageaudit.adapters import packaged, policy_file, recording
+from sageaudit.adapters import policy_file, recording
 from sageaudit.adapters.exact_json import to_json
-from sageaudit.cli import live
+from sageaudit.cli import live, ran
 from sageaudit.cli.exits import Exit, exit_of, first_that_applies
 from sageaudit.cli.render import render
 from sageaudit.domain import rollup
-from sageaudit.domain.describe import parse
 from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.measurements import Missing, measure
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JobKind
 from sageaudit.errors import BadRecording, Malformed, SageauditError
@@ -127,19 +124,10 @@ def of_recording(path: Path, policy: Policy) -> AuditDocument:
 
 def _one(recorded: recording.Recording, policy: Policy) -> AuditDocument:
     """The same lines as the Lambda's, on what was recorded, as of the job's end."""
-    job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
-    now = job.ended_at or datetime.now(UTC)
-    market = packaged.PackagedMarkets().market(job, now)
-    absent = Missing("metric_missing", "not in this recording")
-    seen = measure(job, recorded.series, market.types, absent=absent)
+    run = ran.of_recording(recorded)
+    job = run.job
     audit = flow.audit_job(
-        job,
-        seen,
-        market,
-        policy,
-        catalogue.load(),
-        catalogue.version(),
-        now=now,
+        job, run.seen, run.market, policy, catalogue.load(), catalogue.version(), now=run.now
     )
     if job.kind is JobKind.TUNING and job.finished:
         return rollup.roll_up(

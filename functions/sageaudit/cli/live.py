@@ -15,13 +15,11 @@ from sageaudit.adapters.memory_history import MemoryHistory
 from sageaudit.adapters.price_book import LiveMarkets
 from sageaudit.adapters.price_list import PriceList
 from sageaudit.adapters.sagemaker import SageMakerJobs
+from sageaudit.cli.ran import Run
 from sageaudit.cli.session import open_session
 from sageaudit.domain.describe import parse
 from sageaudit.domain.document import AuditDocument
 from sageaudit.domain.event import JobEnded
-from sageaudit.domain.job import Job
-from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JOB_NAME, JobKind, JobRef
 from sageaudit.errors import AmbiguousName, AwsError, BadUsage, JobGone, Malformed
@@ -47,9 +45,7 @@ class Account:
             document["children"] = children
         return document
 
-    def ran(
-        self, job: str, kind: JobKind | None, policy: Policy
-    ) -> tuple[Job, Measurements, Market]:
+    def ran(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
         """One job by ARN or name as it ran, with what was measured of it and its list prices."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
         office = self._office(policy)
@@ -58,7 +54,8 @@ class Account:
             parsed = parse(answer, {}, account=ref.account, region=ref.region)
         except Malformed as error:
             raise AwsError(f"{ref.arn}: its Describe answer cannot be read: {error}") from error
-        return parsed, office.metrics.seen(parsed, now), office.markets.market(parsed, now)
+        market = office.markets.market(parsed, now)
+        return Run(parsed, office.metrics.seen(parsed, now), market, now)
 
     def _one(self, ref: JobRef, office: flow.Office) -> AuditDocument:
         ended = JobEnded(ref, "Unknown", None, datetime.now(UTC), {})

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,14 @@ from rich.console import Console
 
 from sageaudit.adapters import packaged, policy_file, recording
 from sageaudit.adapters.exact_json import to_json
-from sageaudit.cli import candidates, live
+from sageaudit.cli import candidates, live, ran
+from sageaudit.cli.ran import Run
 from sageaudit.domain.audit import rounded
 from sageaudit.domain.bill import Bill, bill, billed_seconds
 from sageaudit.domain.candidate import Candidate
 from sageaudit.domain.demand import Need
-from sageaudit.domain.describe import parse
 from sageaudit.domain.discounts import own
 from sageaudit.domain.job import Job, Purchase
-from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements, Missing, measure
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JobKind
 from sageaudit.domain.replay import HEADROOM_PERCENT, Replay, impossible, replay
@@ -40,15 +37,6 @@ Examples:
   sageaudit what-if --recording job.json
   sageaudit what-if my-training-job --region eu-west-1 --type ml.g6.2xlarge --type ml.g5.xlarge
   sageaudit what-if my-training-job --headroom 30 --all --output json"""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A job that ran: what was measured of it, and what it is billed with."""
-
-    job: Job
-    seen: Measurements
-    market: Market
 
 
 @click.command(name="what-if", epilog=_EPILOG)
@@ -116,8 +104,8 @@ def what_if(
         run = _recorded(path)
     else:
         wanted = JobKind(kind) if kind else None
-        run = Run(*live.Account(profile, region).ran(job or "", wanted, policy))
-    run = Run(run.job, run.seen, own(run.market, policy.discounts))
+        run = live.Account(profile, region).ran(job or "", wanted, policy)
+    run = replace(run, market=own(run.market, policy.discounts))
     document = document_of(run, types, Decimal(f"{headroom:g}"))
     if output == "json":
         click.echo(to_json(document))
@@ -130,15 +118,9 @@ def _recorded(path: Path) -> Run:
     if not isinstance(recorded, recording.Recording):
         raise BadUsage(f"{path} holds several jobs: give the recording of one")
     try:
-        job = parse(
-            recorded.describe, recorded.tags, account=recorded.account, region=recorded.region
-        )
+        return ran.of_recording(recorded)
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
-    absent = Missing("metric_missing", "not in this recording")
-    seen = measure(job, recorded.series, packaged.types(), absent=absent)
-    now = job.ended_at or datetime.now(UTC)
-    return Run(job, seen, packaged.PackagedMarkets().market(job, now))
 
 
 def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> dict[str, Any]:

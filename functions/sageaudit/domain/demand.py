@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.market import InstanceType
-from sageaudit.domain.measurements import Measurements, Metric
+from sageaudit.domain.measurements import MIN_ACTIVE_MINUTES, MIN_COVERAGE, Measurements, Metric
 from sageaudit.domain.series import mean, percentile
 
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
-_ACTIVE_MINUTES = 15
-_COVERED_FROM = 0.7
 _NEVER_WORKED_PERCENT = 1.0
 _PLACES = Decimal("0.0001")
 
@@ -95,9 +93,9 @@ def _too_few(seen: Measurements, metric: Metric) -> str | None:
     if share is None:
         missing = seen.missing.get(metric)
         return missing.reason if missing else "no points"
-    if seen.minutes < _ACTIVE_MINUTES:
-        return f"{seen.minutes:.0f} active minutes, {_ACTIVE_MINUTES} needed"
-    return f"only {share:.0%} of the points" if share < _COVERED_FROM else None
+    if seen.minutes < MIN_ACTIVE_MINUTES:
+        return f"{seen.minutes:.0f} active minutes, {MIN_ACTIVE_MINUTES} needed"
+    return f"only {share:.0%} of the points" if share < MIN_COVERAGE else None
 
 
 def _gpu_idle(seen: Measurements) -> bool:

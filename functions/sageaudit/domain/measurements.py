@@ -17,6 +17,11 @@ from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
 from sageaudit.domain.series import Series, mean
 
+MIN_COVERAGE = 0.7
+"""Points present of points expected before anything is judged: the first GPU point comes 3 to 6
+minutes late in real recordings, and less than half of the points never suffices."""
+MIN_ACTIVE_MINUTES = 15
+"""Three times the 5 minutes under which Jobstats judges nothing, since 1-minute means are few."""
 _WORK_PHASES = frozenset({"Training", "Processing", "Transform", "Running"})
 _IDLE_BELOW_CORES = 0.2
 """Busy cores under which a minute without GPU work is idle. Counted in cores, so that one busy core

@@ -14,7 +14,12 @@ from sageaudit.domain.bill import Bill
 from sageaudit.domain.finding import Outcome, RuleName
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements, Metric
+from sageaudit.domain.measurements import (
+    MIN_ACTIVE_MINUTES,
+    MIN_COVERAGE,
+    Measurements,
+    Metric,
+)
 from sageaudit.domain.ref import JobKind
 
 
@@ -81,18 +86,13 @@ def rule(
     thresholds: tuple[Threshold, ...] = (),
     needs: tuple[Metric, ...] = (),
     coarsest_period_s: int = 3600,
-    min_active_minutes: float = 15,
-    min_coverage: float = 0.7,
+    min_active_minutes: float = MIN_ACTIVE_MINUTES,
+    min_coverage: float = MIN_COVERAGE,
     excuse: Excuse | None = None,
     subsumes: set[str] | None = None,
     in_chat: bool = True,
 ) -> Callable[[Check], Rule]:
-    """Makes a function the rule of its module; the name is the module's, the page its docstring.
-
-    15 active minutes: three times the 5 minutes under which Jobstats judges nothing, since 1-minute
-    means are few. 70% of points: the first GPU point comes 3 to 6 minutes late in real recordings,
-    and less than half of the points never suffices.
-    """
+    """Makes a function the rule of its module; the name is the module's, the page its docstring."""
 
     def decorate(check: Check) -> Rule:
         module = check.__module__.rpartition(".")[2]
