@@ -17,6 +17,7 @@ from sageaudit.domain.counterfactual import settle
 from sageaudit.domain.describe import parse
 from sageaudit.domain.discounts import own
 from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.earlier import EarlierRun
 from sageaudit.domain.event import JobEnded
 from sageaudit.domain.exemption import exemptions
 from sageaudit.domain.family import FAMILY_VERSION, family
@@ -36,7 +37,7 @@ from sageaudit.domain.scrub import detail_of
 from sageaudit.domain.unaudited import unaudited
 from sageaudit.errors import AccessDenied, JobGone, Malformed
 from sageaudit.ports import History, Jobs, Markets, Metrics
-from sageaudit.rules.card import JobCase, Rule
+from sageaudit.rules.card import FamilyCase, Rule
 from sageaudit.rules.judge import judge
 
 LATE_METRICS_WITHIN = timedelta(minutes=20)
@@ -140,10 +141,12 @@ def audit_job(
     ruleset: str,
     *,
     now: datetime,
+    earlier: tuple[EarlierRun, ...] | None = None,
 ) -> Audit:
     """Bill, rules and savings of one job: pure, the heart of every path.
 
-    `market` has AWS's list prices; the policy's discounts are taken off here.
+    `market` has AWS's list prices; the policy's discounts are taken off here. `earlier` are the
+    family's runs before this one, newest first; None where no history was read.
     """
     market = own(market, policy.discounts)
     billed = bill(job, market)
@@ -152,12 +155,8 @@ def audit_job(
     held, warnings = exemptions(
         policy, name, job.tags, (rule.name.name for rule in rules), now.date()
     )
-    outcomes = judge(
-        JobCase(job, seen, billed, market),
-        rules,
-        off=policy.rules_off,
-        overrides=policy.thresholds,
-    )
+    case = FamilyCase(job, seen.active(), seen, billed, market, earlier, policy=policy)
+    outcomes = judge(case, rules)
     founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
     due_at = _pool_due_at(job, now)
     return Audit(
@@ -168,7 +167,16 @@ def audit_job(
         facts=facts(job, billed, market, savings_plan=plan),
         seen=seen,
         outcomes=tuple(outcomes),
-        savings=settle(job, billed, founds, market, policy.severity, held, savings_plan=plan),
+        savings=settle(
+            job,
+            billed,
+            founds,
+            market,
+            policy.severity,
+            held,
+            savings_plan=plan,
+            severities=policy.severities,
+        ),
         settled=job.finished and due_at is None,
         due_at=due_at,
         ruleset=ruleset,

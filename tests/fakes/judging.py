@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from sageaudit.domain.bill import bill
 from sageaudit.domain.counterfactual import SeverityLimits, settle
+from sageaudit.domain.earlier import EarlierRun
 from sageaudit.domain.finding import Finding, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import Market
 from sageaudit.domain.measurements import Measurements
+from sageaudit.domain.policy import Policy
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import JobCase
+from sageaudit.rules.card import FamilyCase, Rule
 from sageaudit.rules.judge import judge
 from tests.fakes.jobs import market, seen
 
@@ -25,17 +28,40 @@ def outcome(
     limits: Mapping[str, float] | None = None,
     off: bool = False,
     on: Market | None = None,
+    earlier: Sequence[EarlierRun] | None = None,
+    policy: Policy | None = None,
 ) -> Outcome:
-    """What the rule says of the job; `limits` are the policy's thresholds for it."""
-    prices = on or market()
-    case = JobCase(job, of or seen(job), bill(job, prices), prices)
-    outcomes = judge(
-        case,
-        catalogue.load(),
-        off=frozenset({rule} if off else ()),
-        overrides={rule: limits or {}},
+    """What the rule says of the job; `limits` are the policy's thresholds for it.
+
+    `earlier` are the family's runs before it, newest first; None: no history was read.
+    """
+    set_by = replace(
+        policy or Policy(rules_on=frozenset({rule})),
+        rules_off=frozenset({rule} if off else ()),
+        thresholds={rule: limits or {}},
     )
-    return next(answer for name, answer in outcomes if name.name == rule)
+    [(_, answer)] = judge(case(job, of, on=on, earlier=earlier, policy=set_by), [card(rule)])
+    return answer
+
+
+def card(rule: str) -> Rule:
+    """A rule by its name."""
+    return next(one for one in catalogue.load() if one.name.name == rule)
+
+
+def case(
+    job: Job,
+    of: Measurements | None = None,
+    *,
+    on: Market | None = None,
+    earlier: Sequence[EarlierRun] | None = None,
+    policy: Policy | None = None,
+) -> FamilyCase:
+    """A job as rules see it."""
+    prices, whole = on or market(), of or seen(job)
+    runs = None if earlier is None else tuple(earlier)
+    billed = bill(job, prices)
+    return FamilyCase(job, whole.active(), whole, billed, prices, runs, policy=policy or Policy())
 
 
 def found(rule: str, job: Job, of: Measurements | None = None, **more: object) -> Found:
@@ -59,10 +85,10 @@ def excuse(rule: str, job: Job, of: Measurements | None = None) -> str:
     return answer.reason
 
 
-def priced(rule: str, job: Job, of: Measurements | None = None) -> Finding:
+def priced(rule: str, job: Job, of: Measurements | None = None, **more: object) -> Finding:
     """The finding with its dollars, as the only one of the job."""
-    name = next(card.name for card in catalogue.load() if card.name.name == rule)
-    found_slice = found(rule, job, of)
+    name = card(rule).name
+    found_slice = found(rule, job, of, **more)
     savings = settle(
         job, bill(job, market()), [(name, found_slice)], market(), SeverityLimits(), {}
     )

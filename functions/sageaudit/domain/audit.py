@@ -22,6 +22,7 @@ from sageaudit.domain.document import (
 )
 from sageaudit.domain.finding import (
     Clear,
+    Evidence,
     Finding,
     NotApplicable,
     Outcome,
@@ -213,7 +214,7 @@ def _finding(finding: Finding) -> FindingDocument:
             if exempt
             else None
         ),
-        "evidence": {key: _scalar(value) for key, value in found.evidence.items()},
+        "evidence": {key: _evidence(value) for key, value in found.evidence.items()},
         "fix": [_parameter(item) for item in found.fix],
         "alternatives": [[_parameter(item) for item in way] for way in found.alternatives],
         "caution": found.caution,
@@ -223,6 +224,10 @@ def _finding(finding: Finding) -> FindingDocument:
 
 def _parameter(item: Parameter) -> FixDocument:
     return {"parameter": item.path, "old": _scalar(item.old), "new": _scalar(item.new)}
+
+
+def _evidence(value: Evidence) -> Evidence:
+    return value if isinstance(value, list) else _scalar(value)
 
 
 def _scalar(value: Scalar) -> Scalar:

@@ -113,7 +113,49 @@ class SetPurchase:
         )
 
 
-Change = DropRun | CutPhase | SetType | SetCount | SetPurchase
+@dataclass(frozen=True, slots=True)
+class ShortenPool:
+    """The warm pool is retained for at most `retained_s` seconds."""
+
+    retained_s: Decimal
+    stage = Stage.WARM_POOL
+
+    def apply(self, job: Job) -> Job:
+        """Nothing changes where the retained seconds are not known."""
+        pool = job.warm_pool
+        if pool is None or pool.retained_s is None:
+            return job
+        kept_s = min(pool.retained_s, self.retained_s)
+        return replace(job, warm_pool=replace(pool, retained_s=kept_s))
+
+
+@dataclass(frozen=True, slots=True)
+class SetVolume:
+    """Every instance gets a volume of so many GB."""
+
+    volume_gb: int
+    stage = Stage.STORAGE
+
+    def apply(self, job: Job) -> Job:
+        """Same job, other volume."""
+        return replace(job, volume_gb=self.volume_gb)
+
+
+@dataclass(frozen=True, slots=True)
+class DropTrials:
+    """Some training jobs of a tuning job do not happen; counted over its children's bills."""
+
+    trials: frozenset[str]
+    stage = Stage.RUN
+
+    def apply(self, job: Job) -> Job:
+        """A tuning job has no bill of its own to change."""
+        return job
+
+
+Change = (
+    DropRun | CutPhase | SetType | SetCount | SetPurchase | ShortenPool | SetVolume | DropTrials
+)
 
 
 def _shorter(changed: Job, before: Job, cut_s: Decimal) -> Job:

@@ -60,8 +60,13 @@ def settle(
     exempt: Mapping[str, Exemption],
     *,
     savings_plan: bool = False,
+    severities: Mapping[str, Severity] | None = None,
 ) -> Savings:
-    """Gives every found slice its dollars. Pure; independent of the order of `founds`."""
+    """Gives every found slice its dollars. Pure; independent of the order of `founds`.
+
+    `severities` are the policy's, by rule name: they stand in place of those by dollars.
+    """
+    fixed = severities or {}
     pairs = [
         (name, _compatible(found, job, savings_plan=savings_plan))
         for name, found in sorted(founds, key=lambda pair: pair[0].id)
@@ -87,7 +92,7 @@ def settle(
             Finding(
                 rule=name,
                 found=found,
-                severity=_severity(found, share, span, limits),
+                severity=fixed.get(name.name) or _severity(found, share, span, limits),
                 saving_usd=share,
                 alone_usd=alone[name.id],
                 range_usd=span,

@@ -42,6 +42,8 @@ class Bucket(enum.Enum):
 
 
 Scalar = str | int | float | Decimal | bool | None
+Evidence = Scalar | list[dict[str, object]]
+"""A number of the sentence, or small series for a plot (`plot`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Found:
     confidence: Confidence
     bucket: Bucket
     summary: str
-    evidence: Mapping[str, Scalar]
+    evidence: Mapping[str, Evidence]
     fix: tuple[Parameter, ...] = ()
     alternatives: tuple[tuple[Parameter, ...], ...] = ()
     change: Change | None = None

@@ -99,11 +99,76 @@ class Tuning:
     strategy: str | None
     early_stopping: str | None
     counters: Mapping[str, int]
+    objective: Objective | None = None
+    max_jobs: int | None = None
+    max_parallel: int | None = None
+    best_trial: str | None = None
 
     @property
     def launched(self) -> int | None:
         """How many training jobs it launched; None where it does not say."""
         return sum(self.counters.values()) if self.counters else None
+
+
+class Direction(enum.Enum):
+    """Which way an objective is better, as HyperParameterTuningJobObjective.Type spells it."""
+
+    MAXIMIZE = "Maximize"
+    MINIMIZE = "Minimize"
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A metric that training is judged by; `direction` None where nobody says."""
+
+    metric: str
+    direction: Direction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What hyperparameters, environment and image tell, as flags: no value of the user's is kept.
+
+    `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
+    False means no sign, which is no proof.
+    """
+
+    deep_learning: bool = False
+    mixed_precision: bool = False
+    flash_attention: bool = False
+    training_compiler: bool = False
+    own_checkpoints: bool = False
+    distributed_sampler: bool = False
+    distribution: str | None = None
+    loader_workers: int | None = None
+    schedule: str | None = None
+    """"cosine", "linear", ...: a learning-rate schedule that gains late."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleEvaluation:
+    """One entry of ProfilerRuleEvaluationStatuses or DebugRuleEvaluationStatuses."""
+
+    rule: str
+    status: str
+    details: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One output of a processing job; `mode` is EndOfJob or Continuous."""
+
+    name: str
+    mode: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How a transform job feeds its container."""
+
+    strategy: str | None
+    max_concurrent: int | None
+    max_payload_mb: int | None
 
 
 _WORK = frozenset({"Downloading", "Training", "Uploading"})
@@ -157,6 +222,21 @@ class Job:
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str | None = None
+    data_pinned: bool | None = None
+    """True when the inputs name a version, so that the same inputs are the same data."""
+    hints: Hints = Hints()
+    image_pull_in_download: bool | None = None
+    """Downloading's own message says that it pulled the image; None without messages."""
+    output_compression: str | None = None
+    network_isolation: bool | None = None
+    profiled: bool | None = None
+    """A profiler was on, Debugger's or its own rules; None where the answer says nothing."""
+    evaluations: tuple[RuleEvaluation, ...] = ()
+    metric_names: tuple[str, ...] = ()
+    """Algorithm metrics that CloudWatch has under TrainingJobName."""
+    final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
+    uploads: tuple[Upload, ...] = ()
+    batch: Batch | None = None
 
     @property
     def finished(self) -> bool:
@@ -187,6 +267,17 @@ class Job:
         if self.started_at is None or self.ended_at is None:
             return None
         return seconds_between(self.started_at, self.ended_at)
+
+    @property
+    def interruptions(self) -> int:
+        """How often spot capacity was taken back."""
+        return sum(phase.name == "Interrupted" for phase in self.phases)
+
+    def phase_s(self, name: str) -> Decimal | None:
+        """Seconds of all occurrences of a phase together; None where one is not known."""
+        seconds = [phase.seconds for phase in self.phases if phase.name == name]
+        known = [value for value in seconds if value is not None]
+        return sum(known, Decimal(0)) if len(known) == len(seconds) else None
 
     @property
     def instances(self) -> str | None:

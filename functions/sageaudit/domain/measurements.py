@@ -9,8 +9,8 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from sageaudit.domain.job import Job
@@ -55,6 +55,13 @@ class RawSeries:
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """An algorithm metric over the run: moments in order, each with its value."""
+
+    points: tuple[tuple[datetime, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Missing:
     """Why a metric cannot be judged: a stable code and a sentence."""
 
@@ -77,6 +84,10 @@ class Measurements:
     series: Mapping[Metric, Mapping[str, Series]]
     missing: Mapping[Metric, Missing]
     notes: tuple[str, ...] = ()
+    begins_at: datetime | None = None
+    """Start of the first period; None without a grid."""
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    """Algorithm metrics, such as a validation loss, by their own names; never cut."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -98,7 +109,7 @@ class Measurements:
         A minute is idle when every host is known to use less than 0.2 cores and 1 % of its GPUs. A
         minute without data counts as busy.
         """
-        busy = [minute for minute in range(self.points) if not self._idle(minute)]
+        busy = [minute for minute in range(self.points) if not self.idle(minute)]
         if not busy:
             return self
         start, stop = busy[0], busy[-1] + 1
@@ -106,9 +117,13 @@ class Measurements:
             metric: {host: series.cut(start, stop) for host, series in hosts.items()}
             for metric, hosts in self.series.items()
         }
-        return replace(self, points=stop - start, series=cut)
+        begins_at = self.begins_at and self.begins_at + timedelta(
+            seconds=start * (self.period_s or 0)
+        )
+        return replace(self, points=stop - start, series=cut, begins_at=begins_at)
 
-    def _idle(self, minute: int) -> bool:
+    def idle(self, minute: int) -> bool:
+        """Is every host known to do nothing in this period, by its position on the grid?"""
         cpu = self.series.get(Metric.CPU, {})
         gpu = self.series.get(Metric.GPU, {})
         if not cpu or self.vcpu is None or (self.gpus and not gpu):
@@ -139,6 +154,7 @@ def measure(
     missing. Series of other jobs' hosts are left out, and said; where none carries the job's name,
     a recording was renamed by hand and all are its own.
     """
+    raw = list(raw)
     known = [item for item in raw if item.metric in {metric.value for metric in Metric}]
     series = [item for item in known if item.host.startswith(f"{job.name}/")]
     if known and not series:
@@ -170,7 +186,42 @@ def measure(
                     absent, coarse=periods.get(metric.value, 0) > (period_s or 0), read=bool(hosts)
                 )
                 del found[metric]
-    return Measurements(period_s, len(grid), job.instance_count, vcpu, gpus, found, missing, notes)
+    return Measurements(
+        period_s=period_s,
+        points=len(grid),
+        hosts_expected=job.instance_count,
+        vcpu=vcpu,
+        gpus=gpus,
+        series=found,
+        missing=missing,
+        notes=notes,
+        begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
+        curves=dict(_curves(job, raw)),
+    )
+
+
+def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
+    """Algorithm metrics: their host is the job itself. Points outside the run's work are dropped.
+
+    A metric comes when the code prints it, so that gaps are no loss.
+    """
+    windows = list(work_windows(job))
+    for item in raw:
+        if item.host != job.name:
+            continue
+        moments = (
+            (item.start + timedelta(seconds=n * item.period_s), value)
+            for n, value in enumerate(item.values)
+        )
+        points = tuple(
+            (moment, value)
+            for moment, value in moments
+            if value is not None
+            and math.isfinite(value)
+            and any(start <= moment <= end for start, end in windows)
+        )
+        if points:
+            yield item.metric, Curve(points)
 
 
 def _why_missing(absent: Missing, *, coarse: bool, read: bool) -> Missing:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
+from datetime import datetime
 
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
-from sageaudit.domain.measurements import Measurements, Metric, Missing, per_host
+from sageaudit.domain.measurements import Curve, Measurements, Metric, Missing, per_host
 from sageaudit.domain.series import Series, percentile
 
 _QUANTILES = (0, 5, 50, 95, 99.5, 100)
@@ -31,11 +32,16 @@ def pack(seen: Measurements, *, only_extremes: bool = False) -> bytes:
         "period_s": seen.period_s,
         "points": seen.points,
         "hosts_expected": seen.hosts_expected,
+        "begins_at": None if seen.begins_at is None else seen.begins_at.isoformat(),
         "unit": "0.1 percent",
         "series": whole,
         "quantiles": {"at": _QUANTILES, "hosts": quantiles} if quantiles else None,
         "missing": {m.value: [why.code, why.reason] for m, why in seen.missing.items()},
         "notes": seen.notes,
+        "curves": {
+            name: [[moment.isoformat(), value] for moment, value in curve.points]
+            for name, curve in seen.curves.items()
+        },
     }
     return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), level=9)
 
@@ -52,6 +58,7 @@ def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measur
     """A job's measurements to a tenth of a percent, without hosts that are kept as quantiles."""
     document = json.loads(zlib.decompress(packed))
     vcpu, gpus, _ = per_host(job, types)
+    begins_at = document.get("begins_at")
     return Measurements(
         period_s=document["period_s"],
         points=document["points"],
@@ -67,4 +74,9 @@ def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measur
         },
         missing={Metric(m): Missing(*why) for m, why in document["missing"].items()},
         notes=tuple(document["notes"]),
+        begins_at=datetime.fromisoformat(begins_at) if begins_at else None,
+        curves={
+            name: Curve(tuple((datetime.fromisoformat(moment), value) for moment, value in points))
+            for name, points in document.get("curves", {}).items()
+        },
     )

@@ -17,7 +17,8 @@ from typing import Any, Literal
 from sageaudit.domain import discounts
 from sageaudit.domain.counterfactual import SeverityLimits
 from sageaudit.domain.discounts import Discounts
-from sageaudit.domain.finding import Exemption
+from sageaudit.domain.finding import Exemption, Severity
+from sageaudit.domain.job import Direction
 from sageaudit.domain.table_reader import TableReader, is_number
 from sageaudit.errors import BadPolicy
 
@@ -51,6 +52,14 @@ class Policy:
     """Owner, as its tag says, to Slack user or group id: nobody else is mentioned."""
     severity: SeverityLimits = SeverityLimits()
     rules_off: frozenset[str] = frozenset()
+    rules_on: frozenset[str] = frozenset()
+    """Rules that are off unless they are listed here."""
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    """By rule name: stands in place of the severity by dollars."""
+    objectives: Mapping[str, Direction] = field(default_factory=dict)
+    """By metric name: which way it is better."""
+    commitment_usd_per_hour: Decimal | None = None
+    """What a Savings Plan would have the account spend each hour, for commitment-candidate."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     exemptions: tuple[FamilyExemption, ...] = ()
     discounts: Discounts = Discounts()

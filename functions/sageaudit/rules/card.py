@@ -2,15 +2,17 @@
 
 A rule is one file named after it. Its module docstring is its page, its thresholds are module
 constants, its card is the decorator on `check`. Nothing else is edited to add one: `catalogue`
-finds it.
+finds it. A rule has a scope, and the case that it judges is that scope's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from sageaudit.domain.bill import Bill
+from sageaudit.domain.earlier import EarlierRun
 from sageaudit.domain.finding import Outcome, RuleName
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import Market
@@ -20,7 +22,12 @@ from sageaudit.domain.measurements import (
     Measurements,
     Metric,
 )
+from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JobKind
+from sageaudit.domain.trial import Trial
+
+MIN_POINTS = 3
+"""Of each metric and host: fewer are an accident, however long their period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +41,11 @@ class Threshold:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobCase:
-    """Everything a rule of scope job may look at.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What every scope has. `overrides`: the policy's values for this rule's thresholds, by key."""
 
-    `seen` is cut to active minutes: no idle head or tail. `overrides` are the policy's values for
-    this rule's thresholds, by key.
-    """
-
-    job: Job
-    seen: Measurements
-    bill: Bill
-    market: Market
+    policy: Policy = field(default_factory=Policy)
     overrides: Mapping[str, float] = field(default_factory=dict)
 
     def limit(self, threshold: Threshold) -> float:
@@ -53,61 +53,125 @@ class JobCase:
         return self.overrides.get(threshold.key, threshold.value)
 
 
-Check = Callable[[JobCase], Outcome]
-Excuse = Callable[[JobCase], str | None]
+@dataclass(frozen=True, slots=True)
+class JobCase(Case):
+    """One job. `seen` is cut to the active minutes, without idle head and tail; `whole` is not."""
+
+    job: Job
+    seen: Measurements
+    whole: Measurements
+    bill: Bill
+    market: Market
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyCase(JobCase):
+    """One job beside the earlier runs of its family, newest first; None: no history was read."""
+
+    earlier: tuple[EarlierRun, ...] | None
+
+    @property
+    def runs(self) -> tuple[EarlierRun, ...]:
+        """The earlier runs that are known."""
+        return self.earlier or ()
+
+
+@dataclass(frozen=True, slots=True)
+class TuningCase(Case):
+    """One tuning job and its training jobs in the order in which they ended.
+
+    `job` is None for a recorded set without its tuning job's own answer.
+    """
+
+    job: Job | None
+    trials: tuple[Trial, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountCase(Case):
+    """The audited runs of one account and region in `days` days, newest first; no roll-ups."""
+
+    runs: tuple[EarlierRun, ...]
+    days: int
+
+
+AnyCase = TypeVar("AnyCase", bound=Case)
+Check = Callable[[AnyCase], Outcome]
+Excuse = Callable[[AnyCase], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of scope job: its card and its function.
+    """A rule's card and its function.
 
-    `excuse` says why it does not speak of a job, or None. Where `needs` names metrics, it judges
-    only with `min_coverage` (0..1) of the points of each, `min_active_minutes`, and periods of at
-    most `coarsest_period_s`.
+    `scope` is the case that `check` takes; `excuse` says why it does not speak of a job, or None.
+    Where `needs` names metrics, it judges only with `min_coverage` (0..1) of the points of each,
+    `min_active_minutes`, MIN_POINTS, and periods of at most `coarsest_period_s`; with
+    `whole_run`, all of that counts idle head and tail too. `per_host`: it compares hosts, which a
+    mixed cluster does not allow. `about_cpu`: a busy GPU excuses it. `min_earlier`: how many
+    earlier runs of the family it takes. `on`: whether it judges where the policy says nothing.
     """
 
     name: RuleName
     title: str
+    scope: type[Case]
     kinds: frozenset[JobKind]
-    check: Check
+    check: Callable[[Any], Outcome]
+    excuse: Callable[[Any], str | None] | None
     thresholds: tuple[Threshold, ...]
     needs: tuple[Metric, ...]
     coarsest_period_s: int
     min_active_minutes: float
     min_coverage: float
-    excuse: Excuse | None
+    whole_run: bool
+    per_host: bool
+    about_cpu: bool
+    min_earlier: int
+    on: bool
     page: str
 
 
 def rule(
     *,
     id: str,  # noqa: A002 - a rule's id is called id everywhere users see it
+    scope: type[AnyCase],
     kinds: set[JobKind],
     thresholds: tuple[Threshold, ...] = (),
     needs: tuple[Metric, ...] = (),
     coarsest_period_s: int = 3600,
     min_active_minutes: float = MIN_ACTIVE_MINUTES,
     min_coverage: float = MIN_COVERAGE,
-    excuse: Excuse | None = None,
+    whole_run: bool = False,
+    per_host: bool = False,
+    about_cpu: bool = False,
+    min_earlier: int = 0,
+    excuse: Excuse[AnyCase] | None = None,
     subsumes: set[str] | None = None,
     in_chat: bool = True,
-) -> Callable[[Check], Rule]:
+    on: bool = True,
+) -> Callable[[Check[AnyCase]], Rule]:
     """Makes a function the rule of its module; the name is the module's, the page its docstring."""
 
-    def decorate(check: Check) -> Rule:
+    def decorate(check: Check[AnyCase]) -> Rule:
         module = check.__module__.rpartition(".")[2]
         page = (check.__globals__["__doc__"] or "").strip()
         return Rule(
             name=RuleName(id, module.replace("_", "-"), in_chat, frozenset(subsumes or ())),
             title=page.split("\n", 1)[0],
+            scope=scope,
             kinds=frozenset(kinds),
             check=check,
+            excuse=excuse,
             thresholds=thresholds,
             needs=needs,
             coarsest_period_s=coarsest_period_s,
             min_active_minutes=min_active_minutes,
             min_coverage=min_coverage,
-            excuse=excuse,
+            whole_run=whole_run,
+            per_host=per_host,
+            about_cpu=about_cpu,
+            min_earlier=min_earlier,
+            on=on,
             page=page,
         )
 

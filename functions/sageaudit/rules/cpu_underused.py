@@ -58,6 +58,7 @@ def _excuse(case: JobCase) -> str | None:
 
 @rule(
     id="SA205",
+    scope=JobCase,
     kinds=set(TYPE_PATHS),
     thresholds=(CPU_BELOW, MEMORY_BELOW, HEADROOM),
     needs=(Metric.CPU, Metric.MEMORY),

@@ -60,7 +60,13 @@ def _excuse(case: JobCase) -> str | None:
     return None if _copied(case.job) else "no channel reads S3 in File mode"
 
 
-@rule(id="SA101", kinds={JobKind.TRAINING}, thresholds=(SHARE_FROM, OVER), excuse=_excuse)
+@rule(
+    id="SA101",
+    scope=JobCase,
+    kinds={JobKind.TRAINING},
+    thresholds=(SHARE_FROM, OVER),
+    excuse=_excuse,
+)
 def check(case: JobCase) -> Outcome:
     """Judges the phases only; needs no metrics."""
     billed = [phase for phase in case.job.phases if phase.billed]

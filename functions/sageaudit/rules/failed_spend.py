@@ -59,7 +59,7 @@ def _excuse(case: JobCase) -> str | None:
     return case.job.free
 
 
-@rule(id="SA602", kinds=_RUNS, excuse=_excuse)
+@rule(id="SA602", scope=JobCase, kinds=_RUNS, excuse=_excuse)
 def check(case: JobCase) -> Outcome:
     """Failed: always. Stopped: only when it left nothing."""
     job = case.job

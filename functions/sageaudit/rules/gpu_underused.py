@@ -56,6 +56,7 @@ class _Advice:
 
 @rule(
     id="SA202",
+    scope=JobCase,
     kinds=set(TYPE_PATHS),
     thresholds=(MEAN_BELOW, P95_BELOW, TARGET, HEADROOM),
     needs=(Metric.GPU, Metric.CPU),

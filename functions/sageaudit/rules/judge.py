@@ -1,80 +1,116 @@
-"""Running the catalogue over one job: the gates that hold for all rules, then each rule."""
+"""Running the catalogue over one case: the gates that hold for all rules, then each rule.
+
+Rules off and thresholds are those of the case's policy, as it holds for this job.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
-from sageaudit.domain.finding import NotApplicable, Outcome, RuleName, Unknown
+from sageaudit.domain.finding import Found, NotApplicable, Outcome, RuleName, Unknown
 from sageaudit.domain.measurements import Measurements, Metric
-from sageaudit.rules.card import JobCase, Rule
+from sageaudit.domain.plot import plot
+from sageaudit.domain.series import mean
+from sageaudit.rules.card import (
+    MIN_POINTS,
+    AccountCase,
+    Case,
+    FamilyCase,
+    JobCase,
+    Rule,
+    TuningCase,
+)
 
 RULE_FAILED = "rule_failed"
 """A mistake of this project, counted as a metric: the job is not to blame."""
+BUSY_GPU_PERCENT = 50
+"""Jobstats' target: a GPU that works this much of its active time is what the job pays for."""
+
+Answers = list[tuple[RuleName, Outcome]]
 
 
-def judge(
-    case: JobCase,
-    rules: Iterable[Rule],
-    *,
-    off: frozenset[str] = frozenset(),
-    overrides: Mapping[str, Mapping[str, float]] | None = None,
-) -> list[tuple[RuleName, Outcome]]:
-    """One outcome for each rule. `off` and `overrides` are the policy's, by rule name."""
-    active = replace(case, seen=case.seen.active())
+def judge(case: FamilyCase, rules: Iterable[Rule]) -> Answers:
+    """One outcome for each rule of scope job and family; other scopes say nothing of one job."""
     return [
-        (
-            rule.name,
-            _judge_one(
-                rule,
-                replace(active, overrides=(overrides or {}).get(rule.name.name, {})),
-                rule.name.name in off,
-            ),
-        )
-        for rule in rules
+        (rule.name, _answer(rule, case)) for rule in rules if rule.scope in {JobCase, FamilyCase}
     ]
 
 
-def _judge_one(rule: Rule, case: JobCase, off: bool) -> Outcome:
-    if off:
+def judge_tuning(case: TuningCase, rules: Iterable[Rule]) -> Answers:
+    """One outcome for each rule of scope tuning."""
+    return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope is TuningCase]
+
+
+def judge_account(case: AccountCase, rules: Iterable[Rule]) -> Answers:
+    """One outcome for each rule of scope account."""
+    return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope is AccountCase]
+
+
+def _answer(rule: Rule, case: Case) -> Outcome:
+    name, policy = rule.name.name, case.policy
+    if name in policy.rules_off:
         return NotApplicable("switched off by the policy")
-    if not case.job.finished:
-        return Unknown("job_not_finished", f"the job has not ended (status {case.job.status})")
-    if case.job.kind not in rule.kinds:
-        return NotApplicable(f"not for {case.job.kind.value} jobs")
+    if not rule.on and name not in policy.rules_on:
+        return NotApplicable("off unless the policy lists it under rules.on")
+    case = replace(case, overrides=policy.thresholds.get(name, {}))
+    if isinstance(case, JobCase) and (refused := _refused(rule, case)):
+        return refused
     try:
-        return _answer(rule, case)
+        excuse = rule.excuse(case) if rule.excuse else None
+        if excuse is not None:
+            return NotApplicable(excuse)
+        gate = _gate(rule, case) if isinstance(case, FamilyCase) else None
+        return gate or _with_plot(rule, case, rule.check(case))
     except Exception as error:  # noqa: BLE001 - one rule's defect must not silence the others
         return Unknown(RULE_FAILED, f"the rule failed with {type(error).__name__}")
 
 
-def _answer(rule: Rule, case: JobCase) -> Outcome:
-    excuse = rule.excuse(case) if rule.excuse else None
-    if excuse is not None:
-        return NotApplicable(excuse)
-    return _gate(rule, case.seen) or rule.check(case)
+def _refused(rule: Rule, case: JobCase) -> Outcome | None:
+    if not case.job.finished:
+        return Unknown("job_not_finished", f"the job has not ended (status {case.job.status})")
+    if case.job.kind not in rule.kinds:
+        return NotApplicable(f"not for {case.job.kind.value} jobs")
+    return None
 
 
-def _gate(rule: Rule, seen: Measurements) -> Outcome | None:
-    """Missing metrics give Unknown: never a finding, never Clear."""
+def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:
+    """What keeps a rule from judging: never a finding, never Clear."""
+    if rule.about_cpu and (busy := _busy_gpu(case.seen)) is not None:
+        return NotApplicable(f"the GPU is busy ({busy:.0f}% of its active time)")
+    if rule.per_host and len(case.job.groups) > 1:
+        return Unknown("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
+    seen = case.whole if rule.whole_run else case.seen
+    return _metrics_gate(rule, seen) or _history_gate(rule, case)
+
+
+def _busy_gpu(seen: Measurements) -> float | None:
+    points = [v for line in seen.series.get(Metric.GPU, {}).values() for v in line.present]
+    return busy if points and (busy := mean(points)) >= BUSY_GPU_PERCENT else None
+
+
+def _metrics_gate(rule: Rule, seen: Measurements) -> Outcome | None:
+    if not rule.needs:
+        return None
     for metric in rule.needs:
         if missing := seen.missing.get(metric):
             if missing.code == "no_gpu":
                 return NotApplicable(missing.reason)
             return Unknown(missing.code, f"{metric.value}: {missing.reason}")
-    if not rule.needs:
-        return None
     if (seen.period_s or 0) > rule.coarsest_period_s:
         reason = f"points every {seen.period_s} s, at most {rule.coarsest_period_s} s needed"
         return Unknown("period_too_coarse", reason)
     if seen.minutes < rule.min_active_minutes:
-        reason = f"{seen.minutes:.0f} active minutes, {rule.min_active_minutes:.0f} needed"
+        what = "" if rule.whole_run else "active "
+        reason = f"{seen.minutes:.0f} {what}minutes, {rule.min_active_minutes:.0f} needed"
         return Unknown("too_short", reason)
-    return _coverage_gate(rule, seen, rule.needs)
+    if seen.points < MIN_POINTS:
+        return Unknown("too_few_points", f"{seen.points} points a host, {MIN_POINTS} needed")
+    return _coverage_gate(rule, seen)
 
 
-def _coverage_gate(rule: Rule, seen: Measurements, needs: tuple[Metric, ...]) -> Outcome | None:
-    for metric in needs:
+def _coverage_gate(rule: Rule, seen: Measurements) -> Outcome | None:
+    for metric in rule.needs:
         share = seen.share(metric) or 0.0
         if share < rule.min_coverage:
             return Unknown(
@@ -82,3 +118,22 @@ def _coverage_gate(rule: Rule, seen: Measurements, needs: tuple[Metric, ...]) ->
                 f"{metric.value}: {share:.0%} of the points, {rule.min_coverage:.0%} needed",
             )
     return None
+
+
+def _history_gate(rule: Rule, case: FamilyCase) -> Outcome | None:
+    if not rule.min_earlier:
+        return None
+    if case.earlier is None:
+        return Unknown("history_unread", "the earlier runs of its family were not read")
+    if len(case.earlier) < rule.min_earlier:
+        have = len(case.earlier)
+        return Unknown("too_few_runs", f"{have} earlier runs, {rule.min_earlier} needed")
+    return None
+
+
+def _with_plot(rule: Rule, case: Case, outcome: Outcome) -> Outcome:
+    """A finding on metrics carries them in small, so that its figure can be looked at later."""
+    if not isinstance(outcome, Found) or not isinstance(case, JobCase) or not rule.needs:
+        return outcome
+    seen = case.whole if rule.whole_run else case.seen
+    return replace(outcome, evidence={**outcome.evidence, "series": plot(seen, rule.needs)})

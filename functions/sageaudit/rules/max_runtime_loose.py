@@ -57,6 +57,7 @@ def _excuse(case: JobCase) -> str | None:
 
 @rule(
     id="SA601",
+    scope=JobCase,
     kinds={JobKind.TRAINING, JobKind.PROCESSING},
     thresholds=(EXPOSED_FROM, TIMES_THE_RUN),
     excuse=_excuse,

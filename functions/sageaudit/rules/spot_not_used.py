@@ -53,7 +53,13 @@ def _excuse(case: JobCase) -> str | None:
     return None if case.job.status == "Completed" else "the run did not complete"
 
 
-@rule(id="SA401", kinds={JobKind.TRAINING}, thresholds=(FROM, SAFE_BELOW), excuse=_excuse)
+@rule(
+    id="SA401",
+    scope=JobCase,
+    kinds={JobKind.TRAINING},
+    thresholds=(FROM, SAFE_BELOW),
+    excuse=_excuse,
+)
 def check(case: JobCase) -> Outcome:
     """Needs only how long the run took."""
     job = case.job

@@ -6,15 +6,14 @@ import zlib
 from datetime import UTC, datetime
 from typing import Any
 
-from sageaudit.domain.bill import bill
 from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.domain.packed import pack, unpack
 from sageaudit.domain.scrub import MAX_BYTES, detail_of, scrubbed
 from sageaudit.domain.series import Series
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import JobCase
 from sageaudit.rules.judge import judge
 from tests.fakes.jobs import market, ran, seen, series, training_answer
+from tests.fakes.judging import case
 
 
 def unpacked(packed: bytes) -> dict[str, Any]:
@@ -136,6 +135,5 @@ def test_what_is_kept_judges_the_job_again() -> None:
     types = market().types
     after = unpack(pack(before), of, types)
     assert after == before
-    cases = [JobCase(of, measured, bill(of, market()), market()) for measured in (before, after)]
-    first, second = (judge(case, catalogue.load()) for case in cases)
+    first, second = (judge(case(of, measured), catalogue.load()) for measured in (before, after))
     assert first == second

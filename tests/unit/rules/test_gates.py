@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from sageaudit.domain.bill import bill
 from sageaudit.domain.finding import Clear, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.job import InstanceGroup
 from sageaudit.domain.measurements import Metric, Missing, measure
@@ -12,8 +11,8 @@ from sageaudit.domain.ref import JobKind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import JobCase
 from sageaudit.rules.judge import RULE_FAILED, judge
-from tests.fakes.jobs import TYPES, flat, job, market, phases, ran, seen, series
-from tests.fakes.judging import outcome, unknown
+from tests.fakes.jobs import TYPES, flat, job, phases, ran, seen, series
+from tests.fakes.judging import case, outcome, unknown
 
 RULES = [rule.name.name for rule in catalogue.load()]
 HOUR = ran(3600, "ml.m5.4xlarge")
@@ -124,12 +123,12 @@ def test_a_download_is_judged_without_metrics() -> None:
 def test_a_rule_that_raises_is_unknown_and_stops_no_other() -> None:
     """It is reported by its name; the rest of the catalogue judges on."""
 
-    def raises(case: JobCase) -> Outcome:
+    def raises(_: JobCase) -> Outcome:
         raise ZeroDivisionError
 
     [first, *others] = catalogue.load()
-    case = JobCase(HOUR, flat(HOUR, 60), bill(HOUR, market()), market())
-    broken = judge(case, [replace(first, check=raises, excuse=None), *others])
-    whole = judge(case, catalogue.load())
+    hour = case(HOUR, flat(HOUR, 60))
+    broken = judge(hour, [replace(first, check=raises, excuse=None), *others])
+    whole = judge(hour, catalogue.load())
     assert broken[0] == (first.name, Unknown(RULE_FAILED, "the rule failed with ZeroDivisionError"))
     assert broken[1:] == whole[1:]
