@@ -170,8 +170,7 @@ def build(
             clock,
         ),
         policy=policy,
-        rules=catalogue.load(),
-        ruleset=catalogue.version(),
+        ruleset=catalogue.ruleset(),
         fingerprint_key=_fingerprint_key(settings, session, logger),
     )
     return AuditBatch(

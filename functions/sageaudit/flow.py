@@ -5,25 +5,19 @@ Every collaborator is an argument, so Lambda, CLI and tests run the same lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from sageaudit.auditing import Child, audit_job, audit_tuning
 from sageaudit.domain import rollup
 from sageaudit.domain.audit import Audit, iso
-from sageaudit.domain.bill import bill
-from sageaudit.domain.bill_facts import facts
-from sageaudit.domain.counterfactual import settle
 from sageaudit.domain.describe import parse
-from sageaudit.domain.discounts import own
 from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.earlier import EarlierRun
+from sageaudit.domain.earlier import EarlierRun, RunFacts, facts_of
 from sageaudit.domain.event import JobEnded
-from sageaudit.domain.exemption import exemptions
 from sageaudit.domain.family import FAMILY_VERSION, family
-from sageaudit.domain.finding import Found
 from sageaudit.domain.job import Job
-from sageaudit.domain.market import Market
 from sageaudit.domain.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
@@ -31,14 +25,14 @@ from sageaudit.domain.measurements import (
     Metric,
 )
 from sageaudit.domain.policy import Policy
-from sageaudit.domain.record import Detail, Entry, Head, JobKey, Recorded
+from sageaudit.domain.record import Detail, Entry, Head, JobKey, Recorded, earlier_run
 from sageaudit.domain.ref import JobKind
 from sageaudit.domain.scrub import detail_of
 from sageaudit.domain.unaudited import unaudited
 from sageaudit.errors import AccessDenied, JobGone, Malformed
 from sageaudit.ports import History, Jobs, Markets, Metrics
-from sageaudit.rules.card import FamilyCase, Rule
-from sageaudit.rules.judge import judge
+from sageaudit.rules.card import Ruleset
+from sageaudit.rules.failed_spend import reason_class
 
 LATE_METRICS_WITHIN = timedelta(minutes=20)
 """A job that ended longer ago has the metrics that it will have."""
@@ -48,6 +42,8 @@ LOOK_AGAIN_SOON_S = 60
 """For answers that are behind their event: eventual consistency is a matter of seconds."""
 ROLL_UP_ATTEMPTS = 4
 """A tuning job waits up to three quarters of an hour for its children's audits."""
+FAMILY_RUNS = 50
+"""How many earlier runs rules compare with: one query of some 50 KB."""
 SECOND_LOOK_AFTER = timedelta(hours=1)
 _NEVER_TOLD_APART = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for a creation time that nobody gives: such runs are one by their ARN alone."""
@@ -62,9 +58,10 @@ class Office:
     history: History
     markets: Markets
     policy: Policy
-    rules: Sequence[Rule]
-    ruleset: str
+    ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]
+    history_is_whole: bool = True
+    """False for a history that starts empty, as the command line's: families are unknown then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +102,19 @@ def audit_finished_job(
     except JobGone as gone:
         if attempt == 1:
             return Later(LOOK_AGAIN_SOON_S, "the job is not found yet")
-        return _record(office, ended, unaudited(ended, str(gone), office.policy, office.ruleset))
+        return _record(
+            office, ended, unaudited(ended, str(gone), office.policy, office.ruleset.version)
+        )
     except Malformed as error:
         reason = f"its Describe answer cannot be read: {error}"
-        return _record(office, ended, unaudited(ended, reason, office.policy, office.ruleset))
+        return _record(
+            office, ended, unaudited(ended, reason, office.policy, office.ruleset.version)
+        )
     if job.status.startswith("Delet"):
         reason = f"its status is {job.status}"
-        return _record(office, ended, unaudited(ended, reason, office.policy, office.ruleset))
+        return _record(
+            office, ended, unaudited(ended, reason, office.policy, office.ruleset.version)
+        )
     if not job.finished and attempt == 1:
         return Later(LOOK_AGAIN_SOON_S, f"Describe still says {job.status}")
     if job.kind is JobKind.TUNING and job.finished:
@@ -123,78 +126,28 @@ def audit_finished_job(
     if late and attempt == 1:
         return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
     market = office.markets.market(job, now)
-    audit = audit_job(job, seen, market, office.policy, office.rules, office.ruleset, now=now)
+    earlier = _earlier(job, office, now=now)
+    audit = audit_job(job, seen, market, office.policy, office.ruleset, now=now, earlier=earlier)
     detail = detail_of(answer, tags, seen)
     if notes := (*tag_notes, *filter(None, (detail.note,))):
         audit = replace(audit, notes=(*audit.notes, *notes))
     if late or not job.finished:
         audit = replace(audit, settled=False, due_at=audit.due_at or now + SECOND_LOOK_AFTER)
-    return _record(office, ended, audit.document(), job=job, detail=detail)
+    return _record(office, ended, audit.document(), job=job, detail=detail, facts=_facts(audit))
 
 
-def audit_job(
-    job: Job,
-    seen: Measurements,
-    market: Market,
-    policy: Policy,
-    rules: Sequence[Rule],
-    ruleset: str,
-    *,
-    now: datetime,
-    earlier: tuple[EarlierRun, ...] | None = None,
-) -> Audit:
-    """Bill, rules and savings of one job: pure, the heart of every path.
-
-    `market` has AWS's list prices; the policy's discounts are taken off here. `earlier` are the
-    family's runs before this one, newest first; None where no history was read.
-    """
-    market = own(market, policy.discounts)
-    billed = bill(job, market)
-    plan = policy.discounts.savings_plan
-    name = family(job, policy.family_tag)
-    held, warnings = exemptions(
-        policy, name, job.tags, (rule.name.name for rule in rules), now.date()
-    )
-    case = FamilyCase(job, seen.active(), seen, billed, market, earlier, policy=policy)
-    outcomes = judge(case, rules)
-    founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
-    due_at = _pool_due_at(job, now)
-    return Audit(
-        job=job,
-        family=name,
-        owner=policy.owner(job.tags),
-        bill=billed,
-        facts=facts(job, billed, market, savings_plan=plan),
-        seen=seen,
-        outcomes=tuple(outcomes),
-        savings=settle(
-            job,
-            billed,
-            founds,
-            market,
-            policy.severity,
-            held,
-            savings_plan=plan,
-            severities=policy.severities,
-        ),
-        settled=job.finished and due_at is None,
-        due_at=due_at,
-        ruleset=ruleset,
-        policy=policy.version,
-        notes=tuple(warnings),
-    )
-
-
-def _pool_due_at(job: Job, now: datetime) -> datetime | None:
-    """The end of the keep-alive while the pool's seconds may still grow.
-
-    A pool that was asked for and has no status by then was never kept (a quota of 0).
-    """
-    pool = job.warm_pool
-    if pool is None or pool.settled or job.ended_at is None:
+def _earlier(job: Job, office: Office, *, now: datetime) -> tuple[EarlierRun, ...] | None:
+    """The family's newest runs that ended before this one, in one query."""
+    if not office.history_is_whole:
         return None
-    due_at = job.ended_at + timedelta(seconds=pool.keep_alive_s or 0)
-    return None if pool.status is None and now >= due_at else due_at
+    page = office.history.by_family(
+        job.account or "",
+        job.region or "",
+        family(job, office.policy.family_tag),
+        limit=FAMILY_RUNS,
+        before=job.ended_at or now,
+    )
+    return tuple(run for head in page.rows if (run := earlier_run(head)) is not None)
 
 
 def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ...]]:
@@ -225,15 +178,13 @@ def _roll_up(
     missing = launched is not None and len(children) < launched
     if missing and attempt is not None and attempt < ROLL_UP_ATTEMPTS:
         return Later(LOOK_AGAIN_S, f"{len(children)} of {launched} training jobs are audited")
-    documents = [office.history.audit(head.key) for head in children]
-    document = rollup.roll_up(
-        rollup.of_job(job, office.policy.owner(job.tags)),
-        [document for document in documents if document is not None],
-        launched=launched,
-        limits=office.policy.severity,
-        ruleset=office.ruleset,
-        policy=office.policy.version,
-    )
+    documents = [
+        Child(document, head.facts.final_metrics if head.facts else {})
+        for head in children
+        if (document := office.history.audit(head.key)) is not None
+    ]
+    named = rollup.of_job(job, office.policy.owner(job.tags))
+    document = audit_tuning(job, named, documents, office.policy, office.ruleset, now=now)
     if not document["audit"]["settled"]:
         document["audit"]["due_at"] = iso(now + SECOND_LOOK_AFTER)
     document["children"] = None  # they stand in the history, under this family
@@ -253,6 +204,23 @@ def _children(job: Job, history: History) -> list[Head]:
             return heads
 
 
+def _unaudited(office: Office, ended: JobEnded, reason: str) -> Done:
+    document = unaudited(ended, reason, office.policy, office.ruleset.version)
+    return _record(office, ended, document)
+
+
+def _facts(audit: Audit) -> RunFacts:
+    """What the family's next runs will know of this one."""
+    standing = [
+        one.rule.name
+        for one in audit.savings.findings
+        if not (one.superseded_by or one.subsumed_by or one.exempt)
+    ]
+    job = audit.job
+    failed = None if job.status == "Completed" else reason_class(job)
+    return facts_of(job, reason_class=failed, found=standing)
+
+
 def _record(
     office: Office,
     ended: JobEnded,
@@ -260,6 +228,7 @@ def _record(
     *,
     job: Job | None = None,
     detail: Detail | None = None,
+    facts: RunFacts | None = None,
 ) -> Done:
     """Writes the audit under the job's ARN and creation time."""
     created_at = (job and (job.created_at or job.started_at)) or ended.created_at
@@ -274,6 +243,7 @@ def _record(
             family_version=FAMILY_VERSION,
             fingerprint=job.fingerprint if job else None,
             detail=detail,
+            facts=facts,
         )
     )
     return Done(recorded, key, document)

@@ -70,9 +70,16 @@ class History(Protocol):
         """Jobs that ended on a day in UTC."""
 
     def by_family(
-        self, account: str, region: str, family: str, *, limit: int, cursor: str | None = None
+        self,
+        account: str,
+        region: str,
+        family: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | None = None,
     ) -> Page[Head]:
-        """Runs of one family."""
+        """Runs of one family that ended before a moment (None: all)."""
 
     def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """Jobs of one owner."""

@@ -17,6 +17,7 @@ from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JobKind, JobRef
 from sageaudit.flow import Office
 from sageaudit.rules import catalogue
+from sageaudit.rules.card import Ruleset
 from tests.fakes.jobs import ACCOUNT, REGION, flat, market, seen
 
 Answer = Mapping[str, Any] | Exception
@@ -76,8 +77,7 @@ def office(jobs: SaidJobs, metrics: SaidMetrics | None = None, **changes: Any) -
         history=MemoryHistory(),
         markets=OneMarket(),
         policy=Policy(),
-        rules=catalogue.load(),
-        ruleset="test",
+        ruleset=Ruleset(catalogue.load(), "test"),
         fingerprint_key=lambda: b"key",
     )
     return replace(plain, **changes)

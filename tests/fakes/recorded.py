@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sageaudit.adapters import packaged
 from sageaudit.adapters.recording import RecordedSet, Recording, read
+from sageaudit.auditing import audit_job
 from sageaudit.domain.audit import Audit
 from sageaudit.domain.bill import Bill, bill
 from sageaudit.domain.describe import parse
@@ -17,8 +18,8 @@ from sageaudit.domain.finding import Outcome
 from sageaudit.domain.job import Job
 from sageaudit.domain.measurements import Measurements, Missing, measure
 from sageaudit.domain.policy import Policy
-from sageaudit.flow import audit_job
 from sageaudit.rules import catalogue
+from sageaudit.rules.card import Ruleset
 from tests.fakes.jobs import START
 
 DATA = Path(__file__).parents[1] / "recorded" / "data"
@@ -64,8 +65,7 @@ class Recorded:
             of or self.measured(),
             packaged.market(),
             Policy(),
-            catalogue.load(),
-            "test",
+            Ruleset(catalogue.load(), "test"),
             now=job.ended_at or START,
         )
 

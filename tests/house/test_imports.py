@@ -18,14 +18,25 @@ MAY_IMPORT = {
     "rules": {"errors", "domain"},
     "text": {"errors", "domain"},
     "ports": {"errors", "domain"},
-    "flow": {"errors", "domain", "rules", "ports"},
+    "auditing": {"errors", "domain", "rules"},
+    "flow": {"errors", "domain", "rules", "ports", "auditing"},
     "telling": {"errors", "domain", "ports", "text"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
-    "cli": {"errors", "settings", "domain", "rules", "text", "ports", "flow", "adapters"},
+    "cli": {
+        "errors",
+        "settings",
+        "domain",
+        "rules",
+        "text",
+        "ports",
+        "auditing",
+        "flow",
+        "adapters",
+    },
 }
 """A room of the package, and the other rooms it may know."""
 
-PURE = ("domain", "rules", "text", "ports", "flow", "telling", "errors")
+PURE = ("domain", "rules", "text", "ports", "auditing", "flow", "telling", "errors")
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
     "requests", "secrets", "socket", "subprocess", "sys", "tempfile", "threading", "time",

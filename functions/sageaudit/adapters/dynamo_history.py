@@ -153,10 +153,18 @@ class DynamoHistory:
         return self._heads("by-day", keys.day_pks(day), limit, cursor)
 
     def by_family(
-        self, account: str, region: str, family: str, *, limit: int, cursor: str | None = None
+        self,
+        account: str,
+        region: str,
+        family: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | None = None,
     ) -> Page[Head]:
-        """The runs of one family, newest first."""
-        return self._heads("by-family", [keys.family_pk(account, region, family)], limit, cursor)
+        """The runs of one family that ended before a moment, newest first."""
+        partition = keys.family_pk(account, region, family)
+        return self._heads("by-family", [partition], limit, cursor, before)
 
     def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """One owner's jobs, newest first."""
@@ -207,11 +215,7 @@ class DynamoHistory:
         enough_usd: Decimal,
         other_than: JobKey | None = None,
     ) -> Decimal:
-        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`.
-
-        An index lags a moment behind: a caller who holds a fresh audit adds its dollars itself and
-        names it as `other_than`, so that it is counted once whether or not the index has it.
-        """
+        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`."""
         names = {"#rollup": "rollup"}  # a reserved word
         pages = self._table.pages(
             IndexName="by-family",
@@ -235,10 +239,16 @@ class DynamoHistory:
         return total_usd
 
     def _heads(
-        self, index: str, partitions: Sequence[str], limit: int, cursor: str | None
+        self,
+        index: str,
+        partitions: Sequence[str],
+        limit: int,
+        cursor: str | None,
+        before: datetime | None = None,
     ) -> Page[Head]:
         asked = f"{index} {partitions[0]}"
-        walked = self._newest(index, partitions, limit, last_seen(asked, cursor))
+        last = last_seen(asked, cursor) or (keys.moment_text(before) if before else None)
+        walked = self._newest(index, partitions, limit, last)
         return page_of(asked, ((sk, items.read_head(item)) for sk, item in walked), limit)
 
     def _newest(

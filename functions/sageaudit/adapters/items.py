@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from sageaudit.adapters import keys
 from sageaudit.adapters.exact_json import from_json, to_json
+from sageaudit.adapters.facts_text import facts_text, read_facts
 from sageaudit.adapters.rows import Filed
 from sageaudit.adapters.stored_document import read_text, stored_text
 from sageaudit.adapters.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
@@ -53,6 +54,7 @@ def head_item(entry: Entry, head: Head, digest: str, filed: tuple[Filed, ...]) -
             "policy": audit["policy"],
             "fingerprint": entry.fingerprint,
             "finding_ids": [one.rule_id for one in filed],
+            "facts": None if head.facts is None else facts_text(head.facts),
             **_head_index_keys(head),
         }
     )
@@ -93,6 +95,7 @@ def read_head(item: Item) -> Head:
         lost_usd=_usd(item, "lost_usd"),
         top_rule=item.get("top_rule"),
         unauditable=item.get("unauditable"),
+        facts=read_facts(item["facts"]) if "facts" in item else None,
     )
 
 

@@ -102,15 +102,23 @@ class MemoryHistory:
         )
 
     def by_family(
-        self, account: str, region: str, family: str, *, limit: int, cursor: str | None = None
+        self,
+        account: str,
+        region: str,
+        family: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | None = None,
     ) -> Page[Head]:
-        """The runs of one family, newest first."""
+        """The runs of one family that ended before a moment, newest first."""
         wanted = keys.family_pk(account, region, family)
         return self._heads(
             f"by-family {wanted}",
             lambda head: keys.family_pk(head.account, head.region, head.family) == wanted,
             limit,
             cursor,
+            before,
         )
 
     def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
@@ -185,9 +193,14 @@ class MemoryHistory:
         return total_usd
 
     def _heads(
-        self, asked: str, wanted: Callable[[Head], bool], limit: int, cursor: str | None
+        self,
+        asked: str,
+        wanted: Callable[[Head], bool],
+        limit: int,
+        cursor: str | None,
+        before: datetime | None = None,
     ) -> Page[Head]:
-        last = last_seen(asked, cursor) or "~"
+        last = last_seen(asked, cursor) or (keys.moment_text(before) if before else "~")
         rows = ((sk, head) for sk, head in self._newest() if sk < last and wanted(head))
         return page_of(asked, rows, limit)
 

@@ -56,6 +56,7 @@ def head_of(entry: Entry, version: int) -> Head:
         lost_usd=_usd(document["lost_usd"]),
         top_rule=_top_rule(document["findings"]),
         unauditable=None if document["unauditable"] is None else _text(document["unauditable"]),
+        facts=entry.facts,
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from sageaudit import flow
 from sageaudit.adapters import policy_file, recording
 from sageaudit.adapters.exact_json import to_json
+from sageaudit.auditing import Child, audit_job, audit_tuning
 from sageaudit.cli import live, ran
 from sageaudit.cli.exits import Exit, exit_of, first_that_applies
 from sageaudit.cli.render import render
@@ -108,37 +111,42 @@ def of_recording(path: Path, policy: Policy) -> AuditDocument:
     recorded = recording.read(path)
     try:
         if isinstance(recorded, recording.Recording):
-            return _one(recorded, policy)
+            return _one(recorded, policy).document
         children = [_one(child, policy) for child in recorded.children]
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
-    return rollup.roll_up(
-        rollup.of_children(children),
-        children,
-        launched=None,
-        limits=policy.severity,
-        ruleset=catalogue.version(),
-        policy=policy.version,
+    named = rollup.of_children([child.document for child in children])
+    now = max(child.now for child in children)
+    return audit_tuning(
+        None, named, [child.child for child in children], policy, catalogue.ruleset(), now=now
     )
 
 
-def _one(recorded: recording.Recording, policy: Policy) -> AuditDocument:
+@dataclass(frozen=True, slots=True)
+class _Audited:
+    """One recorded job's audit, as of its end."""
+
+    document: AuditDocument
+    final_metrics: Mapping[str, Decimal]
+    now: datetime
+
+    @property
+    def child(self) -> Child:
+        """As its tuning job looks at it."""
+        return Child(self.document, self.final_metrics)
+
+
+def _one(recorded: recording.Recording, policy: Policy) -> _Audited:
     """The same lines as the Lambda's, on what was recorded, as of the job's end."""
-    run = ran.of_recording(recorded)
+    run, ruleset = ran.of_recording(recorded), catalogue.ruleset()
     job = run.job
-    audit = flow.audit_job(
-        job, run.seen, run.market, policy, catalogue.load(), catalogue.version(), now=run.now
-    )
     if job.kind is JobKind.TUNING and job.finished:
-        return rollup.roll_up(
-            rollup.of_job(job, audit.owner),
-            [],
-            launched=job.tuning.launched if job.tuning else None,
-            limits=policy.severity,
-            ruleset=audit.ruleset,
-            policy=audit.policy,
-        )
-    return audit.document()
+        named = rollup.of_job(job, policy.owner(job.tags))
+        document = audit_tuning(job, named, [], policy, ruleset, now=run.now)
+    else:
+        audit = audit_job(job, run.seen, run.market, policy, ruleset, now=run.now)
+        document = audit.document()
+    return _Audited(document, job.final_metrics, run.now)
 
 
 def _fails(document: AuditDocument, severity: str) -> bool:

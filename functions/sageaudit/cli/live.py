@@ -81,9 +81,9 @@ class Account:
                 lambda: datetime.now(UTC),
             ),
             policy=policy,
-            rules=catalogue.load(),
-            ruleset=catalogue.version(),
+            ruleset=catalogue.ruleset(),
             fingerprint_key=lambda: None,
+            history_is_whole=False,
         )
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,7 +18,9 @@ from sageaudit.domain.document import (
     FixDocument,
     JobDocument,
     LineDocument,
+    NotApplicableDocument,
     SliceDocument,
+    UnknownDocument,
 )
 from sageaudit.domain.finding import (
     Clear,
@@ -36,6 +38,7 @@ from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.domain.ref import JobKind
 
 _MICRO = Decimal("0.000001")
+Outcomes = Sequence[tuple[RuleName, Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +95,10 @@ class Audit:
             "avoidable_usd": rounded(self.savings.avoidable_usd),
             "lost_usd": rounded(self.savings.lost_usd),
             "possible_usd": rounded(self.savings.possible_usd),
-            "findings": [_finding(finding) for finding in self.savings.findings],
-            "unknown": [
-                {"rule": name.name, "code": outcome.code, "reason": outcome.reason}
-                for name, outcome in self.outcomes
-                if isinstance(outcome, Unknown)
-            ],
-            "not_applicable": [
-                {"rule": name.name, "reason": outcome.reason}
-                for name, outcome in self.outcomes
-                if isinstance(outcome, NotApplicable)
-            ],
-            "clear": [name.name for name, out in self.outcomes if isinstance(out, Clear)],
+            "findings": [finding_document(finding) for finding in self.savings.findings],
+            "unknown": unknown_documents(self.outcomes),
+            "not_applicable": not_applicable_documents(self.outcomes),
+            "clear": clear_names(self.outcomes),
             "waterfall": self._waterfall(),
             "children": None,
             "rollup": self.job.kind is JobKind.TUNING,
@@ -133,6 +128,29 @@ def iso(moment: datetime | None) -> str | None:
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def unknown_documents(outcomes: Outcomes) -> list[UnknownDocument]:
+    """The rules that could not judge, with their reasons."""
+    return [
+        {"rule": name.name, "code": outcome.code, "reason": outcome.reason}
+        for name, outcome in outcomes
+        if isinstance(outcome, Unknown)
+    ]
+
+
+def not_applicable_documents(outcomes: Outcomes) -> list[NotApplicableDocument]:
+    """The rules that do not speak of this job, with their reasons."""
+    return [
+        {"rule": name.name, "reason": outcome.reason}
+        for name, outcome in outcomes
+        if isinstance(outcome, NotApplicable)
+    ]
+
+
+def clear_names(outcomes: Outcomes) -> list[str]:
+    """The rules that judged and have nothing to say."""
+    return [name.name for name, outcome in outcomes if isinstance(outcome, Clear)]
 
 
 def job_document(job: Job, family: str, owner: str | None) -> JobDocument:
@@ -189,7 +207,8 @@ def _line(line: Line) -> LineDocument:
     }
 
 
-def _finding(finding: Finding) -> FindingDocument:
+def finding_document(finding: Finding) -> FindingDocument:
+    """One finding as documents show it."""
     found, exempt = finding.found, finding.exempt
     return {
         "rule": finding.rule.name,

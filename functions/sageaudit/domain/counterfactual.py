@@ -92,7 +92,7 @@ def settle(
             Finding(
                 rule=name,
                 found=found,
-                severity=fixed.get(name.name) or _severity(found, share, span, limits),
+                severity=fixed.get(name.name) or severity(found, share, span, limits),
                 saving_usd=share,
                 alone_usd=alone[name.id],
                 range_usd=span,
@@ -205,7 +205,7 @@ def _together(
     return shares
 
 
-def _severity(
+def severity(
     found: Found,
     share: Decimal | None,
     span: tuple[Decimal, Decimal] | None,

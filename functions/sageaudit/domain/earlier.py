@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.job import Purchase
+from sageaudit.domain.job import Job, Purchase
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +48,24 @@ class EarlierRun:
     avoidable_usd: Decimal | None
     lost_usd: Decimal | None
     facts: RunFacts
+
+
+def facts_of(job: Job, *, reason_class: str | None, found: Iterable[str]) -> RunFacts:
+    """What the next runs of the family will know of this one."""
+    group = job.groups[0] if len(job.groups) == 1 else None
+    seconds = {phase.name: job.phase_s(phase.name) for phase in job.phases}
+    return RunFacts(
+        purchase=job.purchase,
+        instance_type=group.instance_type if group else None,
+        instance_count=group.count if group else None,
+        elapsed_s=job.elapsed_s,
+        billable_s=job.billable_s,
+        phase_s={name: value for name, value in seconds.items() if value is not None},
+        retained_s=job.warm_pool.retained_s if job.warm_pool else None,
+        fingerprint=job.fingerprint,
+        data_pinned=job.data_pinned,
+        left_artifact=job.left_artifact,
+        reason_class=reason_class,
+        final_metrics=dict(job.final_metrics),
+        found=tuple(found),
+    )

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Generic, TypeVar
 
 from sageaudit.domain.document import AuditDocument, Severity
+from sageaudit.domain.earlier import EarlierRun, RunFacts
 
 Row = TypeVar("Row")
 
@@ -41,6 +42,7 @@ class Entry:
     `last_modified_at` is the job's LastModifiedTime: an older state never overwrites a newer.
     `fingerprint` is the keyed hash of image, data, entry point and hyperparameters, if any.
     `again` records a new version even where nothing about the job changed (a new ruleset).
+    `facts` are what lists keep for the family's next runs; None of a job that never was described.
     """
 
     key: JobKey
@@ -50,6 +52,7 @@ class Entry:
     fingerprint: str | None
     detail: Detail | None
     again: bool = False
+    facts: RunFacts | None = None
 
 
 class Verdict(enum.Enum):
@@ -91,6 +94,25 @@ class Head:
     lost_usd: Decimal | None
     top_rule: str | None
     unauditable: str | None
+    facts: RunFacts | None = None
+
+
+def earlier_run(head: Head) -> EarlierRun | None:
+    """A run as rules compare with it; None for roll-ups and jobs that could not be audited."""
+    if head.facts is None or head.rollup:
+        return None
+    return EarlierRun(
+        name=head.name,
+        kind=head.kind,
+        status=head.status,
+        family=head.family,
+        owner=head.owner,
+        ended_at=head.ended_at,
+        total_usd=head.total_usd,
+        avoidable_usd=head.avoidable_usd,
+        lost_usd=head.lost_usd,
+        facts=head.facts,
+    )
 
 
 @dataclass(frozen=True, slots=True)

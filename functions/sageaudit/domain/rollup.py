@@ -9,17 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from sageaudit.domain.audit import job_document
+from sageaudit.domain.audit import (
+    Outcomes,
+    clear_names,
+    finding_document,
+    job_document,
+    not_applicable_documents,
+    rounded,
+    unknown_documents,
+)
 from sageaudit.domain.counterfactual import SeverityLimits
 from sageaudit.domain.document import (
     SCHEMA,
     AuditDocument,
+    BillDocument,
     FindingDocument,
     JobDocument,
     Severity,
     SliceDocument,
 )
+from sageaudit.domain.finding import Bucket
 from sageaudit.domain.job import Job
+from sageaudit.domain.tuning_savings import TrialSavings
 
 _ZERO = Decimal(0)
 
@@ -61,15 +72,16 @@ def roll_up(
     limits: SeverityLimits,
     ruleset: str,
     policy: str,
+    outcomes: Outcomes,
+    own: TrialSavings,
 ) -> AuditDocument:
     """Adds the children up. `launched`: how many there should be, None where nobody says.
 
-    One that launched nothing cost nothing.
+    One that launched nothing cost nothing. `outcomes` and `own` are what the tuning rules said of
+    it, and their shares of what the children's findings left.
     """
     empty = _ZERO if launched == 0 else None
     missing = _missing(children, launched)
-    totals = [child["bill"]["total_usd"] for child in children]
-    kinds = {kind for child in children if (kind := child["bill"]["price_kind"])}
     settled = not missing and all(child["audit"]["settled"] for child in children)
     return {
         "schema": SCHEMA,
@@ -89,30 +101,41 @@ def roll_up(
             },
         },
         "phases": [],
-        "bill": {
-            "total_usd": _sum(totals, empty),
-            "complete": not missing and all(child["bill"]["complete"] for child in children),
-            "missing": missing,
-            "basis": "none",
-            "lines": [],
-            "price_kind": next(iter(kinds)) if len(kinds) == 1 else None,
-            "spot_saved_usd": _known_sum(child["bill"]["spot_saved_usd"] for child in children),
-            "prepaid_value_usd": _known_sum(
-                child["bill"]["prepaid_value_usd"] for child in children
-            ),
-            "notes": list(dict.fromkeys(n for child in children for n in child["bill"]["notes"])),
-        },
-        "avoidable_usd": _sum((child["avoidable_usd"] for child in children), empty),
-        "lost_usd": _sum((child["lost_usd"] for child in children), empty),
-        "possible_usd": _sum((child["possible_usd"] for child in children), empty),
-        "findings": _findings(children, limits),
-        "unknown": [],
-        "not_applicable": [],
-        "clear": [],
-        "waterfall": _waterfall(children),
+        "bill": _bill(children, missing, empty),
+        "avoidable_usd": _sum(
+            [*(child["avoidable_usd"] for child in children), *_own(own, Bucket.AVOIDABLE)], empty
+        ),
+        "lost_usd": _sum(
+            [*(child["lost_usd"] for child in children), *_own(own, Bucket.LOST)], empty
+        ),
+        "possible_usd": _sum(
+            [*(child["possible_usd"] for child in children), *_own(own, Bucket.POSSIBLE)], empty
+        ),
+        "findings": _findings(children, limits, own),
+        "unknown": unknown_documents(outcomes),
+        "not_applicable": not_applicable_documents(outcomes),
+        "clear": clear_names(outcomes),
+        "waterfall": _waterfall(children, own),
         "children": list(children),
         "rollup": True,
         "unauditable": None,
+    }
+
+
+def _bill(
+    children: Sequence[AuditDocument], missing: list[str], empty: Decimal | None
+) -> BillDocument:
+    kinds = {kind for child in children if (kind := child["bill"]["price_kind"])}
+    return {
+        "total_usd": _sum((child["bill"]["total_usd"] for child in children), empty),
+        "complete": not missing and all(child["bill"]["complete"] for child in children),
+        "missing": missing,
+        "basis": "none",
+        "lines": [],
+        "price_kind": next(iter(kinds)) if len(kinds) == 1 else None,
+        "spot_saved_usd": _known_sum(child["bill"]["spot_saved_usd"] for child in children),
+        "prepaid_value_usd": _known_sum(child["bill"]["prepaid_value_usd"] for child in children),
+        "notes": list(dict.fromkeys(n for child in children for n in child["bill"]["notes"])),
     }
 
 
@@ -143,13 +166,22 @@ def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
     return sum(known, _ZERO) if known else None
 
 
-def _findings(children: Sequence[AuditDocument], limits: SeverityLimits) -> list[FindingDocument]:
+def _own(own: TrialSavings, bucket: Bucket) -> list[Decimal | None]:
+    """The tuning findings' part of a sum, where they have one."""
+    usd = own.usd(bucket)
+    return [rounded(usd)] if usd else []
+
+
+def _findings(
+    children: Sequence[AuditDocument], limits: SeverityLimits, own: TrialSavings
+) -> list[FindingDocument]:
     by_rule: dict[str, list[FindingDocument]] = {}
     for child in children:
         for finding in child["findings"]:
             if not (finding["superseded_by"] or finding["subsumed_by"] or finding["exempt"]):
                 by_rule.setdefault(finding["rule"], []).append(finding)
     merged = [_merged(rows, len(children), limits) for rows in by_rule.values()]
+    merged += [finding_document(finding) for finding in own.findings]
     return sorted(merged, key=lambda row: (-(row["saving_usd"] or _ZERO), row["id"]))
 
 
@@ -175,7 +207,7 @@ def _severity(one: Severity, bucket: str, usd: Decimal | None, limits: SeverityL
     return "medium" if usd >= limits.medium_usd else "low"
 
 
-def _waterfall(children: Sequence[AuditDocument]) -> list[SliceDocument]:
+def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> list[SliceDocument]:
     if any(child["bill"]["total_usd"] is None for child in children):
         return []
     sums: dict[str, Decimal] = {}
@@ -183,5 +215,10 @@ def _waterfall(children: Sequence[AuditDocument]) -> list[SliceDocument]:
         for part in child["waterfall"]:
             sums[part["slice"]] = sums.get(part["slice"], _ZERO) + part["usd"]
     rest = sums.pop("rest", None)
+    for finding in own.findings:
+        usd = rounded(finding.saving_usd)
+        if usd and finding.found.bucket in {Bucket.LOST, Bucket.AVOIDABLE} and rest is not None:
+            sums[f"{finding.found.bucket.value}: {finding.rule.name}"] = usd
+            rest -= usd
     slices: list[SliceDocument] = [{"slice": name, "usd": usd} for name, usd in sums.items()]
     return slices if rest is None else [*slices, {"slice": "rest", "usd": rest}]

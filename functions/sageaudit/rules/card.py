@@ -131,6 +131,14 @@ class Rule:
     page: str
 
 
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """The rules to judge by, and the name under which audits record them."""
+
+    rules: tuple[Rule, ...]
+    version: str
+
+
 def rule(
     *,
     id: str,  # noqa: A002 - a rule's id is called id everywhere users see it

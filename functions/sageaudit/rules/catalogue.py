@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from sageaudit import __version__, rules
-from sageaudit.rules.card import Rule
+from sageaudit.rules.card import Rule, Ruleset
 
 _NOT_RULES = frozenset({"card", "catalogue", "judge", "page"})
 
@@ -29,6 +29,11 @@ def version() -> str:
     for name in _names():
         digest.update(inspect.getsource(_module(name)).encode())
     return f"{__version__}+{digest.hexdigest()[:8]}"
+
+
+def ruleset() -> Ruleset:
+    """All rules under their version."""
+    return Ruleset(load(), version())
 
 
 def _names() -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit import flow
 from sageaudit.adapters import packaged
+from sageaudit.auditing import audit_job
 from sageaudit.domain.bill import bill
 from sageaudit.domain.bill_facts import NOT_IN_IT, UNDER_A_PLAN, BillFacts, facts
 from sageaudit.domain.describe import parse
@@ -92,13 +92,12 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     seen = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
 
     def audited(policy: Policy) -> dict[str, Any]:
-        audit = flow.audit_job(
+        audit = audit_job(
             job,
             seen,
             market,
             policy,
-            catalogue.load(),
-            "test",
+            catalogue.ruleset(),
             now=datetime(2026, 1, 1, tzinfo=UTC),
         )
         return dict(audit.document())
@@ -120,8 +119,8 @@ def test_own_prices_mark_the_bill_and_its_lines() -> None:
     job, market = parse(describe(), {}), packaged.market()
     seen = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
     policy = Policy(discounts=Discounts(percent={"Training": Decimal(50)}))
-    audit = flow.audit_job(
-        job, seen, market, policy, catalogue.load(), "test", now=datetime(2026, 1, 1, tzinfo=UTC)
+    audit = audit_job(
+        job, seen, market, policy, catalogue.ruleset(), now=datetime(2026, 1, 1, tzinfo=UTC)
     )
     document = audit.document()
     assert document["bill"]["price_kind"] == "own"

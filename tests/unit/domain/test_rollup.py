@@ -7,6 +7,7 @@ import pytest
 from sageaudit.domain.counterfactual import SeverityLimits
 from sageaudit.domain.document import AuditDocument
 from sageaudit.domain.rollup import of_children, roll_up
+from sageaudit.domain.tuning_savings import TrialSavings
 from tests.fakes.documents import TUNING_ARN, document, finding, job, trial, type_finding
 
 
@@ -20,6 +21,8 @@ def up(*children: AuditDocument, launched: int | None = None) -> AuditDocument:
         limits=SeverityLimits(),
         ruleset="r",
         policy="p",
+        outcomes=(),
+        own=TrialSavings(()),
     )
 
 
