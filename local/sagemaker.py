@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from typing import Any
 
 from botocore.awsrequest import AWSResponse, HeadersDict
@@ -76,22 +77,26 @@ class RecordedSageMaker:
 def put_series(session: Any, job: RecordedJob) -> None:
     """Publishes a job's series, as its hosts did while it ran."""
     cloudwatch = session.client("cloudwatch")
-    points = [point for series in job.series for point in _points(series)]
+    points = [point for series in job.series for point in _points(series, job)]
     for position in range(0, len(points), _POINTS_A_CALL):
         cloudwatch.put_metric_data(
             Namespace=NAMESPACES[job.kind], MetricData=points[position : position + _POINTS_A_CALL]
         )
 
 
-def _points(series: RawSeries) -> Iterator[dict[str, Any]]:
+def _points(series: RawSeries, job: RecordedJob) -> Iterator[dict[str, Any]]:
+    """An algorithm metric's host is the job itself, and it has no unit."""
+    own = series.host == job.name
     for number, value in enumerate(series.values):
-        if value is not None:
+        if value is not None and isfinite(value):
             yield {
                 "MetricName": series.metric,
-                "Dimensions": [{"Name": "Host", "Value": series.host}],
+                "Dimensions": [
+                    {"Name": "TrainingJobName" if own else "Host", "Value": series.host}
+                ],
                 "Timestamp": series.start + timedelta(seconds=number * series.period_s),
                 "Value": value,
-                "Unit": "Percent",
+                "Unit": "None" if own else "Percent",
             }
 
 

@@ -31,7 +31,8 @@ _ENUMS = {
 }
 _ORDER = (
     "family", "size", "category", "vcpu", "memory_gib", "gpus", "gpu", "gpu_memory_gib",
-    "accelerator", "kinds", "ebs_volume_billed", "legacy_family", "successors", "entered_by_hand",
+    "accelerator", "kinds", "efa", "ebs_volume_billed", "legacy_family", "successors",
+    "entered_by_hand",
 )  # fmt: skip
 _GIB = 1024
 _COMPUTE_BELOW_GIB, _MEMORY_FROM_GIB = 3, 7
@@ -97,6 +98,7 @@ def _measured(name: str, entry: Mapping[str, Any]) -> Row:
         "vcpu": entry["VCpuInfo"]["DefaultVCpus"],
         "memory_gib": _gib(entry["MemoryInfo"]["SizeInMiB"]),
         "gpus": 0,
+        "efa": entry["NetworkInfo"]["EfaSupported"],
         # with local NVMe SageMaker provisions no EBS volume
         "ebs_volume_billed": not entry["InstanceStorageSupported"],
     }

@@ -8,24 +8,25 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain import rollup
-from sageaudit.domain.audit import Audit
+from sageaudit.domain.audit import Audit, Outcomes
 from sageaudit.domain.bill import bill
 from sageaudit.domain.bill_facts import facts
-from sageaudit.domain.counterfactual import settle
+from sageaudit.domain.counterfactual import settle, severity
 from sageaudit.domain.discounts import own
 from sageaudit.domain.document import AuditDocument, JobDocument
-from sageaudit.domain.earlier import EarlierRun
+from sageaudit.domain.earlier import EarlierRun, RunFacts, facts_of
 from sageaudit.domain.exemption import exemptions
+from sageaudit.domain.failure import reason_class
 from sageaudit.domain.family import family
-from sageaudit.domain.finding import Found
+from sageaudit.domain.finding import Finding, Found
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import Market
 from sageaudit.domain.measurements import Measurements
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.trial import trial_of
 from sageaudit.domain.tuning_savings import settle_trials
-from sageaudit.rules.card import FamilyCase, Ruleset, TuningCase
-from sageaudit.rules.judge import judge, judge_tuning
+from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
+from sageaudit.rules.judge import judge, judge_account, judge_tuning
 
 _LAST = "9999"
 """Sorts a trial without an end behind all others."""
@@ -50,6 +51,7 @@ def audit_job(
     billed = bill(job, market)
     plan = policy.discounts.savings_plan
     name = family(job, policy.family_tag)
+    policy = policy.for_job(job.account, name, job.tags)
     held, warnings = exemptions(policy, name, job.tags, _names(ruleset), now.date())
     case = FamilyCase(job, seen.active(), seen, billed, market, earlier, policy=policy)
     outcomes = judge(case, ruleset.rules)
@@ -81,6 +83,18 @@ def audit_job(
     )
 
 
+def run_facts(audit: Audit) -> RunFacts:
+    """What the family's next runs will know of this one."""
+    standing = [
+        one.rule.name
+        for one in audit.savings.findings
+        if not (one.superseded_by or one.subsumed_by or one.exempt)
+    ]
+    job = audit.job
+    failed = None if job.status == "Completed" else reason_class(job)
+    return facts_of(job, reason_class=failed, found=standing)
+
+
 @dataclass(frozen=True, slots=True)
 class Child:
     """A training job of a tuning job: its audit, and the last values that it reported."""
@@ -104,6 +118,7 @@ def audit_tuning(
     """
     tags = job.tags if job else {}
     launched = job.tuning.launched if job and job.tuning else None
+    policy = policy.for_job(named["account"], named["family"], tags)
     held, _ = exemptions(policy, named["family"], tags, _names(ruleset), now.date())
     objective = job.tuning.objective if job and job.tuning else None
     trials = [trial_of(child.document, child.final_metrics, objective) for child in children]
@@ -120,6 +135,35 @@ def audit_tuning(
         outcomes=outcomes,
         own=settle_trials(founds, trials, policy.severity, held, policy.severities),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AccountAudit:
+    """What the account rules say of its runs. Their findings have no share of one job's bill."""
+
+    outcomes: Outcomes
+    findings: tuple[Finding, ...]
+
+
+def audit_account(
+    runs: Sequence[EarlierRun], days: int, policy: Policy, ruleset: Ruleset
+) -> AccountAudit:
+    """Judges an account by its runs of so many days, newest first."""
+    outcomes = judge_account(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
+    findings = [
+        Finding(
+            rule=name,
+            found=found,
+            severity=policy.severities.get(name.name)
+            or severity(found, None, None, policy.severity),
+            saving_usd=None,
+            alone_usd=None,
+            range_usd=None,
+        )
+        for name, found in outcomes
+        if isinstance(found, Found)
+    ]
+    return AccountAudit(outcomes, tuple(findings))
 
 
 def _names(ruleset: Ruleset) -> list[str]:

@@ -45,8 +45,16 @@ class BadRecording(SageauditError):
     """A file that is no recording; names the file and the key."""
 
 
+KeyPath = tuple[str | int, ...]
+"""A key in a policy, part by part; a number is a place in an array of tables."""
+
+
 class BadPolicy(SageauditError):
-    """A policy with an unknown key or an impossible value; names the key."""
+    """A policy with an unknown key or an impossible value; names the key, and `key` is its path."""
+
+    def __init__(self, reason: str, key: KeyPath = ()) -> None:
+        super().__init__(reason)
+        self.key = key
 
 
 class BadSettings(SageauditError):

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from sageaudit.auditing import Child, audit_job, audit_tuning
+from sageaudit.auditing import Child, audit_job, audit_tuning, run_facts
 from sageaudit.domain import rollup
-from sageaudit.domain.audit import Audit, iso
+from sageaudit.domain.audit import iso
 from sageaudit.domain.describe import parse
 from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.earlier import EarlierRun, RunFacts
 from sageaudit.domain.event import JobEnded
 from sageaudit.domain.family import FAMILY_VERSION, family
 from sageaudit.domain.job import Job
@@ -32,7 +32,6 @@ from sageaudit.domain.unaudited import unaudited
 from sageaudit.errors import AccessDenied, JobGone, Malformed
 from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
-from sageaudit.rules.failed_spend import reason_class
 
 LATE_METRICS_WITHIN = timedelta(minutes=20)
 """A job that ended longer ago has the metrics that it will have."""
@@ -133,21 +132,28 @@ def audit_finished_job(
         audit = replace(audit, notes=(*audit.notes, *notes))
     if late or not job.finished:
         audit = replace(audit, settled=False, due_at=audit.due_at or now + SECOND_LOOK_AFTER)
-    return _record(office, ended, audit.document(), job=job, detail=detail, facts=_facts(audit))
+    return _record(office, ended, audit.document(), job=job, detail=detail, facts=run_facts(audit))
 
 
-def _earlier(job: Job, office: Office, *, now: datetime) -> tuple[EarlierRun, ...] | None:
-    """The family's newest runs that ended before this one, in one query."""
-    if not office.history_is_whole:
-        return None
-    page = office.history.by_family(
+def earlier_runs(
+    job: Job, named: str, history: History, *, now: datetime
+) -> tuple[EarlierRun, ...]:
+    """The newest runs of a job's family that ended before it, in one query."""
+    page = history.by_family(
         job.account or "",
         job.region or "",
-        family(job, office.policy.family_tag),
+        named,
         limit=FAMILY_RUNS,
         before=job.ended_at or now,
     )
     return tuple(run for head in page.rows if (run := earlier_run(head)) is not None)
+
+
+def _earlier(job: Job, office: Office, *, now: datetime) -> tuple[EarlierRun, ...] | None:
+    if not office.history_is_whole:
+        return None
+    named = family(job, office.policy.family_tag)
+    return earlier_runs(job, named, office.history, now=now)
 
 
 def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ...]]:
@@ -207,18 +213,6 @@ def _children(job: Job, history: History) -> list[Head]:
 def _unaudited(office: Office, ended: JobEnded, reason: str) -> Done:
     document = unaudited(ended, reason, office.policy, office.ruleset.version)
     return _record(office, ended, document)
-
-
-def _facts(audit: Audit) -> RunFacts:
-    """What the family's next runs will know of this one."""
-    standing = [
-        one.rule.name
-        for one in audit.savings.findings
-        if not (one.superseded_by or one.subsumed_by or one.exempt)
-    ]
-    job = audit.job
-    failed = None if job.status == "Completed" else reason_class(job)
-    return facts_of(job, reason_class=failed, found=standing)
 
 
 def _record(

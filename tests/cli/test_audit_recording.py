@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from sageaudit.cli.audit import of_recording
+from sageaudit.domain.policy import Policy
 from sageaudit.rules.catalogue import load
+from tests.labelled.sagas import sweep
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
@@ -182,3 +185,18 @@ def test_a_policy_with_an_unknown_rule_is_refused(tmp_path: Path) -> None:
     done = sageaudit("audit", "--recording", FAILED, "--policy", policy)
     assert done.returncode == 2
     assert "gpu-idel" in done.stderr
+
+
+def test_a_set_may_bring_its_tuning_jobs_own_answer(tmp_path: Path) -> None:
+    """Then its trials are judged by its objective: the best was the second of twenty."""
+    *trials, own = sweep(
+        1, [0.80, 0.91, *(0.85 for _ in range(18))], {"Completed": 20}, Strategy="Bayesian"
+    )
+    path = tmp_path / "sweep.json"
+    path.write_text(json.dumps({**own, "children": trials}))
+    document = of_recording(path, Policy())
+    assert (document["job"]["name"], document["job"]["status"]) == ("sweep", "Completed")
+    [late] = [one for one in document["findings"] if one["rule"] == "tuning-plateau"]
+    assert late["bucket"] == "possible"
+    assert late["saving_usd"] is not None
+    assert 0 < late["saving_usd"] < (document["bill"]["total_usd"] or 0)

@@ -86,12 +86,11 @@ def excuse(rule: str, job: Job, of: Measurements | None = None) -> str:
 
 
 def priced(rule: str, job: Job, of: Measurements | None = None, **more: object) -> Finding:
-    """The finding with its dollars, as the only one of the job."""
-    name = card(rule).name
+    """The finding with its dollars, as the only one of the job; `on` another market, if given."""
+    name, prices = card(rule).name, more.get("on") or market()
+    assert isinstance(prices, Market)
     found_slice = found(rule, job, of, **more)
-    savings = settle(
-        job, bill(job, market()), [(name, found_slice)], market(), SeverityLimits(), {}
-    )
+    savings = settle(job, bill(job, prices), [(name, found_slice)], prices, SeverityLimits(), {})
     return savings.findings[0]
 
 

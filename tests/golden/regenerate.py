@@ -13,6 +13,7 @@ from sageaudit.cli.render import render
 from sageaudit.domain.document import AuditDocument
 from sageaudit.text import plain, slack
 from tests.fakes import documents
+from tests.labelled import confusion
 
 HERE = Path(__file__).parent
 _TOLD = {
@@ -35,6 +36,7 @@ def goldens() -> dict[str, Callable[[], str]]:
             files[f"terminal/{name}-{width}.txt"] = (
                 lambda make=make, width=width: on_terminal(make(), width)  # type: ignore[misc]
             )
+    files["labelled/confusion.txt"] = confusion.table
     return files
 
 

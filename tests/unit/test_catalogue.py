@@ -25,6 +25,7 @@ def entry(name: str, **changes: Any) -> dict[str, Any]:
         "BurstablePerformanceSupported": False,
         "VCpuInfo": {"DefaultVCpus": 4},
         "MemoryInfo": {"SizeInMiB": 16384},
+        "NetworkInfo": {"EfaSupported": False},
     }
     return plain | changes
 
@@ -42,6 +43,7 @@ GPU = {
         "TotalGpuMemoryInMiB": 91552,
     },
     "InstanceStorageSupported": True,
+    "NetworkInfo": {"EfaSupported": True},
 }
 OLD: dict[str, catalogue.Row] = {
     "ml.m5.xlarge": {
@@ -89,9 +91,29 @@ def test_a_row_is_what_ec2_measured_and_what_people_edited() -> None:
     rows, notes = catalogue.rebuilt(OLD, [entry("m5.xlarge")], offered())
     row = rows["ml.m5.xlarge"]
     assert (row["vcpu"], row["memory_gib"], row["ebs_volume_billed"]) == (4, 16.0, True)
+    assert row["efa"] is False
     assert (row["category"], row["successors"]) == ("general", ["ml.m7i.xlarge"])
     assert row["kinds"] == ["training", "processing", "transform"]
     assert notes == []
+
+
+def test_which_types_take_an_elastic_fabric_adapter() -> None:
+    """Every row says so; of one family only the large sizes do."""
+    assert {type(row["efa"]) for row in ROWS.values()} == {bool}
+    types = packaged.types()
+    assert [types[f"ml.{name}"].efa for name in ("g5.4xlarge", "g5.8xlarge", "p3.16xlarge")] == [
+        False, True, False,
+    ]  # fmt: skip
+
+
+def test_a_successor_is_a_known_type_of_a_newer_generation() -> None:
+    """It takes the same kinds of job, else it is no way on."""
+    for name, kind in packaged.types().items():
+        for successor in kind.successors:
+            assert not packaged.types()[successor].legacy, (name, successor)
+    assert packaged.types()["ml.c4.8xlarge"].successors == (
+        "ml.c6i.8xlarge", "ml.c7i.8xlarge", "ml.c5.9xlarge",
+    )  # fmt: skip
 
 
 def test_a_row_entered_by_hand_stays() -> None:
@@ -108,7 +130,7 @@ def test_a_new_type_comes_at_the_end_with_its_gpus() -> None:
     assert list(rows) == ["ml.m5.xlarge", "ml.p2.xlarge", "ml.g5.12xlarge"]
     row = rows["ml.g5.12xlarge"]
     assert (row["gpus"], row["gpu"], row["gpu_memory_gib"]) == (4, "A10G", 22.35)
-    assert (row["category"], row["accelerator"]) == ("gpu", "nvidia")
+    assert (row["category"], row["accelerator"], row["efa"]) == ("gpu", "nvidia", True)
     assert (row["ebs_volume_billed"], row["legacy_family"], row["successors"]) == (False, False, [])
 
 

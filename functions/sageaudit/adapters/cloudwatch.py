@@ -27,6 +27,8 @@ MAX_POINTS = 1440
 """Points a series: a day of minutes. Longer runs are read at a coarser period."""
 _QUERIES_A_CALL = 500
 _POINTS_A_CALL = 100_800
+_MOST_ALGORITHM_METRICS = 40
+"""As many as a training job can define."""
 _MAX_LISTED = 20_000
 """Hosts of transform jobs that are looked through for one job's own."""
 _MAX_PAGES = 200
@@ -95,27 +97,33 @@ class CloudWatchMetrics:
         return sorted(hosts)
 
     def _queries(self, job: Job, hosts: list[str], period_s: int) -> list[dict[str, Any]]:
+        """One a host and metric, and one an algorithm metric, which the job itself publishes.
+
+        Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
+        """
         kinds = [self._types.get(group.instance_type) for group in job.groups]
         gpus = any(kind is None or kind.gpus for kind in kinds)
         metrics = [m for m in Metric if gpus or m not in {Metric.GPU, Metric.GPU_MEMORY}]
         if job.kind is JobKind.TRANSFORM:
             metrics.remove(Metric.DISK)
-        pairs = [(host, metric) for host in hosts for metric in metrics]
+        series = [("Host", host, metric.value) for host in hosts for metric in metrics]
+        if job.kind is JobKind.TRAINING:
+            names = job.metric_names[:_MOST_ALGORITHM_METRICS]
+            series += [("TrainingJobName", job.name, name) for name in names]
         return [
             {
                 "Id": f"q{number}",
-                "Label": f"{metric.value} {host}",
                 "MetricStat": {
                     "Metric": {
                         "Namespace": _NAMESPACES[job.kind],
-                        "MetricName": metric.value,
-                        "Dimensions": [{"Name": "Host", "Value": host}],
+                        "MetricName": metric,
+                        "Dimensions": [{"Name": dimension, "Value": whose}],
                     },
                     "Period": period_s,
                     "Stat": "Average",
                 },
             }
-            for number, (host, metric) in enumerate(pairs)
+            for number, (dimension, whose, metric) in enumerate(series)
         ]
 
 

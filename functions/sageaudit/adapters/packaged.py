@@ -173,6 +173,8 @@ def _type(name: str, row: Mapping[str, Any]) -> InstanceType:
         legacy=row["legacy_family"],
         gpu_peaks=None if gpu_memory is None else _peaks().get((row["gpu"], Decimal(gpu_memory))),
         kinds=frozenset(JobKind(kind) for kind in row["kinds"]),
+        efa=row.get("efa"),
+        successors=tuple(row["successors"]),
     )
 
 

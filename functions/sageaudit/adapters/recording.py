@@ -11,6 +11,7 @@ from typing import Any
 from sageaudit.domain import fields
 from sageaudit.domain.describe import kind_of
 from sageaudit.domain.measurements import RawSeries
+from sageaudit.domain.ref import JobKind
 from sageaudit.errors import BadRecording, Malformed
 
 _FORMS = '"children", "describe", or a ...JobName with a ...JobStatus'
@@ -31,9 +32,10 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSet:
-    """A tuning job's set."""
+    """A tuning job's set, and its own answer where the file has one beside them."""
 
     children: tuple[Recording, ...]
+    tuning: Recording | None = None
 
 
 def read(path: Path) -> Recording | RecordedSet:
@@ -52,23 +54,32 @@ def read(path: Path) -> Recording | RecordedSet:
             if not children:
                 raise Malformed("children", "is empty")
             return RecordedSet(
-                tuple(_child(child, position) for position, child in enumerate(children))
+                tuple(_child(child, position) for position, child in enumerate(children)),
+                _tuning(document),
             )
-        return _recording(document)
+        return of_document(document)
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
 
 
+def _tuning(document: Mapping[str, Any]) -> Recording | None:
+    """The tuning job's own answer beside its children, if there is one."""
+    if kind_of(fields.section(document, "describe")) is not JobKind.TUNING:
+        return None
+    return of_document(document)
+
+
 def _child(document: Mapping[str, Any], position: int) -> Recording:
     try:
-        return _recording(document)
+        return of_document(document)
     except Malformed as error:
         where = f"children[{position}]"
         key = where if error.key == _TOP else f"{where}.{error.key}"
         raise Malformed(key, error.reason) from error
 
 
-def _recording(document: Mapping[str, Any]) -> Recording:
+def of_document(document: Mapping[str, Any]) -> Recording:
+    """One job's recording, as JSON reads it. Raises Malformed with the key."""
     if "describe" in document:
         answer = fields.section(document, "describe")
         if kind_of(answer) is None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from sageaudit.adapters import policy_file, recording
 from sageaudit.adapters.exact_json import to_json
 from sageaudit.auditing import Child, audit_job, audit_tuning
-from sageaudit.cli import live, ran
+from sageaudit.cli import fixes, live, ran
 from sageaudit.cli.exits import Exit, exit_of, first_that_applies
 from sageaudit.cli.render import render
 from sageaudit.domain import rollup
@@ -23,12 +23,14 @@ from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JobKind
 from sageaudit.errors import BadRecording, Malformed, SageauditError
 from sageaudit.rules import catalogue
+from sageaudit.text.fixes.dialects import DIALECTS, Dialect
 from sageaudit.text.untrusted import terminal
 
 _SEVERITIES = ("info", "low", "medium", "high")
 _EPILOG = """\b
 Examples:
   sageaudit audit --recording job.json
+  sageaudit audit --recording job.json --fix-as sdk-v3
   sageaudit audit my-training-job --region eu-west-1
   sageaudit audit arn:aws:sagemaker:eu-west-1:111122223333:training-job/my-job --output json"""
 
@@ -64,6 +66,11 @@ Examples:
     type=click.Choice(_SEVERITIES),
     help="Exit with 10 when a finding is at least this severe.",
 )
+@click.option(
+    "--fix-as",
+    type=click.Choice(DIALECTS),
+    help="Write each fix below the report, as the API, an SDK, boto3 or Terraform takes it.",
+)
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR does the same.")
 def audit(
     jobs: tuple[str, ...],
@@ -74,6 +81,7 @@ def audit(
     policy_path: Path | None,
     output: str,
     fail_on: str | None,
+    fix_as: Dialect | None,
     no_color: bool,
 ) -> int:
     """What a job cost, what was avoidable, and what to change.
@@ -82,8 +90,10 @@ def audit(
     """
     if not jobs and not recordings:
         raise click.UsageError("name a job, or a file with --recording")
+    if fix_as and output == "json":
+        raise click.UsageError("--fix-as is for people: the JSON has every fix already")
     policy = policy_file.load(policy_path) if policy_path else Policy()
-    show = _json if output == "json" else _table(Console(no_color=no_color or None))
+    show = _json if output == "json" else _table(Console(no_color=no_color or None), fix_as)
     account = live.Account(profile, region) if jobs else None
     wanted = JobKind(kind) if kind else None
     tasks: list[Callable[[], AuditDocument]] = [
@@ -115,10 +125,19 @@ def of_recording(path: Path, policy: Policy) -> AuditDocument:
         children = [_one(child, policy) for child in recorded.children]
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
-    named = rollup.of_children([child.document for child in children])
+    return _set(recorded.tuning, children, policy)
+
+
+def _set(
+    own: recording.Recording | None, children: list[_Audited], policy: Policy
+) -> AuditDocument:
+    """A tuning job's children together, as of the last one's end."""
+    job = ran.of_recording(own).job if own else None
+    documents = [child.document for child in children]
+    named = rollup.of_job(job, policy.owner(job.tags)) if job else rollup.of_children(documents)
     now = max(child.now for child in children)
     return audit_tuning(
-        None, named, [child.child for child in children], policy, catalogue.ruleset(), now=now
+        job, named, [child.child for child in children], policy, catalogue.ruleset(), now=now
     )
 
 
@@ -161,5 +180,10 @@ def _json(document: AuditDocument) -> None:
     click.echo(to_json(document))
 
 
-def _table(console: Console) -> Callable[[AuditDocument], None]:
-    return lambda document: render(document, console)
+def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument], None]:
+    def show(document: AuditDocument) -> None:
+        render(document, console)
+        if fix_as:
+            fixes.show(document, console, fix_as)
+
+    return show

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from sageaudit.domain.document import AuditDocument, FindingDocument, FixDocument
 from sageaudit.text.money import usd
+from sageaudit.text.sparkline import plain_facts, sparklines
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import assignment, before, label, value
 
@@ -37,11 +38,13 @@ def _show(finding: FindingDocument, console: Console) -> None:
     console.print(_block(Text.assemble((finding["severity"].upper(), style), _title(finding)), 2))
     console.print(_block(Text(terminal(finding["summary"])), 4))
     if finding["evidence"]:
-        facts = [
+        said = [
             f"{label(key)} {middle(value(key, fact), _FACT)}"
-            for key, fact in finding["evidence"].items()
+            for key, fact in plain_facts(finding["evidence"])
         ]
-        console.print(_block(Text(terminal("; ".join(facts)), "dim"), 4))
+        console.print(_block(Text(terminal("; ".join(said)), "dim"), 4))
+        for line in sparklines(finding["evidence"]):
+            console.print(_block(Text(terminal(line), "dim"), 4), no_wrap=True)
     if aside:
         console.print(_block(Text(terminal(aside), "dim"), 4))
     if finding["caution"]:

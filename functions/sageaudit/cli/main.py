@@ -15,10 +15,12 @@ from contextlib import suppress
 import click
 
 from sageaudit import __version__
+from sageaudit.cli.account import account
 from sageaudit.cli.audit import audit
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.prices import prices
 from sageaudit.cli.reconcile import reconcile
+from sageaudit.cli.replay import replay
 from sageaudit.cli.rules import rules
 from sageaudit.cli.what_if import what_if
 from sageaudit.errors import SageauditError
@@ -31,9 +33,11 @@ def commands() -> None:
     """What each SageMaker job cost, which dollars were avoidable, and what to change."""
 
 
+commands.add_command(account)
 commands.add_command(audit)
 commands.add_command(prices)
 commands.add_command(reconcile)
+commands.add_command(replay)
 commands.add_command(rules)
 commands.add_command(what_if)
 

@@ -15,11 +15,12 @@ from rich.text import Text
 
 from sageaudit.cli import findings, tables
 from sageaudit.domain.bill_facts import NOT_IN_IT
-from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.document import AuditDocument, NotApplicableDocument
 from sageaudit.text.story import headline, money_notes, ran_on
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import capitalised, duration, time_of
 
+_BY_POLICY = "policy"
 _STATUS_STYLES = {"Completed": "green", "Failed": "bold red", "Stopped": "yellow"}
 
 
@@ -91,17 +92,24 @@ def _not_judged(document: AuditDocument, console: Console) -> None:
     missing = document["audit"]["coverage"]["missing"]
     if document["unknown"] or missing:
         _title(console, "Could not be checked")
-    for one in document["unknown"]:
-        _line(console, f"{one['rule']}: {one['reason']}", indent=2)
+    for sentence in _grouped(f"{one['rule']}: {one['reason']}" for one in document["unknown"]):
+        _line(console, sentence, indent=2)
     for sentence in _grouped(missing):
         _line(console, f"metrics: {sentence}", indent=2)
     if document["not_applicable"] or document["clear"]:
         console.print()
     if document["not_applicable"]:
-        rules = _grouped(f"{one['rule']}: {one['reason']}" for one in document["not_applicable"])
-        _line(console, f"Not applicable: {'; '.join(rules)}", "dim")
+        _line(console, _not_applicable(document["not_applicable"]), "dim")
     if document["clear"]:
         _line(console, f"Clear: {', '.join(document['clear'])}", "dim")
+
+
+def _not_applicable(rules: list[NotApplicableDocument]) -> str:
+    """What somebody decided is named; that most rules do not speak of a job is no news."""
+    decided = [f"{one['rule']}: {one['reason']}" for one in rules if _BY_POLICY in one["reason"]]
+    others = len(rules) - len(decided)
+    said = [*_grouped(decided), *([f"{others} rules (--output json says why)"] if others else [])]
+    return f"Not applicable: {'; '.join(said)}"
 
 
 def _grouped(sentences: Iterable[str]) -> Iterable[str]:

@@ -51,6 +51,12 @@ def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Bill
     )
 
 
+def image_region(image: str | None) -> str | None:
+    """The region of the ECR registry that an image is pulled from; None for any other registry."""
+    pulled_from = _ECR.match(image or "")
+    return pulled_from["region"] if pulled_from else None
+
+
 def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     """Source: AWS, managed spot training: savings = 1 - billable / training seconds."""
     if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
@@ -83,9 +89,8 @@ def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
         yield UNDER_A_PLAN
     for name in job.custom_rules:
         yield f"custom Debugger rule {name} runs as a processing job of its own, billed there"
-    pulled_from = _ECR.match(job.image or "")
-    if pulled_from and job.region and pulled_from["region"] != job.region:
-        region = pulled_from["region"]
+    region = image_region(job.image)
+    if region and job.region and region != job.region:
         yield f"the image is pulled from {region}: its transfer is billed, and not in this figure"
     if billed.lines:
         yield NOT_IN_IT

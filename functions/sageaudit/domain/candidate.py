@@ -62,6 +62,16 @@ class Candidate:
         return SetType(self.type.name, self.takes.counted if self.takes else _ONE)
 
     @property
+    def because(self) -> str:
+        """Why it takes as long as counted, and up to what it pays; empty for a refused one."""
+        if self.takes is None:
+            return ""
+        if self.best is None or self.break_even is None:
+            return self.takes.because
+        even = f"it pays while the run takes at most {self.break_even:.2f} times as long"
+        return f"{self.takes.because} Counted at {self.takes.counted:.2f} times as long; {even}."
+
+    @property
     def best(self) -> SetType | None:
         """The other end of the range, where there is one."""
         if self.takes is None or self.takes.best == self.takes.counted:

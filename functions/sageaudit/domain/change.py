@@ -98,9 +98,10 @@ class SetCount:
 
 @dataclass(frozen=True, slots=True)
 class SetPurchase:
-    """Managed spot: `billed_share` (0..1) of the seconds are billed at the same rate."""
+    """Bought another way, `billed_share` of the seconds are billed at the same rate."""
 
     billed_share: Decimal
+    purchase: Purchase = Purchase.SPOT
     stage = Stage.PURCHASE
 
     def apply(self, job: Job) -> Job:
@@ -108,9 +109,8 @@ class SetPurchase:
         seconds = job.billable_s if job.billable_s is not None else job.elapsed_s
         if seconds is None:
             return job
-        return replace(
-            job, purchase=Purchase.SPOT, billable_s=seconds * self.billed_share, warm_pool=None
-        )
+        billable_s = seconds * self.billed_share
+        return replace(job, purchase=self.purchase, billable_s=billable_s, warm_pool=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sageaudit.domain import describe_training, fields
+from sageaudit.domain import describe_training, fields, hints, told
 from sageaudit.domain.family import fingerprint, repository, stem
 from sageaudit.domain.job import (
     Channel,
@@ -20,9 +20,9 @@ from sageaudit.domain.job import (
     ParentKind,
     Phase,
     Source,
-    Tuning,
 )
 from sageaudit.domain.phases import whole_run
+from sageaudit.domain.pinned import data_pinned
 from sageaudit.domain.redact import redact
 from sageaudit.domain.ref import JobKind, JobRef
 from sageaudit.errors import Malformed
@@ -82,6 +82,7 @@ def parse(
         parent=_parent(answer),
         pipeline_step=_pipeline_step(tags),
         tags=dict(tags),
+        hints=hints.of_answer(answer),
         fingerprint=(fingerprint(key, {"kind": kind.value, **hashed}) if key and hashed else None),
     )
     return replace(job, **specific)
@@ -118,9 +119,6 @@ def _processing(answer: Mapping[str, Any]) -> dict[str, Any]:
     )
     selected, unknown = describe_training.instances(cluster)
     entry = app.get("ContainerEntrypoint")
-    entry_point = (
-        describe_training.script(str(entry[-1])) if isinstance(entry, list) and entry else None
-    )
     free = "built-in Debugger rule" if _is_builtin_rule(image, answer) else None
     return {
         "started_at": start,
@@ -132,11 +130,20 @@ def _processing(answer: Mapping[str, Any]) -> dict[str, Any]:
         "volume_gb": fields.count(cluster, "VolumeSizeInGB"),
         "channels": tuple(_processing_inputs(answer)),
         "image": image,
-        "entry_point": entry_point,
+        "entry_point": describe_training.entry_point(answer),
         "max_runtime_s": fields.count(
             fields.section(answer, "StoppingCondition"), "MaxRuntimeInSeconds"
         ),
         "free": free,
+        "data_pinned": data_pinned(
+            (
+                fields.text(item, "InputName"),
+                fields.text(fields.section(item, "S3Input"), "S3Uri"),
+            )
+            for item in fields.items(answer, "ProcessingInputs")
+        ),
+        "network_isolation": _is_isolated(answer),
+        "uploads": tuple(told.uploads(answer)),
         "hashed": {
             "image": image,
             "entry": entry,
@@ -153,6 +160,13 @@ def _is_builtin_rule(image: str | None, answer: Mapping[str, Any]) -> bool:
     ref = JobRef.from_arn(arn) if arn else None
     own = ref is not None and image is not None and image.startswith(f"{ref.account}.")
     return repository(image) == _DEBUGGER_RULES and not own
+
+
+def _is_isolated(answer: Mapping[str, Any]) -> bool | None:
+    """A whole answer without NetworkConfig asked for no isolation; a part of one says nothing."""
+    if answer.get("NetworkConfig") is None:
+        return False if "AppSpecification" in answer else None
+    return fields.flag(fields.section(answer, "NetworkConfig"), "EnableNetworkIsolation")
 
 
 def _processing_inputs(answer: Mapping[str, Any]) -> list[Channel]:
@@ -174,6 +188,8 @@ def _transform(answer: Mapping[str, Any]) -> dict[str, Any]:
     resources = fields.section(answer, "TransformResources")
     start, end = fields.time(answer, "TransformStartTime"), fields.time(answer, "TransformEndTime")
     model = fields.text(answer, "ModelName")
+    data = fields.section(fields.section(answer, "TransformInput"), "DataSource")
+    address = fields.text(fields.section(data, "S3DataSource"), "S3Uri")
     selected, unknown = describe_training.instances(resources)
     return {
         "started_at": start,
@@ -182,6 +198,8 @@ def _transform(answer: Mapping[str, Any]) -> dict[str, Any]:
         "groups": selected,
         "groups_unknown": unknown,
         "entry_point": stem(model) if model else None,
+        "data_pinned": data_pinned([("input", address)]),
+        "batch": told.batch(answer),
         "hashed": {
             "model": model,
             "input": answer.get("TransformInput"),
@@ -192,16 +210,10 @@ def _transform(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tuning(answer: Mapping[str, Any]) -> dict[str, Any]:
-    config = fields.section(answer, "HyperParameterTuningJobConfig")
-    counters = fields.section(answer, "TrainingJobStatusCounters")
     return {
         "started_at": fields.time(answer, "CreationTime"),
         "ended_at": fields.time(answer, "HyperParameterTuningEndTime"),
-        "tuning": Tuning(
-            strategy=fields.text(config, "Strategy"),
-            early_stopping=fields.text(config, "TrainingJobEarlyStoppingType"),
-            counters={key: fields.count(counters, key) or 0 for key in counters},
-        ),
+        "tuning": told.tuning(answer),
     }
 
 

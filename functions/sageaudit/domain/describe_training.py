@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain import fields, phases
+from sageaudit.domain import fields, phases, told
 from sageaudit.domain.job import Channel, InstanceGroup, Purchase, Source, WarmPool
+from sageaudit.domain.pinned import CODE_INPUTS, data_pinned
 
 _SCRIPT = re.compile(r"[\w./][\w./+-]*\Z")
+ENTRY_POINT = "EntryPoint"
+"""Where a scrubbed answer keeps it, beside what AWS said."""
 _SDK_PREFIX = "sagemaker_"
 """Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
 
@@ -44,7 +47,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "volume_gb": fields.count(resources, "VolumeSizeInGB"),
         "channels": tuple(_channels(answer, fields.text(algorithm, "TrainingInputMode"))),
         "image": fields.text(algorithm, "TrainingImage") or fields.text(algorithm, "AlgorithmName"),
-        "entry_point": _entry_point(answer),
+        "entry_point": entry_point(answer),
         "max_runtime_s": fields.count(stopping, "MaxRuntimeInSeconds"),
         "max_wait_s": fields.count(stopping, "MaxWaitTimeInSeconds"),
         "checkpointed": bool(fields.section(answer, "CheckpointConfig").get("S3Uri")),
@@ -53,10 +56,20 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "billable_tokens": fields.count(answer, "BillableTokenCount", most=10**15),
         "warm_pool": _warm_pool(answer, resources),
         "custom_rules": tuple(_custom_rules(answer)),
+        "data_pinned": data_pinned(_addresses(answer)),
+        "image_pull_in_download": told.image_pull_in_download(transitions),
+        "output_compression": fields.text(
+            fields.section(answer, "OutputDataConfig"), "CompressionType"
+        ),
+        "network_isolation": fields.known_flag(answer, "EnableNetworkIsolation"),
+        "profiled": told.profiled(answer),
+        "evaluations": tuple(told.evaluations(answer)),
+        "metric_names": told.metric_names(algorithm),
+        "final_metrics": told.final_metrics(answer),
         "hashed": {
             "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
-            "entry": _entry_point(answer),
-            "data": answer.get("InputDataConfig"),
+            "entry": entry_point(answer),
+            "data": _data(answer),
             "hyperparameters": {
                 name: value
                 for name, value in fields.section(answer, "HyperParameters").items()
@@ -116,6 +129,12 @@ def _preferred_plan(resources: Mapping[str, Any], chosen: tuple[InstanceGroup, .
     return None
 
 
+def _data(answer: Mapping[str, Any]) -> list[Any]:
+    """The channels that hold data: the SDK's own code channels lie at another address each run."""
+    channels = fields.items(answer, "InputDataConfig")
+    return [item for item in channels if item.get("ChannelName") not in CODE_INPUTS]
+
+
 def _channels(answer: Mapping[str, Any], job_mode: str | None) -> Iterator[Channel]:
     for item in fields.items(answer, "InputDataConfig"):
         data = fields.section(item, "DataSource")
@@ -135,10 +154,25 @@ def _channels(answer: Mapping[str, Any], job_mode: str | None) -> Iterator[Chann
         )
 
 
-def _entry_point(answer: Mapping[str, Any]) -> str | None:
-    """The script that the SDK names in `sagemaker_program`, a JSON string."""
+def _addresses(answer: Mapping[str, Any]) -> Iterator[tuple[str | None, str | None]]:
+    for item in fields.items(answer, "InputDataConfig"):
+        s3 = fields.section(fields.section(item, "DataSource"), "S3DataSource")
+        yield fields.text(item, "ChannelName"), fields.text(s3, "S3Uri")
+
+
+def entry_point(answer: Mapping[str, Any]) -> str | None:
+    """The script: `sagemaker_program` of the SDK, a JSON string; the end of a processing command.
+
+    A scrubbed answer has neither, and keeps its name.
+    """
     program = fields.section(answer, "HyperParameters").get("sagemaker_program")
-    return script(program.strip('"')) if isinstance(program, str) else None
+    if isinstance(program, str):
+        return script(program.strip('"'))
+    command = fields.section(answer, "AppSpecification").get("ContainerEntrypoint")
+    if isinstance(command, list) and command:
+        return script(str(command[-1]))
+    kept = fields.text(answer, ENTRY_POINT)
+    return script(kept) if kept else None
 
 
 def script(word: str) -> str | None:

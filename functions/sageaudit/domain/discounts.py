@@ -14,7 +14,6 @@ from decimal import Decimal
 
 from sageaudit.domain.market import Component, Market, Prices, Rate
 from sageaudit.domain.table_reader import TableReader
-from sageaudit.errors import BadPolicy
 
 _WHOLE = Decimal(100)
 
@@ -35,8 +34,7 @@ class Discounts:
 
 def parse(reader: TableReader) -> Discounts:
     """Reads the policy's `[discounts]`. Raises BadPolicy naming the key."""
-    percents = TableReader(reader.take("percent", dict, {}), f"{reader.path}percent.")
-    rates = TableReader(reader.take("rates", dict, {}), f"{reader.path}rates.")
+    percents, rates = reader.within("percent"), reader.within("rates")
     found = Discounts(
         percent={name: _percent(percents, name) for name in percents.rest()},
         rates={region: _rates(rates, region) for region in rates.rest()},
@@ -49,16 +47,16 @@ def parse(reader: TableReader) -> Discounts:
 def _percent(reader: TableReader, name: str) -> Decimal:
     value = reader.usd(name)
     if value >= _WHOLE:
-        raise BadPolicy(f"{reader.path}{name} is not a percentage from 0 to under 100")
+        raise reader.refusal(name, "is not a percentage from 0 to under 100")
     return value
 
 
 def _rates(reader: TableReader, region: str) -> dict[str, Decimal]:
-    table = TableReader(reader.take(region, dict, {}), f"{reader.path}{region}.")
+    table = reader.within(region)
     rates = {name: table.usd(name) for name in table.rest()}
     for name, usd in rates.items():
         if not name.startswith("ml.") or not usd:
-            raise BadPolicy(f"{table.path}{name} is not the hourly rate of an ml. type above 0")
+            raise table.refusal(name, "is not the hourly rate of an ml. type above 0")
     return rates
 
 

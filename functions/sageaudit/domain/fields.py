@@ -61,6 +61,22 @@ def flag(answer: Mapping[str, Any], key: str) -> bool:
     return bool(value)
 
 
+def known_flag(answer: Mapping[str, Any], key: str) -> bool | None:
+    """A boolean, None when absent."""
+    return None if answer.get(key) is None else flag(answer, key)
+
+
+def number(answer: Mapping[str, Any], key: str) -> Decimal | None:
+    """An exact number; one that no float holds, such as NaN, counts as absent."""
+    value = answer.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise Malformed(key, "is not a number")
+    exact = Decimal(value) if isinstance(value, int) else Decimal(str(value))
+    return exact if exact.is_finite() and math.isfinite(float(exact)) else None
+
+
 def count(answer: Mapping[str, Any], key: str, *, most: int = _MOST) -> int | None:
     """A whole number from 0 to `most`."""
     value = answer.get(key)

@@ -61,6 +61,8 @@ class InstanceType:
     """One row of the catalogue. GPU memory is per GPU; `ebs_billed` None where nobody knows.
 
     `gpu_peaks` is None where no figure has a source; `kinds` are the jobs that may use the type.
+    `efa`: it takes an Elastic Fabric Adapter; None where nobody says. `successors`: types of newer
+    generations in its place, an editorial choice.
     """
 
     name: str
@@ -76,6 +78,8 @@ class InstanceType:
     legacy: bool
     gpu_peaks: GpuPeaks | None = None
     kinds: frozenset[JobKind] = frozenset({JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM})
+    efa: bool | None = None
+    successors: tuple[str, ...] = ()
 
 
 class Prices(Protocol):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
+from sageaudit.domain.busy import LATE_S, cpu_works, gpu_works
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
 from sageaudit.domain.series import Series, mean
@@ -22,11 +23,7 @@ MIN_COVERAGE = 0.7
 minutes late in real recordings, and less than half of the points never suffices."""
 MIN_ACTIVE_MINUTES = 15
 """Three times the 5 minutes under which Jobstats judges nothing, since 1-minute means are few."""
-_WORK_PHASES = frozenset({"Training", "Processing", "Transform", "Running"})
-_IDLE_BELOW_CORES = 0.2
-"""Busy cores under which a minute without GPU work is idle. Counted in cores, so that one busy core
-of 64 is work; idle hosts in the recordings read 0 to 0.19 cores."""
-_IDLE_BELOW_GPU_PERCENT = 1.0
+WORK_PHASES = frozenset({"Training", "Processing", "Transform", "Running"})
 _OVERSHOOT = 1.05
 """A busy core reads up to 100.8 in real recordings; far more means that the count is wrong."""
 _MAX_POINTS = 100_000
@@ -107,11 +104,14 @@ class Measurements:
         """Without the idle head and tail of the run; all of it where no minute was busy.
 
         A minute is idle when every host is known to use less than 0.2 cores and 1 % of its GPUs. A
-        minute without data counts as busy.
+        minute without data counts as busy, unless it is one of the late first ones of an idle head.
         """
         busy = [minute for minute in range(self.points) if not self.idle(minute)]
-        if not busy:
+        if not any(self.worked(minute) for minute in busy):
             return self
+        known = next(m for m in range(self.points) if self.idle(m) or self.worked(m))
+        if self.idle(known) and known * (self.period_s or 0) <= LATE_S:
+            busy = [minute for minute in busy if minute > known]
         start, stop = busy[0], busy[-1] + 1
         cut = {
             metric: {host: series.cut(start, stop) for host, series in hosts.items()}
@@ -128,11 +128,17 @@ class Measurements:
         gpu = self.series.get(Metric.GPU, {})
         if not cpu or self.vcpu is None or (self.gpus and not gpu):
             return False
-        cores = [series.values[minute] for series in cpu.values()]
-        gpus = [series.values[minute] for series in gpu.values()]
-        return all(
-            value is not None and value * self.vcpu / 100 < _IDLE_BELOW_CORES for value in cores
-        ) and all(value is not None and value <= _IDLE_BELOW_GPU_PERCENT for value in gpus)
+        return all(busy is False for busy in self._busy(minute))
+
+    def worked(self, minute: int) -> bool:
+        """Is any host known to work in this period?"""
+        return any(self._busy(minute))
+
+    def _busy(self, minute: int) -> Iterator[bool | None]:
+        for line in self.series.get(Metric.CPU, {}).values():
+            yield cpu_works(line.values[minute], self.vcpu)
+        for line in self.series.get(Metric.GPU, {}).values():
+            yield gpu_works(line.values[minute])
 
     @property
     def minutes(self) -> float:
@@ -155,7 +161,8 @@ def measure(
     a recording was renamed by hand and all are its own.
     """
     raw = list(raw)
-    known = [item for item in raw if item.metric in {metric.value for metric in Metric}]
+    names = {metric.value for metric in Metric}
+    known = [item for item in raw if item.metric in names and item.host != job.name]
     series = [item for item in known if item.host.startswith(f"{job.name}/")]
     if known and not series:
         series, notes = known, (*notes, "no series carries the job's name: taken as its own")
@@ -203,25 +210,26 @@ def measure(
 def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
     """Algorithm metrics: their host is the job itself. Points outside the run's work are dropped.
 
-    A metric comes when the code prints it, so that gaps are no loss.
+    A metric comes when the code prints it, so that gaps are no loss. A point stands at the start of
+    its period: one that began before the work did, by less than a period, is moved to its start.
     """
-    windows = list(work_windows(job))
+    windows = [(start, start.timestamp(), end.timestamp()) for start, end in work_windows(job)]
     for item in raw:
         if item.host != job.name:
             continue
-        moments = (
-            (item.start + timedelta(seconds=n * item.period_s), value)
-            for n, value in enumerate(item.values)
-        )
-        points = tuple(
-            (moment, value)
-            for moment, value in moments
-            if value is not None
-            and math.isfinite(value)
-            and any(start <= moment <= end for start, end in windows)
-        )
+        first = item.start.timestamp()
+        points: list[tuple[datetime, float]] = []
+        for number, value in enumerate(item.values):
+            if value is None or not math.isfinite(value):
+                continue
+            begun = first + number * item.period_s
+            for start, start_s, end_s in windows:
+                if begun < end_s and start_s < begun + item.period_s:
+                    late = max(begun - start_s, 0)
+                    points.append((start + timedelta(seconds=late), value))
+                    break
         if points:
-            yield item.metric, Curve(points)
+            yield item.metric, Curve(tuple(points))
 
 
 def _why_missing(absent: Missing, *, coarse: bool, read: bool) -> Missing:
@@ -258,7 +266,7 @@ def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:
 def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
     """Start and end of each time that the job's own code ran."""
     for phase in job.phases:
-        if phase.name in _WORK_PHASES and phase.started_at is not None and phase.seconds:
+        if phase.name in WORK_PHASES and phase.started_at is not None and phase.seconds:
             yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
 
 

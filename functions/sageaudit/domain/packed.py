@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
@@ -15,8 +16,8 @@ from sageaudit.domain.series import Series, percentile
 _QUANTILES = (0, 5, 50, 95, 99.5, 100)
 
 
-def pack(seen: Measurements, *, only_extremes: bool = False) -> bytes:
-    """Series as tenths of a percent (null: no point), as compressed JSON."""
+def pack(seen: Measurements, *, only_extremes: bool = False, curves: bool = True) -> bytes:
+    """Series as tenths of a percent (null: no point), curves to six digits: compressed JSON."""
     whole: dict[str, dict[str, list[int | None]]] = {}
     quantiles: dict[str, dict[str, list[int]]] = {}
     for metric, hosts in seen.series.items():
@@ -38,12 +39,25 @@ def pack(seen: Measurements, *, only_extremes: bool = False) -> bytes:
         "quantiles": {"at": _QUANTILES, "hosts": quantiles} if quantiles else None,
         "missing": {m.value: [why.code, why.reason] for m, why in seen.missing.items()},
         "notes": seen.notes,
-        "curves": {
-            name: [[moment.isoformat(), value] for moment, value in curve.points]
-            for name, curve in seen.curves.items()
-        },
+        "curves": {n: _steps(c) for n, c in seen.curves.items()} if curves else {},
     }
     return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), level=9)
+
+
+def _steps(curve: Curve) -> dict[str, object]:
+    """Where it begins, the seconds from there, and the values: far smaller than pairs."""
+    begun = curve.points[0][0]
+    return {
+        "start": begun.isoformat(),
+        "s": [(moment - begun).total_seconds() for moment, _ in curve.points],
+        "values": [float(f"{value:.6g}") for _, value in curve.points],
+    }
+
+
+def _curve(steps: Mapping[str, Any]) -> Curve:
+    begun = datetime.fromisoformat(steps["start"])
+    moments = (begun + timedelta(seconds=second) for second in steps["s"])
+    return Curve(tuple(zip(moments, steps["values"], strict=True)))
 
 
 def _extremes(seen: Measurements, metric: Metric) -> set[str]:
@@ -75,8 +89,5 @@ def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measur
         missing={Metric(m): Missing(*why) for m, why in document["missing"].items()},
         notes=tuple(document["notes"]),
         begins_at=datetime.fromisoformat(begins_at) if begins_at else None,
-        curves={
-            name: Curve(tuple((datetime.fromisoformat(moment), value) for moment, value in points))
-            for name, points in document.get("curves", {}).items()
-        },
+        curves={name: _curve(steps) for name, steps in document.get("curves", {}).items()},
     )

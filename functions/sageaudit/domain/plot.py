@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sageaudit.domain.measurements import Measurements, Metric
+from sageaudit.domain.measurements import Curve, Measurements, Metric
 from sageaudit.domain.series import Series, mean
 
 MOST_POINTS = 48
@@ -27,6 +28,23 @@ def plot(seen: Measurements, metrics: Iterable[Metric]) -> list[dict[str, object
         for metric in metrics
         if metric in seen.series
     ]
+
+
+def plot_curve(metric: str, curve: Curve) -> list[dict[str, object]]:
+    """An algorithm metric in its own unit, as `plot` gives a host's; a curve has at least a point.
+
+    A point comes when the code prints it: each goes to its slot of even width.
+    """
+    begun = curve.points[0][0]
+    seconds = (curve.points[-1][0] - begun).total_seconds()
+    slots = min(len(curve.points), MOST_POINTS)
+    width_s = max(math.ceil(seconds / slots), 1)
+    found: list[list[float]] = [[] for _ in range(slots)]
+    for moment, value in curve.points:
+        slot = int((moment - begun).total_seconds() // width_s)
+        found[min(slot, slots - 1)].append(value)
+    means = [Decimal(f"{mean(known):.6g}") if known else None for known in found]
+    return [{"metric": metric, "unit": None, "hosts": 1, "period_s": width_s, "values": means}]
 
 
 def _means(hosts: list[Series], points: int, width: int) -> list[Decimal | None]:

@@ -14,18 +14,18 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
 
-from sageaudit.domain import discounts
+from sageaudit.domain import discounts, rule_choices
 from sageaudit.domain.counterfactual import SeverityLimits
 from sageaudit.domain.discounts import Discounts
 from sageaudit.domain.finding import Exemption, Severity
 from sageaudit.domain.job import Direction
-from sageaudit.domain.table_reader import TableReader, is_number
+from sageaudit.domain.rule_choices import Catalogue, RuleChoices, Section
+from sageaudit.domain.table_reader import TableReader, named
 from sageaudit.errors import BadPolicy
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _ACCOUNT = re.compile(r"\d{12}\Z")
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
-_SHARE, _WHOLE_PERCENT = "percent of ", 100
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 
@@ -61,6 +61,8 @@ class Policy:
     commitment_usd_per_hour: Decimal | None = None
     """What a Savings Plan would have the account spend each hour, for commitment-candidate."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+    """What holds for some jobs only; `for_job` takes it in."""
     exemptions: tuple[FamilyExemption, ...] = ()
     discounts: Discounts = Discounts()
     version: str = "default"
@@ -72,96 +74,124 @@ class Policy:
                 return value.rsplit("/", 1)[-1] if value.startswith("arn:") else value
         return None
 
+    def for_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> Policy:
+        """The policy as it holds for one job: later sections stand over earlier ones."""
+        rules = RuleChoices(self.rules_off, self.rules_on, self.thresholds, self.severities)
+        for section in self.sections:
+            if section.holds(account, family, tags):
+                rules = rules.then(section.rules)
+        return replace(
+            self,
+            rules_off=rules.off,
+            rules_on=rules.on,
+            thresholds=rules.thresholds,
+            severities=rules.severities,
+        )
 
-def parse(
-    table: Mapping[str, Any], known_rules: Mapping[str, Mapping[str, str]] | None = None
-) -> Policy:
-    """Validates a policy's table. `known_rules` maps each rule to its thresholds' keys and units.
 
-    Raises BadPolicy naming the key.
-    """
-    reader = TableReader(table, "")
+def parse(table: Mapping[str, Any], known: Catalogue) -> Policy:
+    """Validates a policy's table against the catalogue of rules. Raises BadPolicy with the key."""
+    reader = TableReader(table)
     mode = reader.take("mode", str, "tell")
     if mode not in {"tell", "observe"}:
-        raise BadPolicy(f'mode is "tell" or "observe", not {mode!r}')
-    severity = TableReader(reader.take("severity", dict, {}), "severity.")
-    limits = SeverityLimits(severity.usd("high_usd", 100), severity.usd("medium_usd", 10))
-    severity.done()
-    if limits.medium_usd > limits.high_usd:
-        raise BadPolicy("severity.medium_usd is above severity.high_usd")
-    rules = TableReader(reader.take("rules", dict, {}), "rules.")
-    off = frozenset(rules.strings("off", ()))
+        raise reader.refusal("mode", f'is "tell" or "observe", not {mode!r}')
+    rules = rule_choices.read(reader.within("rules"), known)
     policy = Policy(
         mode="observe" if mode == "observe" else "tell",
         floor_usd=reader.usd("floor_usd", 5),
-        accounts=_accounts(reader.take("accounts", dict, {})),
+        accounts=_accounts(reader.within("accounts")),
         owner_tags=tuple(reader.strings("owner_tags", _OWNER_TAGS)),
         family_tag=reader.take("family_tag", str, None),
-        mentions=_mentions(reader.take("mentions", dict, {})),
-        severity=limits,
-        rules_off=off,
-        thresholds={name: _thresholds(name, rules.take(name, dict, {})) for name in rules.rest()},
-        exemptions=tuple(_exemption(row, n) for n, row in enumerate(reader.tables("exempt"))),
-        discounts=discounts.parse(TableReader(reader.take("discounts", dict, {}), "discounts.")),
+        mentions=_mentions(reader.within("mentions")),
+        severity=_limits(reader.within("severity")),
+        rules_off=rules.off,
+        rules_on=rules.on,
+        severities=rules.severities,
+        thresholds=rules.thresholds,
+        sections=tuple(_section(row, known) for row in reader.tables("for")),
+        objectives=_objectives(reader.within("objectives")),
+        commitment_usd_per_hour=_commitment(reader.within("commitment")),
+        exemptions=tuple(_exemption(row, known) for row in reader.tables("exempt")),
+        discounts=discounts.parse(reader.within("discounts")),
     )
     reader.done()
-    if known_rules is not None:
-        _check_rules(policy, known_rules)
     return replace(policy, version=_digest(table))
 
 
-def _check_rules(policy: Policy, known: Mapping[str, Mapping[str, str]]) -> None:
-    named = policy.rules_off | set(policy.thresholds) | {e.rule for e in policy.exemptions}
-    if strange := sorted(named - set(known)):
-        raise BadPolicy(
-            f"there is no rule {strange[0]!r}; the rules are {', '.join(sorted(known))}"
-        )
-    for name, values in policy.thresholds.items():
-        units = known[name]
-        if odd := sorted(set(values) - set(units)):
-            has = ", ".join(sorted(units)) or "none"
-            raise BadPolicy(f"rules.{name} has no threshold {odd[0]!r}; it has {has}")
-        for key, value in values.items():
-            if units[key].startswith(_SHARE) and value > _WHOLE_PERCENT:
-                raise BadPolicy(f"rules.{name}.{key} is above 100: it is in {units[key]}")
+def _limits(reader: TableReader) -> SeverityLimits:
+    limits = SeverityLimits(reader.usd("high_usd", 100), reader.usd("medium_usd", 10))
+    reader.done()
+    if limits.medium_usd > limits.high_usd:
+        if "medium_usd" in reader.table:
+            raise reader.refusal("medium_usd", "is above severity.high_usd")
+        raise reader.refusal("high_usd", "is below severity.medium_usd")
+    return limits
 
 
-def _accounts(table: Mapping[str, Any]) -> dict[str, str | None]:
+def _section(reader: TableReader, known: Catalogue) -> Section:
+    """One `[[for]]`."""
+    family, tag = reader.take("family", str, None), reader.take("tag", str, None)
+    account = reader.take("account", str, None)
+    rules = rule_choices.read(reader.within("rules"), known)
+    reader.done()
+    name, equals, value = (tag or "").partition("=")
+    if tag is not None and not (name and equals):
+        raise reader.refusal("tag", 'is not written "key=value"')
+    if account is not None and not _ACCOUNT.match(account):
+        raise reader.refusal("account", "is not an account id of 12 digits")
+    if not reader.table.keys() & {"family", "tag", "account"}:
+        raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)
+    if rules == RuleChoices():
+        raise BadPolicy(f"{named(reader.at)} says nothing of rules", reader.at)
+    return Section(family, (name, value) if tag is not None else None, account, rules)
+
+
+def _objectives(reader: TableReader) -> dict[str, Direction]:
+    """Which way each metric is better."""
+    ways = {way.value: way for way in Direction}
+    for metric in reader.table:
+        if reader.take(metric, str, "") not in ways:
+            raise reader.refusal(metric, f"is not one of {', '.join(ways)}")
+    return {metric: ways[way] for metric, way in reader.table.items()}
+
+
+def _commitment(reader: TableReader) -> Decimal | None:
+    rate = reader.usd("usd_per_hour") if "usd_per_hour" in reader.table else None
+    reader.used.add("usd_per_hour")
+    reader.done()
+    return rate
+
+
+def _accounts(reader: TableReader) -> dict[str, str | None]:
     accounts: dict[str, str | None] = {}
-    for account, role in table.items():
+    for account, role in reader.table.items():
         if not _ACCOUNT.match(account):
-            raise BadPolicy(f"accounts.{account} is not an account id of 12 digits")
+            raise reader.refusal(account, "is not an account id of 12 digits")
         if not isinstance(role, str) or not _ROLE_ARN.match(role):
-            raise BadPolicy(f"accounts.{account} is not the ARN of a role to assume")
+            raise reader.refusal(account, "is not the ARN of a role to assume")
         accounts[account] = role
     return accounts
 
 
-def _mentions(table: Mapping[str, Any]) -> dict[str, str]:
-    for owner, slack_id in table.items():
+def _mentions(reader: TableReader) -> dict[str, str]:
+    for owner, slack_id in reader.table.items():
         if not isinstance(slack_id, str) or not _SLACK_ID.match(slack_id):
-            raise BadPolicy(f"mentions.{owner} is not a Slack user or group id")
-    return dict(table)
+            raise reader.refusal(owner, "is not a Slack user or group id")
+    return dict(reader.table)
 
 
-def _thresholds(name: str, table: Mapping[str, Any]) -> dict[str, float]:
-    for key, value in table.items():
-        if not is_number(value):
-            raise BadPolicy(f"rules.{name}.{key} is not a number of 0 or more")
-    return {key: float(value) for key, value in table.items()}
-
-
-def _exemption(row: Mapping[str, Any], position: int) -> FamilyExemption:
-    reader = TableReader(row, f"exempt[{position}].")
+def _exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
     rule, family = reader.take("rule", str, None), reader.take("family", str, None)
-    by, until, reason = reader.take("by", str, None), row.get("until"), row.get("reason")
-    for key in ("until", "reason"):
-        reader.used.add(key)
+    by, reason = reader.take("by", str, None), reader.take("reason", str, None)
+    until = reader.table.get("until")
+    reader.used.add("until")
     reader.done()
-    if not rule or not by or not isinstance(reason, str) or not reason:
-        raise BadPolicy(f"exempt[{position}] needs rule, by and reason")
+    if not rule or not by or not reason:
+        raise BadPolicy(f"{named(reader.at)} needs rule, by and reason", reader.at)
+    if rule not in known:
+        raise reader.refusal("rule", f"names {rule!r}: {rule_choices.no_rule(rule, known)}")
     if until is not None and type(until) is not date:
-        raise BadPolicy(f"exempt[{position}].until is not a date such as 2027-01-31")
+        raise reader.refusal("until", "is not a date such as 2027-01-31")
     return FamilyExemption(rule, family, Exemption(by, until, reason))
 
 

@@ -16,6 +16,7 @@ from decimal import ROUND_UP, Decimal
 from sageaudit.domain.bill import Bill, bill
 from sageaudit.domain.candidate import Candidate, Constraint, Duration, Refusal
 from sageaudit.domain.change import SetType
+from sageaudit.domain.compatibility import type_refused
 from sageaudit.domain.demand import Demand, Need, demand
 from sageaudit.domain.gpu import times_weaker
 from sageaudit.domain.job import Job, Purchase
@@ -206,6 +207,9 @@ class _Trial:
 
     def _takes(self, kind: InstanceType) -> Duration | Refusal:
         """How long on this type, which holds everything that was recorded."""
+        unfit = None if self.need.gpu_idle else type_refused(self.job, self.today, kind)
+        if unfit is not None:
+            return Refusal(Constraint.GPU_MODEL, unfit)
         same = (kind.gpu_model, kind.gpu_memory_gib)
         if self.need.gpu_idle or same == (self.today.gpu_model, self.today.gpu_memory_gib):
             return Duration(_ONE, _ONE, f"Assumes that it takes as long: {self._it_holds(kind)}.")
@@ -231,9 +235,6 @@ class _Trial:
         if kind.vcpu < today.vcpu:
             why = f"vCPU: on another GPU all {today.vcpu} must stay, {kind.vcpu} offered"
             return Refusal(Constraint.VCPU, why)
-        if (self.job.instance_count or 0) > 1:
-            why = "the network between several instances is not known: it may bind on another GPU"
-            return Refusal(Constraint.GPU_MODEL, why)
         links = (today.gpu_peaks.link_gb_s, kind.gpu_peaks.link_gb_s)
         if today.gpus > 1 and None in links:
             why = f"the link between several {today.gpu_model} or {kind.gpu_model} has no source"

@@ -1,6 +1,7 @@
 """What is kept to judge a job again: its scrubbed Describe answer and its packed series.
 
-Hyperparameters and environment are never kept: they often hold secrets. Failure texts are redacted.
+Hyperparameters and environment are never kept: they often hold secrets. What they tell stays, as
+flags and the script's name, so that a rule answers the same again. Free texts are redacted.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from sageaudit.domain import describe_training, hints
 from sageaudit.domain.audit import iso
 from sageaudit.domain.measurements import Measurements
 from sageaudit.domain.packed import pack
@@ -27,28 +29,42 @@ _NEVER_KEPT = frozenset(
         "ResponseMetadata",
     }
 )
-_FREE_TEXT = frozenset({"FailureReason", "ExitMessage", "StatusMessage"})
+_FREE_TEXT = frozenset({"FailureReason", "ExitMessage", "StatusMessage", "StatusDetails"})
 
 
 def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], seen: Measurements) -> Detail:
-    """At most 200 KB of series; above that the extreme hosts in full, the others as quantiles."""
+    """At most 200 KB of series: the note says what had to be left out."""
     packed, note = pack(seen), None
     if len(packed) > MAX_BYTES:
         packed = pack(seen, only_extremes=True)
         note = "series of the extreme hosts in full, of the others as quantiles"
+    if len(packed) > MAX_BYTES and seen.curves:
+        packed = pack(seen, only_extremes=True, curves=False)
+        note = "series of the extreme hosts in full, of the others as quantiles; no curves"
     if len(packed) > MAX_BYTES:
         packed, note = b"", "the series were too large to keep"
     return Detail(scrubbed(answer), dict(tags), packed, note)
 
 
-def scrubbed(value: Any) -> Any:
-    """The answer without what may hold secrets; times as ISO 8601."""
-    if isinstance(value, Mapping):
-        return {
-            key: redact(item) if key in _FREE_TEXT and isinstance(item, str) else scrubbed(item)
-            for key, item in value.items()
-            if key not in _NEVER_KEPT
-        }
-    if isinstance(value, list | tuple):
-        return [scrubbed(item) for item in value]
-    return iso(value) if isinstance(value, datetime) else value
+def scrubbed(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer without what may hold secrets, but with what it told; times as ISO 8601."""
+    cleaned = {key: _kept(key, item) for key, item in answer.items() if key not in _NEVER_KEPT}
+    told = {
+        hints.KEY: hints.kept(hints.of_answer(answer)),
+        describe_training.ENTRY_POINT: describe_training.entry_point(answer),
+    }
+    for key, value in told.items():
+        cleaned.pop(key, None)
+        if value:
+            cleaned[key] = value
+    return cleaned
+
+
+def _kept(key: str, item: Any) -> Any:
+    if isinstance(item, Mapping):
+        return {name: _kept(name, inner) for name, inner in item.items() if name not in _NEVER_KEPT}
+    if isinstance(item, list | tuple):
+        return [_kept(key, inner) for inner in item]
+    if isinstance(item, str) and key in _FREE_TEXT:
+        return redact(item)
+    return iso(item) if isinstance(item, datetime) else item

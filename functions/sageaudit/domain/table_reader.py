@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.errors import BadPolicy
+from sageaudit.errors import BadPolicy, KeyPath
 
 HIGHEST = 10**12
 """Above any amount, rate or threshold that somebody means."""
 _IN_TOML = {dict: "table", list: "array", str: "string", bool: "boolean"}
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 class TableReader:
     """Takes keys of a table by type and remembers which were asked for."""
 
-    def __init__(self, table: Mapping[str, Any], path: str) -> None:
+    def __init__(self, table: Mapping[str, Any], at: KeyPath = ()) -> None:
         self.table = table
-        self.path = path
+        self.at = at
         self.used: set[str] = set()
 
     def take(self, key: str, kind: type, default: Any) -> Any:
@@ -26,30 +29,34 @@ class TableReader:
         self.used.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
-            raise BadPolicy(f"{self.path}{key} is not {_named(kind)}")
+            raise self.refusal(key, f"is not {_named(kind)}")
         return value
 
-    def strings(self, key: str, default: tuple[str, ...]) -> list[str]:
+    def within(self, key: str) -> TableReader:
+        """The reader of a table of this table; an empty one where it lacks."""
+        return TableReader(self.take(key, dict, {}), (*self.at, key))
+
+    def strings(self, key: str, default: tuple[str, ...] = ()) -> list[str]:
         """A list of names."""
         values = self.take(key, list, list(default))
         if not all(isinstance(value, str) and value for value in values):
-            raise BadPolicy(f"{self.path}{key} is not a list of names")
+            raise self.refusal(key, "is not a list of names")
         return list(values)
 
-    def tables(self, key: str) -> list[Mapping[str, Any]]:
-        """An array of tables."""
+    def tables(self, key: str) -> list[TableReader]:
+        """The readers of an array of tables."""
         rows = self.take(key, list, [])
         if not all(isinstance(row, dict) for row in rows):
-            raise BadPolicy(f"{self.path}{key} is not a list of tables: write [[{key}]]")
-        return list(rows)
+            raise self.refusal(key, f"is not a list of tables: write [[{key}]]")
+        return [TableReader(row, (*self.at, key, place)) for place, row in enumerate(rows)]
 
     def usd(self, key: str, default: int | None = None) -> Decimal:
         """An amount in USD, 0 or more; needed where there is no default."""
         self.used.add(key)
         value = self.table.get(key, default)
         if not is_number(value):
-            raise BadPolicy(
-                f"{self.path}{key} is not an amount in USD: a number of 0 or more, without quotes"
+            raise self.refusal(
+                key, "is not an amount in USD: a number of 0 or more, without quotes"
             )
         return Decimal(str(value))
 
@@ -61,13 +68,29 @@ class TableReader:
         """Refuses a table with keys that nobody asked for."""
         if rest := self.rest():
             known = ", ".join(sorted(self.used))
-            raise BadPolicy(f"unknown key {self.path}{rest[0]}; known here: {known}")
+            path = (*self.at, rest[0])
+            raise BadPolicy(f"unknown key {named(path)}; known here: {known}", path)
+
+    def refusal(self, key: str, why: str) -> BadPolicy:
+        """What to raise about a key: its whole name, and why."""
+        path = (*self.at, key)
+        return BadPolicy(f"{named(path)} {why}", path)
+
+
+def named(path: KeyPath) -> str:
+    """A key's whole name as TOML writes it: `rules.gpu-underused.mean_below`, `exempt[0].until`."""
+    words = [f"[{part}]" if isinstance(part, int) else f".{_written(part)}" for part in path]
+    return "".join(words).removeprefix(".")
 
 
 def is_number(value: Any) -> bool:
     """A number of 0 or more that somebody may mean."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and 0 <= value <= HIGHEST
+
+
+def _written(part: str) -> str:
+    return part if _BARE.match(part) else json.dumps(part)
 
 
 def _named(kind: type) -> str:

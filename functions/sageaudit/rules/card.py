@@ -89,7 +89,7 @@ class TuningCase(Case):
 
 @dataclass(frozen=True, slots=True)
 class AccountCase(Case):
-    """The audited runs of one account and region in `days` days, newest first; no roll-ups."""
+    """The audited runs of one account in `days` days, newest first; no roll-ups."""
 
     runs: tuple[EarlierRun, ...]
     days: int

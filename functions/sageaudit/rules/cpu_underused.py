@@ -16,7 +16,8 @@ One-minute means hide short peaks; reading data through the page cache gains fro
 metric shows as used.
 
 ## What to do
-Take the smaller type. Several hosts that each do little: fewer hosts first.
+Take the smaller type. Of several hosts that each do little, fewer may do instead: not both at once,
+since either one leaves less room for the other.
 
 ## Sources
 Flexera: under-used below 40%. Compute Optimizer: P99.5 with 20% headroom.
@@ -49,7 +50,8 @@ TYPE_PATHS = {
 }
 
 
-def _excuse(case: JobCase) -> str | None:
+def not_cpu_only(case: JobCase) -> str | None:
+    """Why a job is none on CPU instances of one type, or None."""
     types = [case.market.types.get(group.instance_type) for group in case.job.groups]
     if any(kind is not None and kind.accelerator for kind in types):
         return "a GPU or Trainium job: its CPUs are there to feed the accelerator"
@@ -62,7 +64,8 @@ def _excuse(case: JobCase) -> str | None:
     kinds=set(TYPE_PATHS),
     thresholds=(CPU_BELOW, MEMORY_BELOW, HEADROOM),
     needs=(Metric.CPU, Metric.MEMORY),
-    excuse=_excuse,
+    excuse=not_cpu_only,
+    subsumes={"poor-scaling"},
 )
 def check(case: JobCase) -> Outcome:
     """Looks at the busiest host: every host must fit."""

@@ -1,8 +1,9 @@
 """A File-mode download takes a large share of the billed time.
 
 ## What it checks
-Downloading is at least 20% of the billed phases and over 5 minutes, and a channel reads S3 in File
-mode, which copies the data to every instance before the code starts.
+Downloading is at least 20% of the billed phases and over 5 minutes, and a data channel reads S3 in
+File mode, which copies the data to every instance before the code starts. Channels `code` and
+`sm_drivers` are the SDK's own and hold no data.
 
 ## Why it costs
 Downloading is billed like Training: all instances wait for the copy.
@@ -13,13 +14,16 @@ grow. The low end, 0, is counted; it is measured by the next run.
 
 ## When it is wrong
 Since 2024 the image pull is inside Downloading too, and SageMaker does not tell the two apart. Code
-that opens many small files, or reads them in random order, may be slower on FastFile.
+that opens many small files, or reads them in random order, may be slower on FastFile, and FastFile
+takes no augmented manifest. A `model` channel of incremental training must stay in File mode.
 
 ## What to do
-FastFile mode, or Pipe for RecordIO. A file system (FSx for Lustre, EFS) adds its own cost.
+FastFile mode, or Pipe for RecordIO. A file system (FSx for Lustre, EFS) adds its own cost. Where
+the image is large, a smaller one.
 
 ## Sources
 AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases, File, FastFile and Pipe mode.
+botocore, AlgorithmSpecification.TrainingInputMode and Channel.InputMode.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from sageaudit.domain.finding import (
     Unknown,
 )
 from sageaudit.domain.job import Channel, Job, Purchase, Source
+from sageaudit.domain.phase_share import phase_share
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 
@@ -48,16 +53,32 @@ OVER = Threshold(
 )
 _IMAGE_PULL_INSIDE_SINCE = 2024
 """18 of 18 recorded jobs from 2024 on say "Downloading the training image" there."""
+_SDK_CHANNELS = frozenset({"code", "sm_drivers"})
+"""ModelTrainer of the SageMaker Python SDK sends its script and its drivers as channels."""
 
 
-def _copied(job: Job) -> list[Channel]:
-    return [c for c in job.channels if c.source is Source.S3 and c.mode == "File"]
+def copied(job: Job) -> list[Channel]:
+    """The data channels that SageMaker copies from S3 before the code starts."""
+    return [
+        channel
+        for channel in job.channels
+        if channel.source is Source.S3
+        and channel.mode == "File"
+        and channel.name not in _SDK_CHANNELS
+    ]
+
+
+def pulls_image(job: Job) -> bool:
+    """Is the image pull inside its Downloading phase, by its own message or by its year?"""
+    begun = job.started_at
+    recent = begun is not None and begun.year >= _IMAGE_PULL_INSIDE_SINCE
+    return bool(job.image_pull_in_download) or recent
 
 
 def _excuse(case: JobCase) -> str | None:
     if case.job.purchase is Purchase.SERVERLESS:
         return "it is serverless"
-    return None if _copied(case.job) else "no channel reads S3 in File mode"
+    return None if copied(case.job) else "no data channel reads S3 in File mode"
 
 
 @rule(
@@ -69,48 +90,37 @@ def _excuse(case: JobCase) -> str | None:
 )
 def check(case: JobCase) -> Outcome:
     """Judges the phases only; needs no metrics."""
-    billed = [phase for phase in case.job.phases if phase.billed]
-    if not billed or any(phase.name == "Running" or phase.seconds is None for phase in billed):
-        if case.job.never_started:
-            return Clear()
+    share = phase_share(case.job, "Downloading")
+    if share is None:
         return Unknown("phases_missing", "the answer does not split the run into phases")
-    whole_s = sum((phase.seconds or Decimal(0) for phase in billed), Decimal(0))
-    download_s = sum(
-        (phase.seconds or Decimal(0) for phase in billed if phase.name == "Downloading"),
-        Decimal(0),
-    )
-    percent = 100 * download_s / whole_s if whole_s else Decimal(0)
-    if download_s <= case.limit(OVER) or percent < case.limit(SHARE_FROM):
+    if share.seconds <= case.limit(OVER) or share.percent < case.limit(SHARE_FROM):
         return Clear()
-    begun = case.job.started_at
-    both = begun is not None and begun.year >= _IMAGE_PULL_INSIDE_SINCE
-    cause = "data copy and image pull together" if both else "the data copy"
-    channels = _copied(case.job)
+    cause = "data copy and image pull together" if pulls_image(case.job) else "the data copy"
+    channels = copied(case.job)
+    fast, pipe = (
+        tuple(
+            Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", mode)
+            for channel in channels
+        )
+        for mode in ("FastFile", "Pipe")
+    )
     return Found(
         confidence=Confidence.DERIVED,
         bucket=Bucket.AVOIDABLE,
         summary=(
-            f"Downloading took {download_s / 60:.1f} of {whole_s / 60:.1f} billed minutes "
-            f"({percent:.0f}%): {cause}, before the code starts."
+            f"Downloading took {share.seconds / 60:.1f} of {share.billed_s / 60:.1f} billed "
+            f"minutes ({share.percent:.0f}%): {cause}, before the code starts."
         ),
         evidence={
-            "downloading_s": download_s,
-            "billed_s": whole_s,
-            "downloading_percent": round(percent, 1),
+            "downloading_s": share.seconds,
+            "billed_s": share.billed_s,
+            "downloading_percent": round(share.percent, 1),
             "file_mode_channels": len(channels),
         },
-        fix=tuple(
-            Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", "FastFile")
-            for channel in channels
-        ),
-        alternatives=(
-            tuple(
-                Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", "Pipe")
-                for channel in channels
-            ),
-        ),
+        fix=fast,
+        alternatives=(pipe,),
         change=CutPhase("Downloading", Decimal(0)),
-        best=CutPhase("Downloading", download_s),
+        best=CutPhase("Downloading", share.seconds),
         caution=(
             "The reads move into Training, so the saving is between nothing and the whole phase; "
             "nothing is counted until a run shows it. FSx or EFS adds its own cost."

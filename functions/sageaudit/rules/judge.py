@@ -54,7 +54,7 @@ def _answer(rule: Rule, case: Case) -> Outcome:
     if not rule.on and name not in policy.rules_on:
         return NotApplicable("off unless the policy lists it under rules.on")
     case = replace(case, overrides=policy.thresholds.get(name, {}))
-    if isinstance(case, JobCase) and (refused := _refused(rule, case)):
+    if refused := _refused(rule, case):
         return refused
     try:
         excuse = rule.excuse(case) if rule.excuse else None
@@ -66,12 +66,13 @@ def _answer(rule: Rule, case: Case) -> Outcome:
         return Unknown(RULE_FAILED, f"the rule failed with {type(error).__name__}")
 
 
-def _refused(rule: Rule, case: JobCase) -> Outcome | None:
-    if not case.job.finished:
-        return Unknown("job_not_finished", f"the job has not ended (status {case.job.status})")
-    if case.job.kind not in rule.kinds:
-        return NotApplicable(f"not for {case.job.kind.value} jobs")
-    return None
+def _refused(rule: Rule, case: Case) -> Outcome | None:
+    job = case.job if isinstance(case, JobCase | TuningCase) else None
+    if job is None:
+        return None
+    if not job.finished:
+        return Unknown("job_not_finished", f"the job has not ended (status {job.status})")
+    return None if job.kind in rule.kinds else NotApplicable(f"not for {job.kind.value} jobs")
 
 
 def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:

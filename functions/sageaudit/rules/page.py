@@ -1,14 +1,22 @@
-"""A rule's page: its docstring under its name, then its thresholds."""
+"""A rule's page: its docstring under its name, then what its card says."""
 
 from __future__ import annotations
 
-from sageaudit.rules.card import Rule
+from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
+
+SCOPES = {
+    JobCase: "one job",
+    FamilyCase: "one job beside the earlier runs of its family",
+    TuningCase: "a tuning job and its training jobs",
+    AccountCase: "an account's runs (`sageaudit account`)",
+}
 
 
 def page(rule: Rule) -> str:
     """Markdown, as docs/rules and `sageaudit rules NAME` show it."""
     title, _, body = rule.page.partition("\n")
     lines = [f"# {rule.name.name} ({rule.name.id})", "", f"**{title}**", body.rstrip()]
+    lines += ["", "## When it judges", *(f"- {line}" for line in _card(rule))]
     if rule.thresholds:
         lines += [
             "",
@@ -23,3 +31,31 @@ def page(rule: Rule) -> str:
             for t in rule.thresholds
         ]
     return "\n".join(lines) + "\n"
+
+
+def _card(rule: Rule) -> list[str]:
+    """The card in sentences; what is as everywhere is left out."""
+    kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
+    lines = [f"Looks at {SCOPES[rule.scope]}; kinds: {kinds}."]
+    if not rule.on:
+        lines.append("Off unless the policy lists it under `rules.on`.")
+    if rule.needs:
+        metrics = ", ".join(metric.value for metric in rule.needs)
+        minutes = "minutes of work" if rule.whole_run else "active minutes"
+        lines.append(
+            f"Needs {metrics}: {rule.min_coverage:.0%} of the points, "
+            f"{rule.min_active_minutes:g} {minutes}, a point at least every "
+            f"{rule.coarsest_period_s} s."
+        )
+    if rule.per_host:
+        lines.append("Compares hosts: Unknown on clusters of several instance groups.")
+    if rule.about_cpu:
+        lines.append("Not where the GPU is busy (50% or more of its active time).")
+    if rule.min_earlier:
+        lines.append(f"Needs {rule.min_earlier} earlier runs of the family.")
+    if rule.name.subsumes:
+        names = ", ".join(sorted(rule.name.subsumes))
+        lines.append(f"Tells the story of: {names}. They are shown under it, without dollars.")
+    if not rule.name.in_chat:
+        lines.append("Stored and shown, never posted to chat.")
+    return lines

@@ -21,6 +21,7 @@ from sageaudit.domain.document import (
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import share, usd
 from sageaudit.text.notice import stands, told, worst
+from sageaudit.text.sparkline import plain_facts
 from sageaudit.text.words import (
     BASIS,
     PURCHASE,
@@ -37,6 +38,7 @@ from sageaudit.text.words import (
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _FACTS = 6
 _UNKNOWN = 3
+_YOUNG_FAMILY = frozenset({"too_few_runs", "history_unread"})
 _MONEY_NOTES = 4
 _OTHERS = 5
 
@@ -180,7 +182,16 @@ def _private(text: str) -> str:
 
 def _known(finding: FindingDocument) -> list[tuple[str, object]]:
     """A chat message has no room for what a finding does not know."""
-    return [(key, fact) for key, fact in finding["evidence"].items() if fact is not None]
+    return [(key, fact) for key, fact in plain_facts(finding["evidence"]) if fact is not None]
+
+
+def _unchecked(document: AuditDocument) -> list[str]:
+    """Rules that lacked data of this job, by reason; a family that is still young is no news."""
+    by_reason: dict[str, list[str]] = {}
+    for one in document["unknown"]:
+        if one["code"] not in _YOUNG_FAMILY:
+            by_reason.setdefault(one["reason"], []).append(one["rule"])
+    return [f"{', '.join(more(rules[:1], len(rules)))} ({why})" for why, rules in by_reason.items()]
 
 
 def phase_split(document: AuditDocument) -> str:
@@ -229,7 +240,7 @@ def _context(
     notes = [f"{place}, {job['kind']} job, {job['status']}", run_note]
     money = money_notes(document)
     notes.append(capitalised("; ".join(more(money[:_MONEY_NOTES], len(money)))))
-    unknown = [f"{one['rule']} ({one['reason']})" for one in document["unknown"]]
+    unknown = _unchecked(document)
     if unknown:
         notes.append(f"Not checked: {'; '.join(more(unknown[:_UNKNOWN], len(unknown)))}")
     trials = [_trial(one) for one in document["findings"] if _is_trial(one, told(document))]

@@ -339,3 +339,54 @@ def test_an_old_job_is_read_on_the_grid_of_its_period() -> None:
     assert (measured.period_s, measured.points) == (300, 24)
     assert measured.share(Metric.CPU) == 1.0
     assert client.calls[0]["StartTime"].tzinfo is UTC
+
+
+def algorithm_queries(client: HandMade) -> list[dict[str, Any]]:
+    """The queries for what the job's own code prints."""
+    return [q for q in queries(client) if q["Metric"]["Dimensions"][0]["Name"] != "Host"]
+
+
+def test_algorithm_metrics_are_asked_in_the_same_call() -> None:
+    """By TrainingJobName, as the SDK's TrainingJobAnalytics does; they become curves."""
+
+    def point(host: str, metric: str, minute: int) -> float | None:
+        return minute / 8 if host == "train" else 40.0
+
+    client = HandMade(point=point)
+    measured = read(client, ran(180, metric_names=("validation:auc", "loss")))
+    assert len(client.calls) == 1
+    assert [q["Metric"]["MetricName"] for q in algorithm_queries(client)] == [
+        "validation:auc", "loss",
+    ]  # fmt: skip
+    for query in algorithm_queries(client):
+        assert query["Metric"]["Namespace"] == "/aws/sagemaker/TrainingJobs"
+        assert query["Metric"]["Dimensions"] == [{"Name": "TrainingJobName", "Value": "train"}]
+        assert query["Stat"] == "Average"
+    assert set(measured.curves) == {"validation:auc", "loss"}
+    assert [value for _, value in measured.curves["loss"].points] == [0.0, 0.125, 0.25]
+    assert measured.hosts == ("train/algo-1",)
+
+
+def test_at_most_40_algorithm_metrics_are_asked_for() -> None:
+    """Each query costs, and a job can define no more."""
+    client = HandMade()
+    read(client, ran(180, metric_names=tuple(f"m{n}" for n in range(60))))
+    assert len(algorithm_queries(client)) == 40
+
+
+def test_an_algorithm_metric_that_was_never_printed_is_no_curve() -> None:
+    """Built-in algorithms define dozens and print a few."""
+    client = HandMade(point=lambda host, *_: None if host == "train" else 40.0)
+    measured = read(client, ran(180, metric_names=("loss",)))
+    assert measured.curves == {}
+    assert measured.share(Metric.CPU) == 1.0
+
+
+def test_only_training_jobs_have_algorithm_metrics() -> None:
+    """Processing jobs publish none."""
+    client = HandMade()
+    read(
+        client,
+        ran(180, kind=JobKind.PROCESSING, phases=phases(("Processing", 180)), metric_names=("x",)),
+    )
+    assert algorithm_queries(client) == []

@@ -168,3 +168,14 @@ def test_a_file_that_is_no_text_is_no_json(tmp_path: Path) -> None:
     path.write_bytes(b"PK\x03\x04\xff\xfe\x00")
     with pytest.raises(BadRecording, match="is not JSON"):
         read(path)
+
+
+def test_algorithm_metrics_have_the_jobs_name_as_host(tmp_path: Path) -> None:
+    """They are read like any series; other statistics than the average are left out."""
+    own = SERIES | {"host": "train-vision", "metric": "validation:auc", "values": [0.5, None]}
+    listed = [own, own | {"metric": "loss", "stat": "Maximum"}, own | {"stat": "Average"}]
+    recorded = one(tmp_path, whole(metrics={"period_s": 60, "series": listed}))
+    assert [(s.host, s.metric) for s in recorded.series] == [
+        ("train-vision", "validation:auc"), ("train-vision", "validation:auc"),
+    ]  # fmt: skip
+    assert recorded.series[0].values == (0.5, None)

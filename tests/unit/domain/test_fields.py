@@ -115,3 +115,38 @@ def test_null_is_absent() -> None:
     assert fields.text(answer, "a") is None
     assert fields.flag(answer, "a") is False
     assert fields.text({"KmsKeyId": ""}, "KmsKeyId") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "exact"),
+    [
+        (None, None),
+        (3, Decimal(3)),
+        (0.1, Decimal("0.1")),
+        (Decimal("-2.50"), Decimal("-2.50")),
+        (float("nan"), None),
+        (float("-inf"), None),
+        (Decimal("sNaN"), None),
+        (10**400, None),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_a_number_is_exact_and_finite(value: object, exact: Decimal | None) -> None:
+    """What no float holds says nothing."""
+    assert fields.number({"Value": value}, "Value") == exact
+
+
+@pytest.mark.parametrize("value", [True, "0.5", [], {}])
+def test_what_is_no_number_is_malformed(value: object) -> None:
+    """Nor is a number in a string one: AWS prints none."""
+    with pytest.raises(Malformed, match="Value"):
+        fields.number({"Value": value}, "Value")
+
+
+@pytest.mark.parametrize("value", [None, True, False])
+def test_a_flag_that_is_absent_may_be_unknown(value: bool | None) -> None:
+    """Where absent and false differ."""
+    assert fields.known_flag({"On": value}, "On") is value
+    assert fields.known_flag({}, "On") is None
+    with pytest.raises(Malformed, match="On"):
+        fields.known_flag({"On": "yes"}, "On")

@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 from math import inf, nan
+from typing import Any
 
 import pytest
 
@@ -232,3 +233,69 @@ def test_one_busy_core_of_many_is_work() -> None:
     run = ran(120, "ml.g4dn.12xlarge")
     of = seen(run, series(CPU, [100, 100]), series(GPU, [0, 0])).active()
     assert of.points == 2
+
+
+def algorithm(*points: float | None, host: str = "train", **changes: Any) -> RawSeries:
+    """An algorithm metric: the job itself is its host."""
+    plain: dict[str, Any] = {"metric": "validation:auc", "start": START, "period_s": 60}
+    return RawSeries(host=host, values=points, **(plain | changes))
+
+
+def curve(of: Measurements) -> list[tuple[float, float]]:
+    """Its points as seconds from the job's start, and values."""
+    points = of.curves["validation:auc"].points
+    return [((moment - START).total_seconds(), value) for moment, value in points]
+
+
+def test_an_algorithm_metric_is_a_curve() -> None:
+    """Gaps, and what is not a number, leave no point."""
+    of = seen(ran(600), algorithm(0.5, None, nan, 0.75, inf, -inf, -2.0))
+    assert curve(of) == [(0, 0.5), (180, 0.75), (360, -2.0)]
+    assert (of.series, of.period_s) == ({}, None)
+
+
+def test_only_the_jobs_own_curves_count() -> None:
+    """Neither another job's, nor one whose name begins alike, nor a host's."""
+    others = [algorithm(1.0, host=host) for host in ("train-2", "other", "train/algo-1")]
+    assert seen(ran(600), *others).curves == {}
+    assert seen(ran(600), algorithm(None, nan)).curves == {}
+
+
+def test_a_curve_named_like_a_hosts_metric_stays_a_curve() -> None:
+    """Code may print what it likes: it is nobody's utilisation."""
+    of = seen(ran(600), algorithm(0.5, metric="GPUUtilization"))
+    assert list(of.curves) == ["GPUUtilization"]
+    assert (of.series, of.notes) == ({}, ())
+
+
+def test_a_curves_points_lie_inside_the_work() -> None:
+    """Training from 10:02:30 to 10:04:30 prints into the minutes 10:02, 10:03 and 10:04.
+
+    The first of these began before the work: its point stands at the work's start.
+    """
+    begun = START + timedelta(seconds=150)
+    run = job("ml.m5.xlarge", phases=(Phase("Training", begun, Decimal(120), billed=True),))
+    of = seen(run, algorithm(*(float(n) for n in range(8))))
+    assert curve(of) == [(150, 2.0), (180, 3.0), (240, 4.0)]
+
+
+def test_a_curve_goes_on_after_an_interruption() -> None:
+    """What lies between two Training phases was printed by neither."""
+    parts = phases(("Training", 120), ("Interrupted", 120), ("Training", 120))
+    of = seen(job("ml.m5.xlarge", phases=parts), algorithm(*(float(n) for n in range(8))))
+    assert curve(of) == [(0, 0.0), (60, 1.0), (240, 4.0), (300, 5.0)]
+
+
+def test_a_coarse_or_far_curve_does_not_raise() -> None:
+    """An hour's point that covers the run is one; periods of a broken clock are none."""
+    assert curve(seen(ran(600), algorithm(0.5, period_s=3600))) == [(0, 0.5)]
+    far = algorithm(None, *([0.5] * 1000), period_s=10**9)
+    assert seen(ran(600), far).curves == {}
+    assert seen(ran(600, phases=()), algorithm(0.5)).curves == {}
+
+
+def test_curves_are_not_cut_with_the_idle_head() -> None:
+    """A metric that comes while the hosts seem idle still counts."""
+    of = seen(ran(300), series(CPU, [0, 0, 400, 400, 400]), algorithm(0.1, 0.2))
+    assert of.active().points == 3
+    assert curve(of.active()) == [(0, 0.1), (60, 0.2)]

@@ -27,7 +27,10 @@ def loads(download_s: int, train_s: int, **changes: object) -> Job:
 def test_a_long_download_is_found() -> None:
     """An hour of three; FastFile for the channel that copies."""
     what = found(RULE, loads(3600, 7200))
-    assert "Downloading took 60.0 of 180.0 billed minutes (33%)" in what.summary
+    assert what.summary == (
+        "Downloading took 60.0 of 180.0 billed minutes (33%): data copy and image pull together, "
+        "before the code starts."
+    )
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == ("InputDataConfig[train].InputMode", "File", "FastFile")
     assert [way[0].new for way in what.alternatives] == ["Pipe"]
@@ -75,6 +78,33 @@ def test_the_image_pull_is_named_since_it_is_inside() -> None:
     assert "image pull" in found(RULE, loads(3600, 7200)).summary
     old = loads(3600, 7200, started_at=datetime(2021, 2, 1, tzinfo=timezone.utc))  # noqa: UP017
     assert "image pull" not in found(RULE, old).summary
+    says = replace(old, image_pull_in_download=True)
+    assert "data copy and image pull together" in found(RULE, says).summary
+
+
+def test_a_file_system_is_named_with_its_price() -> None:
+    """It takes the download away and adds a bill of its own."""
+    assert "FSx or EFS adds its own cost" in (found(RULE, loads(3600, 7200)).caution or "")
+
+
+def test_only_the_data_channels_in_file_mode_are_changed() -> None:
+    """Not the SDK's own, and not those that stream already."""
+    channels = tuple(
+        Channel(name, Source.S3, mode, None)
+        for name, mode in (
+            ("train", "File"), ("test", "FastFile"), ("code", "File"), ("sm_drivers", "File")
+        )
+    )  # fmt: skip
+    what = found(RULE, loads(3600, 7200, channels=channels))
+    assert [fix.path for fix in what.fix] == ["InputDataConfig[train].InputMode"]
+
+
+def test_the_advised_job_gets_no_advice_back() -> None:
+    """On FastFile there is nothing to copy."""
+    [channel] = loads(3600, 7200).channels
+    assert "File mode" in excuse(
+        RULE, loads(3600, 7200, channels=(replace(channel, mode="FastFile"),))
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_a_stopped_run_that_left_nothing_is_lost() -> None:
     ("changes", "why"),
     [
         ({"left_artifact": True}, "artifact"),
-        ({"left_artifact": False, "checkpointed": True}, "Checkpoint"),
+        ({"left_artifact": False, "checkpointed": True}, "checkpoints"),
         (
             {"left_artifact": False, "parent": Parent(ParentKind.TUNING, "arn:t")},
             "tuning job",
@@ -82,47 +82,28 @@ def test_a_free_job_lost_nothing() -> None:
     assert "Debugger" in excuse(RULE, free)
 
 
-@pytest.mark.parametrize(
-    ("reason", "word"),
-    [
-        ("AlgorithmError: CUDA out of memory", "memory error"),
-        ("AlgorithmError: torch.cuda.OutOfMemoryError", "memory error"),
-        ("AlgorithmError: , exit code: 137", "memory error"),
-        ("AlgorithmError: killed by the OOM killer", "memory error"),
-        ("CapacityError: Unable to provision requested ML compute capacity", "capacity error"),
-        ("ClientError: Data download failed:S3 key matched no files on s3", "data error"),
-        ("ClientError: AccessDenied on s3://b", "permission error"),
-        ("InternalServerError: We encountered an internal error", "AWS error"),
-        ("AlgorithmError: ExecuteUserScriptError: ExitCode 1", "code error"),
-        ("AlgorithmError: RecursionError: maximum recursion depth exceeded", "code error"),
-        ("AlgorithmError: cannot load bigscience/bloom-7b1, exit code 1", "code error"),
-        ("ClientError: Please use an instance type with more memory", "memory error"),
-        ("ClientError: ValidationException", "request error"),
-        (None, "reason unknown"),
-        ("", "reason unknown"),
-        ("something else", "reason unknown"),
-    ],
-)
-def test_the_reason_gets_a_word(reason: str | None, word: str) -> None:
-    """A hint: AWS documents neither words nor order."""
-    assert found(RULE, failed(reason)).evidence["reason_class"] == word
+def test_the_sentence_says_how_long_on_what_and_why() -> None:
+    """One sentence with its numbers; the text of the failure is evidence."""
+    what = found(RULE, failed("AlgorithmError: CUDA out of memory"))
+    assert what.summary == ("The run failed after 60.0 minutes on 1 x ml.m5.xlarge (memory error).")
+    assert what.evidence["reason_class"] == "memory error"
+    assert what.evidence["failure_reason"] == "AlgorithmError: CUDA out of memory"
 
 
-def test_a_run_limit_without_checkpoints_advises_them() -> None:
-    """MaxRuntimeExceeded as secondary status; nothing was kept."""
-    stopped = ran(
-        3600, status="Stopped", secondary_status="MaxRuntimeExceeded", left_artifact=False
-    )
-    what = found(RULE, stopped)
-    assert what.evidence["reason_class"] == "limit reached"
-    assert [fix.path for fix in what.fix] == ["CheckpointConfig.S3Uri"]
+def test_a_time_box_is_not_lost() -> None:
+    """MaxRuntimeExceeded with checkpoints; with nothing it is lost, as limit-hit says too."""
+    cut = {"status": "Stopped", "secondary_status": "MaxRuntimeExceeded", "left_artifact": False}
+    assert "checkpoints" in excuse(RULE, ran(3600, checkpointed=True, **cut))
+    assert found(RULE, ran(3600, **cut)).evidence["reason_class"] == "limit reached"
 
 
 def test_an_error_of_aws_advises_retries() -> None:
-    """RetryStrategy covers InternalServerError only."""
+    """RetryStrategy covers InternalServerError only, and training jobs only."""
     what = found(RULE, failed("InternalServerError: try again"))
     assert [fix.path for fix in what.fix] == ["RetryStrategy.MaximumRetryAttempts"]
     assert found(RULE, failed("AlgorithmError: exit code 1")).fix == ()
+    processing = failed("InternalServerError: try again", kind=JobKind.PROCESSING)
+    assert found(RULE, processing).fix == ()
 
 
 def test_a_run_without_known_cost_is_still_said_to_be_lost() -> None:

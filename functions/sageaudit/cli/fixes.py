@@ -1,0 +1,25 @@
+"""The fixes of an audit as text to paste, in one dialect."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.policy_diff import standing
+from sageaudit.text.fixes.dialects import Dialect, fix_text
+from sageaudit.text.untrusted import terminal
+
+
+def show(document: AuditDocument, console: Console, dialect: Dialect) -> None:
+    """Prints each standing finding's fix, at the left margin and unbroken, as it is pasted."""
+    fixed = [one for one in document["findings"] if standing(one) and one["fix"]]
+    console.print()
+    console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to write", "bold"))
+    for finding in fixed:
+        console.print()
+        console.print(Text(terminal(f"{finding['rule']} ({finding['id']})"), "cyan"))
+        for line in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
+            words = line.lstrip(" ")
+            margin = " " * (len(line) - len(words))
+            console.print(Text(margin + terminal(words)), soft_wrap=True)

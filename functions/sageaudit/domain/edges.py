@@ -1,0 +1,144 @@
+"""The idle edges of a run: before its work begins, after it ends, and host by host.
+
+Only periods that are known to be idle belong to an edge; a missing point never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+
+from sageaudit.domain.busy import LATE_S, cpu_works, gpu_works
+from sageaudit.domain.job import Job
+from sageaudit.domain.market import InstanceType
+from sageaudit.domain.measurements import (
+    MIN_COVERAGE,
+    WORK_PHASES,
+    Measurements,
+    Metric,
+    Missing,
+)
+from sageaudit.domain.series import Series
+
+_NO_POINTS = Series(())
+
+
+def work_phase(job: Job) -> str:
+    """The phase in which the job's own code ran, by its kind."""
+    return next((phase.name for phase in job.phases if phase.name in WORK_PHASES), "Training")
+
+
+def unseen(job: Job, seen: Measurements, types: Mapping[str, InstanceType]) -> Missing | None:
+    """Why work may have gone on that was not recorded, or None. For rules that need the CPU."""
+    for group in job.groups:
+        kind = types.get(group.instance_type)
+        if kind is not None and kind.accelerator and not kind.gpus:
+            why = f"CloudWatch records no use of the accelerators of {kind.name}"
+            return Missing("accelerator_unseen", why)
+    if seen.gpus is None:
+        return Missing("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
+    missing = seen.missing.get(Metric.GPU) if seen.gpus else None
+    return missing and Missing(missing.code, f"{Metric.GPU.value}: {missing.reason}")
+
+
+def work_metric(
+    job: Job, seen: Measurements, types: Mapping[str, InstanceType]
+) -> Metric | Missing:
+    """What shows how much a host works: its GPU where it has one, else its CPU; or why neither."""
+    if missing := unseen(job, seen, types):
+        return missing
+    if not seen.gpus:
+        return Metric.CPU
+    share = seen.share(Metric.GPU) or 0.0
+    if share < MIN_COVERAGE:
+        why = f"{Metric.GPU.value}: {share:.0%} of the points, {MIN_COVERAGE:.0%} needed"
+        return Missing("coverage_low", why)
+    return Metric.GPU
+
+
+def at_work(seen: Measurements) -> dict[str, list[bool | None]]:
+    """For each host and period: it worked, it was known to be idle, or nobody knows (None)."""
+    made = {}
+    for host in seen.hosts:
+        cpu = seen.series.get(Metric.CPU, {}).get(host, _NO_POINTS).values
+        gpu = seen.series.get(Metric.GPU, {}).get(host, _NO_POINTS).values
+        works = [
+            [cpu_works(value, seen.vcpu) for value in cpu] or [None] * seen.points,
+            [gpu_works(value) for value in gpu] or [None if seen.gpus else False] * seen.points,
+        ]
+        made[host] = [
+            True if one or other else None if None in (one, other) else False
+            for one, other in zip(*works, strict=True)
+        ]
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class HostEnd:
+    """How one host's run ended: its idle periods up to the end, and whether it took part at all.
+
+    A host that worked in the first minutes only, as every start does, took no part.
+    """
+
+    host: str
+    idle_tail: int
+    took_part: bool
+
+
+def host_ends(seen: Measurements) -> list[HostEnd]:
+    """Of every host with points."""
+    opening = opening_periods(seen)
+    ends = []
+    for host, works in at_work(seen).items():
+        tail = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
+        took_part = any(at is not False for at in works[opening:])
+        ends.append(HostEnd(host, tail, took_part))
+    return ends
+
+
+def opening_periods(seen: Measurements) -> int:
+    """The first periods: points come late, and imports keep a CPU busy for a moment."""
+    return min(LATE_S // (seen.period_s or LATE_S), seen.points)
+
+
+def idle_tail(seen: Measurements) -> range:
+    """The periods up to the end in which every host is known to be idle."""
+    length = sum(1 for _ in takewhile(seen.idle, reversed(range(seen.points))))
+    return range(seen.points - length, seen.points)
+
+
+def idle_head(seen: Measurements) -> range:
+    """The longest stretch of known idle periods that begins in the opening, before later work.
+
+    Empty where a GPU worked before it, or where no host is known to work after it.
+    """
+    starts = [
+        minute
+        for minute in range(min(opening_periods(seen) + 1, seen.points))
+        if seen.idle(minute) and (minute == 0 or not seen.idle(minute - 1))
+    ]
+    gpu = list(seen.series.get(Metric.GPU, {}).values())
+    heads = [range(0)]
+    for start in starts:
+        if any(gpu_works(line.values[minute]) for line in gpu for minute in range(start)):
+            break
+        length = sum(1 for _ in takewhile(seen.idle, range(start, seen.points)))
+        if any(seen.worked(minute) for minute in range(start + length, seen.points)):
+            heads.append(range(start, start + length))
+    return max(heads, key=len)
+
+
+def before_gpu(seen: Measurements) -> range:
+    """The periods before the first known GPU work, all known to be without; late points left out.
+
+    Empty without a GPU, where it never works, and where points are missing in between.
+    """
+    lines = list(seen.series.get(Metric.GPU, {}).values())
+    works = [[gpu_works(line.values[minute]) for line in lines] for minute in range(seen.points)]
+    known = [True if any(at) else None if None in at or not at else False for at in works]
+    start = next((minute for minute, at in enumerate(known) if at is not None), seen.points)
+    end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
+    if start > opening_periods(seen) or end >= seen.points or not known[end]:
+        return range(0)
+    return range(start, end)

@@ -1,0 +1,118 @@
+"""What a user gave a job, as plain pairs of name and text: hyperparameters, environment, options.
+
+The SDK writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`), a tuning
+job's twice; configurations nest. All become lower-case names and texts, bounded in number.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+_MOST = 500
+"""Settings that are looked at: the API takes 100 hyperparameters and 100 variables."""
+_MOST_CHARACTERS = 10_000
+_MOST_OF_A_TEXT = 1000
+_SHORT = 200
+_DEEPEST = 5
+_ENCODED_TIMES = 3
+_LAUNCHERS = frozenset({"torchrun", "mpirun", "horovodrun", "deepspeed"})
+_OFF = frozenset(
+    {"", "0", "0.0", "-1", "false", "no", "none", "off", "null", "auto", "disabled", "never",
+     "fp32", "float32", "o0"}
+)  # fmt: skip
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One pair: `fp16` and `true`. The names of nested ones are joined with dots."""
+
+    name: str
+    text: str
+
+    @property
+    def on(self) -> bool:
+        """False for what switches off or leaves it to another setting."""
+        return self.text not in _OFF
+
+    @property
+    def leaf(self) -> str:
+        """The name without those that it is nested in."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of the name."""
+        return frozenset(_WORD.findall(self.name))
+
+    @property
+    def said(self) -> frozenset[str]:
+        """The words of a short text; none of an address, which names other things."""
+        long = len(self.text) > _SHORT or "://" in self.text
+        return frozenset() if long else frozenset(_WORD.findall(self.text))
+
+
+def given(
+    hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
+) -> Iterator[Setting]:
+    """All pairs, the first 500 at most. `command`: lists of words; anything else is ignored."""
+    return islice(_all(hyperparameters, environment, command), _MOST)
+
+
+def _all(
+    hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
+) -> Iterator[Setting]:
+    for source in (hyperparameters, environment):
+        for name, value in source.items():
+            yield from _flat(name, value, _DEEPEST)
+    parts = [part for words in command if isinstance(words, list) for part in words]
+    text = " ".join(part for part in parts if isinstance(part, str))
+    yield from _options(text[:_MOST_CHARACTERS].split())
+
+
+def _flat(name: str, value: Any, deeper: int) -> Iterator[Setting]:
+    value = _decoded(value)
+    if isinstance(value, Mapping):
+        for key, item in value.items() if deeper else ():
+            yield from _flat(f"{name}.{key}", item, deeper - 1)
+    elif isinstance(value, list):
+        for item in value if deeper else ():
+            yield from _flat(name, item, deeper - 1)
+    else:
+        yield _setting(name, "" if value is None else str(value))
+
+
+def _decoded(value: Any) -> Any:
+    for _ in range(_ENCODED_TIMES):
+        if not isinstance(value, str) or not value.startswith(('"', "{", "[")):
+            break
+        if len(value) > _MOST_CHARACTERS:
+            break
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            break
+    return value
+
+
+def _options(words: list[str]) -> Iterator[Setting]:
+    """`--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and what launches it."""
+    for position, word in enumerate(words):
+        name, assigned, value = word.partition("=")
+        following = words[position + 1] if position + 1 < len(words) else "-"
+        if assigned:
+            yield _setting(name, value)
+        elif word.startswith("--"):
+            yield _setting(name, "true" if following.startswith("-") else following)
+        elif word.rpartition("/")[2] in _LAUNCHERS:
+            yield _setting("launcher", word.rpartition("/")[2])
+
+
+def _setting(name: str, text: str) -> Setting:
+    plain = text[:_MOST_OF_A_TEXT].strip().strip("'\"").lower()
+    return Setting(name[:_SHORT].lstrip("-_").replace("-", "_").lower(), plain)

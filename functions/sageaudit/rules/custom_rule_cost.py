@@ -1,0 +1,52 @@
+"""Debugger rules of its own ran beside the job, each billed as a processing job.
+
+## What it checks
+A Debugger or profiler rule configuration names an instance type: it is a custom rule.
+
+## Why it costs
+Built-in rules run free of charge. A custom one runs on its own instance for as long as the training
+job, and is billed as the processing job that it is.
+
+## Saving
+None here, so that no dollar is counted twice: those processing jobs are audited on their own.
+
+## When it is wrong
+A custom rule that stops a diverging run early can save more than it costs.
+
+## What to do
+A built-in rule that checks the same, given without an instance type; else the smallest instance
+that keeps up. Drop rules of a model that has settled.
+
+## Sources
+AWS, Debugger guide: built-in rules are "fully managed ... at no additional cost"; custom rules are
+given an `instance_type`. Debugger is closed to new customers since 2026-07-30.
+"""
+
+from __future__ import annotations
+
+from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
+from sageaudit.domain.ref import JobKind
+from sageaudit.rules.card import JobCase, rule
+
+
+@rule(id="SA706", scope=JobCase, kinds={JobKind.TRAINING})
+def check(case: JobCase) -> Outcome:
+    """Needs only the job's own configuration."""
+    names = case.job.custom_rules
+    if not names:
+        return Clear()
+    rules = f"{len(names)} custom Debugger rule{'s' if len(names) > 1 else ''}"
+    return Found(
+        confidence=Confidence.MEASURED,
+        bucket=Bucket.NONE,
+        summary=(
+            f"{rules} ({', '.join(names)}) ran beside it, each billed as a processing job of its "
+            "own."
+        ),
+        evidence={"custom_rules": len(names), "names": ", ".join(names)},
+        fix=tuple(
+            Parameter(f"DebugRuleConfigurations[{name}].InstanceType", "set", None)
+            for name in names
+        ),
+        caution="No figure: those processing jobs are billed and audited on their own.",
+    )

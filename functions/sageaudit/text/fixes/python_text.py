@@ -1,0 +1,45 @@
+"""Rows as Python calls: one line where it fits, else one argument a line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from sageaudit.text.fixes.literals import python
+from sageaudit.text.fixes.ways import LIST, MAPPING, Row, Step, grouped
+
+_WIDTH = 88
+_INDENT = "    "
+_BRACKETS = {MAPPING: ("{", "}"), LIST: ("[", "]")}
+
+
+def calls(rows: Iterable[Row]) -> list[str]:
+    """One statement for each thing that is called."""
+    return [_opened(Step(root.name, root.name), inner, 0, 0) for root, inner in grouped(rows)]
+
+
+def _opened(step: Step, rows: list[Row], depth: int, begins: int) -> str:
+    """What a step opens, with all that is in it; on its line it begins after so many letters."""
+    items = [_before(step, Step(step.label)) + python(step.name)] if step.label else []
+    for inner, rest in grouped(rows):
+        name = _before(step, inner)
+        if inner.opens:
+            items.append(name + _opened(inner, rest, depth + 1, len(name)))
+        elif rest[-1].removed:
+            items.append(f"# remove {name.rstrip('=: ')}")
+        else:
+            items.append(name + python(rest[-1].value))
+    opening, closing = _BRACKETS.get(step.opens, (f"{step.opens}(", ")"))
+    line = f"{opening}{', '.join(items)}{closing}"
+    plain = not any(item.startswith("#") or "\n" in item for item in items)
+    if plain and len(_INDENT) * depth + begins + len(line) < _WIDTH:
+        return line
+    body = [item if item.startswith("#") else f"{item}," for item in items]
+    return "\n".join([opening, textwrap.indent("\n".join(body), _INDENT), closing])
+
+
+def _before(parent: Step, step: Step) -> str:
+    """What stands before a value: its key, its argument's name, or nothing in a list."""
+    if parent.opens == LIST:
+        return ""
+    return f"{python(step.name)}: " if parent.opens == MAPPING else f"{step.name}="

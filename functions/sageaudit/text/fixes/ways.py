@@ -1,0 +1,129 @@
+"""From a parameter's path to the way to it in one dialect, step by step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sageaudit.domain.document import Kind
+from sageaudit.text.fixes import literals
+from sageaudit.text.fixes.names import CALLS, DEFINITION, ELEMENT_NAMES, NAMES, Names
+
+MAPPING, LIST, BLOCK = "{}", "[]", "block"
+_PART = re.compile(r"([\w.]+)(?:\[(\w+)\]|\{(\*|\w+)\})?(?::(\w+|\{\}))?\Z")
+_BARE = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a way.
+
+    `opens`: nothing for the value itself, a mapping, a list, a block, else the class that is
+    called. `label`: the argument that bears `name`, for an element of a list.
+    """
+
+    name: str
+    opens: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One parameter's way, or what is left of it, and its value."""
+
+    way: tuple[Step, ...]
+    value: Any
+    removed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A path of the table, with the user's names in place of its stars."""
+
+    pattern: str
+    user_names: tuple[str, ...]
+    names: Names
+
+
+def known(kind: Kind, path: str) -> Known | None:
+    """The path's row of the table. A tuning job's trials may be named as training jobs are."""
+    found = _match(NAMES[kind], path)
+    if found is None and kind == "tuning":
+        words = path.removeprefix("HyperParameters.")
+        static = f"StaticHyperParameters.{words}" if words != path else path
+        found = _match(NAMES[kind], DEFINITION + static)
+    return found
+
+
+def way(text: str, user_names: Iterable[str]) -> tuple[Step, ...]:
+    """The steps of a way of the table. A way to an argument begins with what is called."""
+    names = iter(user_names)
+    parts = text.split(" > ")
+    steps: list[Step] = []
+    for place, part in enumerate(parts):
+        match = _PART.match(part)
+        if match is None:
+            raise ValueError(f"{text!r} is not a way")
+        name, label, key, call = match.groups()
+        if label:
+            steps += [Step(name, LIST), Step(next(names), call or BLOCK, label)]
+        elif key:
+            steps += [Step(name, MAPPING), Step(next(names) if key == "*" else key, call or "")]
+        else:
+            steps.append(Step(name, call or (BLOCK if place < len(parts) - 1 else "")))
+    return tuple(steps)
+
+
+def request_way(kind: Kind, of: Known) -> tuple[Step, ...]:
+    """The way in boto3's call: the request's own names."""
+    parts = of.pattern.split(".")
+    words = []
+    for part, after in zip(parts, [*parts[1:], ""], strict=True):
+        name = part.removesuffix("[*]")
+        if name != part:
+            words.append(f"{name}[{ELEMENT_NAMES[name]}]:{MAPPING}")
+        elif after == "*":
+            words.append(f"{name}{{*}}")
+        elif part != "*":
+            words.append(f"{name}:{MAPPING}" if after else name)
+    return way(" > ".join([CALLS[kind], *words]), of.user_names)
+
+
+def json_path(of: Known) -> str:
+    """The path as JSONPath writes it (RFC 9535)."""
+    names = iter(of.user_names)
+    words = ["$"]
+    for part in of.pattern.split("."):
+        name = part.removesuffix("[*]")
+        if name != part:
+            words.append(f".{name}[?@.{ELEMENT_NAMES[name]}=={literals.json_path(next(names))}]")
+        elif part == "*":
+            key = next(names)
+            words.append(f".{key}" if _BARE.match(key) else f"[{literals.json_path(key)}]")
+        else:
+            words.append(f".{part}")
+    return "".join(words)
+
+
+def grouped(rows: Iterable[Row]) -> Iterator[tuple[Step, list[Row]]]:
+    """Rows that begin with the same step, without it, in the order of their first."""
+    groups: dict[Step, list[Row]] = {}
+    for row in rows:
+        rest = Row(row.way[1:], row.value, row.removed)
+        groups.setdefault(row.way[0], []).append(rest)
+    yield from groups.items()
+
+
+def _match(table: Mapping[str, Names], path: str) -> Known | None:
+    for pattern, names in table.items():
+        if found := _regex(pattern).fullmatch(path):
+            return Known(pattern, found.groups(), names)
+    return None
+
+
+@cache
+def _regex(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", "(.+)"), re.DOTALL)

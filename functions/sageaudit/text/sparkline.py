@@ -1,0 +1,47 @@
+"""A series of a finding's evidence as one line of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from sageaudit.text.words import number
+
+SERIES = "series"
+"""The evidence's key for small series; all other keys are facts of the sentence."""
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_GAP = "·"
+_WHOLE_PERCENT = Decimal(100)
+_MINUTE_S = 60
+
+
+def sparklines(evidence: Mapping[str, object]) -> Iterator[str]:
+    """`GPUUtilization  ▁▁▇█▇·▂  0 to 93%, 5 min each`: one line a metric."""
+    drawn = evidence.get(SERIES)
+    for row in drawn if isinstance(drawn, list) else []:
+        values = row["values"]
+        known = [value for value in values if value is not None]
+        if known:
+            unit = "%" if row["unit"] == "percent" else ""
+            top = _WHOLE_PERCENT if unit else max(known)
+            low = Decimal(0) if unit else min(known)
+            line = "".join(_mark(value, low, top) for value in values)
+            span = f"{number(min(known), 1)} to {number(max(known), 1)}{unit}"
+            yield f"{row['metric']}  {line}  {span}, {_width(row['period_s'])} each"
+
+
+def plain_facts(evidence: Mapping[str, object]) -> list[tuple[str, object]]:
+    """The evidence without its series."""
+    return [(key, fact) for key, fact in evidence.items() if key != SERIES]
+
+
+def _mark(value: Decimal | None, low: Decimal, top: Decimal) -> str:
+    if value is None:
+        return _GAP
+    share = (value - low) / (top - low) if top > low else Decimal(0)
+    return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
+
+
+def _width(period_s: int) -> str:
+    minutes = Decimal(period_s) / _MINUTE_S
+    return f"{number(minutes, 1)} min" if minutes >= 1 else f"{period_s} s"

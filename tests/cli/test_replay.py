@@ -1,0 +1,196 @@
+"""`sageaudit replay` and `sageaudit account`: over recordings, and over a history's table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from sageaudit.adapters.dynamo_history import DynamoHistory
+from sageaudit.cli import stored
+from sageaudit.cli.main import commands
+from sageaudit.domain.record import Entry
+from sageaudit.errors import BadUsage, JobGone
+from sageaudit.ports import History
+from tests.contract.tables import dynamodb, new_table
+from tests.labelled.machine import Doing, Plot, alike, training
+
+IDLE_CPU = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=3.0, gib=5, jitter=0.2)), name="small")
+SPOT = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=14, gib=50)), name="busy")
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """An over-sized CPU job, and one that is busy."""
+    folder = tmp_path_factory.mktemp("recordings")
+    files = folder / "small.json", folder / "busy.json"
+    for path, plot in zip(files, (IDLE_CPU, SPOT), strict=True):
+        path.write_text(json.dumps(training(plot, 1)))
+    return files
+
+
+def invoked(*words: str | Path) -> Any:
+    """One run of the command line."""
+    runner = CliRunner(env={"COLUMNS": "120"})
+    return runner.invoke(commands, [str(word) for word in words], standalone_mode=False)
+
+
+def replayed(policy: str, tmp_path: Path, *words: str | Path) -> dict[str, Any]:
+    """The JSON of a replay under this policy."""
+    path = tmp_path / "new.toml"
+    path.write_text(policy)
+    done = invoked("replay", "--policy", path, "--output", "json", *words)
+    assert done.exception is None, done.exception
+    read: dict[str, Any] = json.loads(done.output, parse_float=Decimal)
+    return read
+
+
+def of(recordings: tuple[Path, ...]) -> list[str | Path]:
+    """As options."""
+    return [word for path in recordings for word in ("--recording", path)]
+
+
+def test_the_same_policy_moves_nothing(recordings: tuple[Path, ...], tmp_path: Path) -> None:
+    """Two runs looked at, no difference."""
+    done = replayed("", tmp_path, *of(recordings))
+    assert (done["runs"], done["findings"], done["rules"]) == (2, [], [])
+
+
+def test_a_rule_switched_off_takes_its_dollars_with_it(
+    recordings: tuple[Path, ...], tmp_path: Path
+) -> None:
+    """The finding vanishes, and what it counted leaves the sums."""
+    done = replayed('[rules]\noff = ["cpu-underused"]', tmp_path, *of(recordings))
+    [rule] = [one for one in done["rules"] if one["rule"] == "cpu-underused"]
+    assert (rule["appears"], rule["vanishes"], rule["changes"]) == (0, 1, 0)
+    assert rule["moved_usd"] < 0
+
+
+def test_a_looser_threshold_lets_findings_appear(
+    recordings: tuple[Path, ...], tmp_path: Path
+) -> None:
+    """Against a policy under which nothing was found."""
+    strict = tmp_path / "old.toml"
+    strict.write_text("[rules.cpu-underused]\ncpu_p95_below = 1")
+    done = replayed("", tmp_path, "--against", strict, *of(recordings))
+    [rule] = [one for one in done["rules"] if one["rule"] == "cpu-underused"]
+    assert (rule["appears"], rule["vanishes"]) == (1, 0)
+    assert rule["moved_usd"] > 0
+
+
+def test_another_severity_is_a_change_without_dollars(
+    recordings: tuple[Path, ...], tmp_path: Path
+) -> None:
+    """Said as it was and as it would be."""
+    done = replayed('[rules.cpu-underused]\nseverity = "high"', tmp_path, *of(recordings))
+    [one] = done["findings"]
+    assert (one["rule"], one["move"], one["moved_usd"]) == ("cpu-underused", "changes", 0)
+    assert one["why"].startswith("severity ")
+    assert one["why"].endswith("-> high")
+
+
+def test_people_read_a_table(recordings: tuple[Path, ...], tmp_path: Path) -> None:
+    """How many runs, how many findings, and which jobs move the most dollars."""
+    path = tmp_path / "new.toml"
+    path.write_text('[rules]\noff = ["cpu-underused"]')
+    shown = invoked("replay", "--policy", path, *of(recordings)).output
+    assert shown.startswith("2 runs judged under both policies: ")
+    assert "cpu-underused" in shown
+    assert "small-1" in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--table", "history", "--recording", "a.json"),
+        ("--table", "history", "--since", "a month"),
+        ("--table", "history", "--since", "0d"),
+        ("--table", "history", "--since", "91d"),
+        ("--table", "?"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Before anything is read."""
+    path = tmp_path / "new.toml"
+    path.write_text("")
+    assert isinstance(invoked("replay", "--policy", path, *words).exception, BadUsage)
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
+    """A history in a table of its own."""
+    with dynamodb() as client:
+        history = DynamoHistory(client, new_table(client))
+        monkeypatch.setattr(stored, "of_table", lambda *_: history)
+        yield history
+
+
+def keep(history: History, tmp_path: Path, *, days_ago: int, detail: bool = True) -> None:
+    """Records the over-sized job as the Lambda would have, so many days ago."""
+    day = datetime.now(UTC).replace(microsecond=0) - timedelta(days=days_ago)
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(training(replace(IDLE_CPU, begin=day), days_ago)))
+    kept, [head] = stored.of_recordings([path])
+    document, of_run = kept.audit(head.key), kept.detail(head.key)
+    assert document is not None
+    history.record(
+        Entry(
+            key=head.key,
+            last_modified_at=head.last_modified_at,
+            document=document,
+            family_version=1,
+            fingerprint=None,
+            detail=of_run if detail else None,
+            facts=head.facts,
+        )
+    )
+
+
+def test_the_history_is_judged_again_from_what_it_kept(table: History, tmp_path: Path) -> None:
+    """Within the days asked for; runs whose detail is gone are counted, not guessed."""
+    keep(table, tmp_path, days_ago=2)
+    keep(table, tmp_path, days_ago=3, detail=False)
+    keep(table, tmp_path, days_ago=40)
+    done = replayed('[rules]\noff = ["cpu-underused"]', tmp_path, "--table", "history")
+    assert (done["runs"], done["not_kept"]) == (1, 1)
+    assert [one["move"] for one in done["findings"] if one["rule"] == "cpu-underused"] == [
+        "vanishes"
+    ]
+
+
+def test_an_empty_history_is_said(table: History, tmp_path: Path) -> None:
+    """Not a table of nothing."""
+    path = tmp_path / "new.toml"
+    path.write_text("")
+    done = invoked("replay", "--policy", path, "--table", "history")
+    assert isinstance(done.exception, JobGone)
+
+
+def test_an_account_is_judged_by_its_runs(table: History, tmp_path: Path) -> None:
+    """Each account rule answers, of the runs of these days only."""
+    keep(table, tmp_path, days_ago=2)
+    keep(table, tmp_path, days_ago=80)
+    done = invoked("account", "111122223333", "--table", "history", "--output", "json")
+    assert done.exception is None
+    read = json.loads(done.output)
+    assert (read["account"], read["days"], read["runs"]) == ("111122223333", 30, 1)
+    said = [
+        *(one["rule"] for part in ("findings", "unknown", "not_applicable") for one in read[part]),
+        *read["clear"],
+    ]
+    assert sorted(said) == ["commitment-candidate", "no-owner"]
+
+
+def test_an_account_without_runs_is_said(table: History) -> None:
+    """With its number."""
+    done = invoked("account", "222233334444", "--table", "history")
+    assert isinstance(done.exception, JobGone)
+    assert "222233334444" in str(done.exception)

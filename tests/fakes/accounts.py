@@ -1,0 +1,42 @@
+"""An account's runs, and what one account rule says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sageaudit.domain.earlier import EarlierRun
+from sageaudit.domain.finding import Found, NotApplicable, Outcome
+from sageaudit.domain.policy import Policy
+from sageaudit.rules.card import AccountCase
+from sageaudit.rules.judge import judge_account
+from tests.fakes.judging import card
+
+
+def account_outcome(
+    rule: str,
+    runs: Sequence[EarlierRun],
+    *,
+    days: int = 30,
+    policy: Policy | None = None,
+    limits: Mapping[str, float] | None = None,
+) -> Outcome:
+    """What the rule says of the account; `limits` are the policy's thresholds for it."""
+    set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
+    case = AccountCase(tuple(runs), days, policy=set_by)
+    [(_, answer)] = judge_account(case, [card(rule)])
+    return answer
+
+
+def account_found(rule: str, runs: Sequence[EarlierRun], **more: object) -> Found:
+    """The rule's finding; fails with its answer where it found nothing."""
+    answer = account_outcome(rule, runs, **more)  # type: ignore[arg-type]
+    assert isinstance(answer, Found), answer
+    return answer
+
+
+def account_excuse(rule: str, runs: Sequence[EarlierRun], **more: object) -> str:
+    """Why the rule does not speak of the account."""
+    answer = account_outcome(rule, runs, **more)  # type: ignore[arg-type]
+    assert isinstance(answer, NotApplicable), answer
+    return answer.reason

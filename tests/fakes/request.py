@@ -1,0 +1,43 @@
+"""Which paths SageMaker's Create*Job requests have, by botocore's own model of them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import botocore.session
+from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
+
+from sageaudit.domain.ref import JobKind
+
+_STEP = re.compile(r"(?P<member>\w+)(?:\[(?P<item>[^\]]+)\])?\Z")
+
+
+@cache
+def _model() -> ServiceModel:
+    return botocore.session.get_session().get_service_model("sagemaker")
+
+
+@cache
+def known(kind: JobKind, path: str) -> bool:
+    """Does the request that creates a job of this kind have this parameter?
+
+    An item of a list stands in brackets, by its name; what follows a map's name is its key.
+    """
+    operation = {JobKind.TUNING: "CreateHyperParameterTuningJob"}.get(
+        kind, f"Create{kind.prefix}Job"
+    )
+    shape: Shape = _model().operation_model(operation).input_shape
+    steps = path.split(".")
+    while steps:
+        if isinstance(shape, MapShape):
+            return shape.value.type_name == "string" and bool(".".join(steps))
+        step = _STEP.match(steps.pop(0))
+        if step is None or not isinstance(shape, StructureShape):
+            return False
+        shape = shape.members.get(step["member"])
+        if (step["item"] is not None) is not isinstance(shape, ListShape):
+            return False
+        if isinstance(shape, ListShape):
+            shape = shape.member
+    return shape is not None

@@ -1,0 +1,105 @@
+"""What holds of every rule's answer, whatever job it is asked about."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+
+from sageaudit.domain.counterfactual import SeverityLimits, settle
+from sageaudit.domain.finding import Bucket, Confidence, Found, RuleName, Unknown
+from sageaudit.domain.policy import Policy
+from sageaudit.domain.ref import JobKind
+from sageaudit.domain.tuning_savings import settle_trials
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
+from sageaudit.rules.judge import (
+    RULE_FAILED,
+    Answers,
+    judge,
+    judge_account,
+    judge_tuning,
+)
+from tests.fakes.request import known
+
+EVERY_RULE_ON = Policy(rules_on=frozenset(rule.name.name for rule in catalogue.load()))
+_NO_WORD = re.compile(r"\b(?:None|nan|inf|NaN|Infinity|Decimal)\b|\{\}|\[\]")
+_EXACT = Decimal("1e-15")
+"""Division has 28 digits: two ways to one sum may differ in the last ones."""
+_CONFIDENCE = {
+    Bucket.LOST: {Confidence.MEASURED},
+    Bucket.AVOIDABLE: {Confidence.MEASURED, Confidence.DERIVED},
+    Bucket.POSSIBLE: {Confidence.HEURISTIC},
+    Bucket.NONE: set(Confidence),
+}
+
+
+def sound(case: FamilyCase) -> Answers:
+    """The answers of all rules to one job; fails where one of them is none."""
+    answers = judge(case, catalogue.load())
+    founds = _checked(answers, case.job.kind)
+    savings = settle(case.job, case.bill, founds, case.market, SeverityLimits(), {})
+    total = case.bill.total_usd
+    if total is not None:
+        parts = (savings.avoidable_usd, savings.lost_usd)
+        assert all(part is not None and part >= 0 for part in parts)
+        assert sum(part or 0 for part in parts) <= total + _EXACT
+        assert abs(sum(part.usd for part in savings.waterfall) - total) <= _EXACT
+    return answers
+
+
+def sound_tuning(case: TuningCase) -> Answers:
+    """The same of a tuning job: what its rules take is at most what its trials cost."""
+    answers = judge_tuning(case, catalogue.load())
+    founds = _checked(answers, JobKind.TUNING)
+    savings = settle_trials(founds, case.trials, SeverityLimits(), {}, {})
+    spent = sum((trial.total_usd or Decimal(0) for trial in case.trials), Decimal(0))
+    assert savings.usd(Bucket.LOST) + savings.usd(Bucket.AVOIDABLE) <= spent
+    return answers
+
+
+def sound_account(case: AccountCase) -> Answers:
+    """The same of an account."""
+    answers = judge_account(case, catalogue.load())
+    _checked(answers, None)
+    return answers
+
+
+def _checked(answers: Answers, kind: JobKind | None) -> Sequence[tuple[RuleName, Found]]:
+    failed = {
+        name.name: outcome.reason
+        for name, outcome in answers
+        if isinstance(outcome, Unknown) and outcome.code == RULE_FAILED
+    }
+    assert not failed
+    for name, outcome in answers:
+        for text in _texts(outcome):
+            assert text.strip(), (name, outcome)
+            assert not _NO_WORD.search(text), (name, text)
+    founds = [(name, found) for name, found in answers if isinstance(found, Found)]
+    for name, found in founds:
+        _check(name.name, found, kind)
+    return founds
+
+
+def _texts(outcome: object) -> list[str]:
+    """What people read of an answer."""
+    words = [getattr(outcome, key, None) for key in ("summary", "caution", "reason")]
+    return [text for text in words if text is not None]
+
+
+def _check(name: str, found: Found, kind: JobKind | None) -> None:
+    assert found.confidence in _CONFIDENCE[found.bucket], name
+    if found.change is None:
+        assert found.caution, f"{name}: no dollars and no reason"
+        assert found.best is None, name
+    else:
+        assert found.bucket is not Bucket.NONE, f"{name}: dollars in no sum"
+    for key, value in found.evidence.items():
+        assert value is None or isinstance(value, str | int | float | Decimal | list), (name, key)
+        if isinstance(value, float | Decimal):
+            assert math.isfinite(value), (name, key)
+    for parameter in (*found.fix, *(one for way in found.alternatives for one in way)):
+        assert kind is None or known(kind, parameter.path), (name, parameter)
+        assert parameter.old != parameter.new, (name, parameter)

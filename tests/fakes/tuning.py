@@ -1,0 +1,62 @@
+"""Tuning jobs to start a test from, and what one rule says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sageaudit.domain.counterfactual import SeverityLimits
+from sageaudit.domain.finding import Finding, Found, Outcome
+from sageaudit.domain.job import Direction, Job, Objective, Tuning
+from sageaudit.domain.policy import Policy
+from sageaudit.domain.ref import JobKind
+from sageaudit.domain.trial import Trial
+from sageaudit.domain.tuning_savings import settle_trials
+from sageaudit.rules.card import TuningCase
+from sageaudit.rules.judge import judge_tuning
+from tests.fakes.jobs import job
+from tests.fakes.judging import card
+
+AUC = Objective("validation:auc", Direction.MAXIMIZE)
+
+
+def tuning_job(status: str = "Completed", **changes: Any) -> Job:
+    """A Bayesian one on AUC without early stopping; keywords are those of Tuning."""
+    plain = Tuning(
+        strategy="Bayesian",
+        early_stopping="Off",
+        counters={},
+        objective=AUC,
+        max_jobs=20,
+        max_parallel=1,
+    )
+    of = replace(plain, **changes)
+    return job(kind=JobKind.TUNING, name="tune", status=status, groups=(), tuning=of)
+
+
+def judged(
+    rule: str,
+    trials: Sequence[Trial],
+    of: Job | None,
+    *,
+    limits: Mapping[str, float] | None = None,
+    policy: Policy | None = None,
+) -> Outcome:
+    """What the rule says of a tuning job and its trials, in the order in which they ended."""
+    set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
+    [(_, answer)] = judge_tuning(TuningCase(of, tuple(trials), policy=set_by), [card(rule)])
+    return answer
+
+
+def found_in(rule: str, trials: Sequence[Trial], of: Job | None, **more: Any) -> Found:
+    """The rule's finding; fails with its answer where it found nothing."""
+    answer = judged(rule, trials, of, **more)
+    assert isinstance(answer, Found), answer
+    return answer
+
+
+def priced_in(rule: str, trials: Sequence[Trial], of: Job | None) -> Finding:
+    """The finding with its dollars, as the only one of the tuning job."""
+    named = [(card(rule).name, found_in(rule, trials, of))]
+    return settle_trials(named, trials, SeverityLimits(), {}, {}).findings[0]

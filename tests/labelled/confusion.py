@@ -1,0 +1,163 @@
+"""What each rule says of stories whose truth is known, and of real jobs as far as theirs is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from sageaudit.adapters import recording
+from sageaudit.auditing import audit_job
+from sageaudit.cli.ran import of_recording
+from sageaudit.domain.finding import Found
+from sageaudit.domain.policy import Policy
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import AccountCase
+from tests.fakes.recorded import DATA, files
+from tests.labelled.more_stories import MORE
+from tests.labelled.sagas import SAGAS, last_audit
+from tests.labelled.stories import ALL
+
+SEEDS = (1, 2, 3)
+"""Each story is told in three lengths, with other noise."""
+_SAGA_SEEDS = (1, 2)
+_SEEN_IDLE = ("gpu-idle", "gpu-underused", "gpu-too-big", "cpu-bottleneck", "gpu-starved")
+
+
+@dataclass(frozen=True)
+class Told:
+    """One recording with its truth for one rule, and what the rule said."""
+
+    recording: str
+    rule: str
+    truth: bool
+    found: bool
+
+
+@dataclass
+class Row:
+    """One rule's right and wrong answers."""
+
+    rule: str
+    hits: int = 0
+    misses: int = 0
+    false_alarms: int = 0
+    rightly_quiet: int = 0
+
+    @property
+    def precision(self) -> float:
+        """Of what it found, the share that is true; 1 where it found nothing."""
+        found = self.hits + self.false_alarms
+        return self.hits / found if found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Of what is true, the share that it found; 1 where nothing is."""
+        true = self.hits + self.misses
+        return self.hits / true if true else 1.0
+
+
+@cache
+def generated() -> tuple[Told, ...]:
+    """Every labelled answer on the stories and sagas."""
+    return (*_stories(), *_sagas())
+
+
+@cache
+def rules() -> tuple[str, ...]:
+    """Those that judge jobs, families and tuning jobs: an account is no recording."""
+    return tuple(r.name.name for r in catalogue.load() if r.scope is not AccountCase)
+
+
+def _stories() -> Iterator[Told]:
+    ruleset, policy = catalogue.ruleset(), Policy(rules_on=frozenset(rules()))
+    for story in (*ALL, *MORE):
+        for seed in SEEDS:
+            run = of_recording(recording.of_document(story.tell(seed)))
+            audit = audit_job(run.job, run.seen, run.market, policy, ruleset, now=run.now)
+            found = {n.name for n, outcome in audit.outcomes if isinstance(outcome, Found)}
+            for rule in rules():
+                truth = story.truth(rule)
+                if truth is not None:
+                    yield Told(f"{story.name} {seed}", rule, truth, rule in found)
+
+
+def _sagas() -> Iterator[Told]:
+    for saga in SAGAS:
+        for seed in _SAGA_SEEDS:
+            document = last_audit(saga.tell(seed))
+            own = [f for f in document["findings"] if "training_jobs" not in f["evidence"]]
+            found = {finding["rule"] for finding in own}
+            for rule in rules():
+                truth = saga.truth(rule)
+                if truth is not None:
+                    yield Told(f"{saga.name} {seed}", rule, truth, rule in found)
+
+
+@cache
+def recorded() -> tuple[Told, ...]:
+    """Real jobs: what their own answer, or Debugger's half-second samples, leave no doubt about.
+
+    A failed run that had started was lost. A GPU of which three quarters of Debugger's samples
+    read 0 was not what the job needed most of the time.
+    """
+    return tuple(told for path in files() for told in _real(path.name))
+
+
+def _real(name: str) -> Iterator[Told]:
+    path = DATA / "jobs" / name
+    read = recording.read(path)
+    if isinstance(read, recording.RecordedSet):
+        return
+    run = of_recording(read)
+    audit = audit_job(run.job, run.seen, run.market, Policy(), catalogue.ruleset(), now=run.now)
+    found = {n.name for n, outcome in audit.outcomes if isinstance(outcome, Found)}
+    if run.job.finished and run.job.kind.value != "tuning" and run.job.status != "Stopped":
+        lost = run.job.status == "Failed" and not run.job.never_started
+        yield Told(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))
+    quartile = _gpu_upper_quartile(json.loads(path.read_text()))
+    if quartile == 0 and run.seen.series:
+        yield Told(name, "gpu-underused", True, bool(found.intersection(_SEEN_IDLE)))
+
+
+def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
+    """Of Debugger's samples of the first GPU, where its report gives it."""
+    said = document.get("debugger")
+    details = said["BatchSize"].get("details") if isinstance(said, dict) else None
+    gpu = (details or {}).get("algo-1", {}).get("gpu0")
+    return gpu["p75"] if gpu else None
+
+
+def rows(answers: tuple[Told, ...]) -> list[Row]:
+    """Counted by rule, in the catalogue's order."""
+    counted = {rule: Row(rule) for rule in rules()}
+    for one in answers:
+        row = counted[one.rule]
+        if one.truth:
+            row.hits, row.misses = row.hits + one.found, row.misses + (not one.found)
+        else:
+            row.false_alarms += one.found
+            row.rightly_quiet += not one.found
+    return [row for row in counted.values() if row.hits + row.misses + row.false_alarms]
+
+
+def _recordings(answers: tuple[Told, ...]) -> int:
+    return len({one.recording for one in answers})
+
+
+def table() -> str:
+    """The confusion table for people."""
+    lines = [
+        f"{_recordings(generated())} generated recordings, {_recordings(recorded())} real ones",
+        "",
+        f"{'rule':<26}{'found':>7}{'missed':>8}{'false':>7}{'quiet':>7}{'precision':>11}{'recall':>8}",
+    ]
+    for title, answers in (("generated", generated()), ("real", recorded())):
+        lines.append(f"-- {title}")
+        lines += [
+            f"{row.rule:<26}{row.hits:>7}{row.misses:>8}{row.false_alarms:>7}"
+            f"{row.rightly_quiet:>7}{row.precision:>11.2f}{row.recall:>8.2f}"
+            for row in rows(answers)
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,295 @@
+"""Stories of several jobs: a family's runs in their order, and tuning jobs with their trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sageaudit.adapters import packaged, recording
+from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.job import Job
+from sageaudit.domain.measurements import Measurements, Missing, RawSeries, measure
+from sageaudit.domain.ref import JobKind
+from sageaudit.flow import Done, Office, audit_finished_job
+from tests.fakes.office import SaidJobs, ended, office
+from tests.labelled.machine import ACCOUNT, BEGIN, REGION, Doing, Plot, alike, iso, training
+from tests.labelled.stories import BUSY_A10G, TRIALS
+
+TUNING_ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/sweep"
+
+
+@dataclass(frozen=True)
+class Saga:
+    """Recordings in the order in which they ended; what is true of the last one."""
+
+    name: str
+    tell: Callable[[int], list[dict[str, Any]]]
+    wasteful: frozenset[str] = frozenset()
+    either: frozenset[str] = frozenset()
+
+    def truth(self, rule: str) -> bool | None:
+        """True, False, or None where both would be right."""
+        if rule in self.wasteful:
+            return True
+        return None if rule in self.either or rule in TRIALS else False
+
+
+@dataclass(frozen=True)
+class RecordedMetrics:
+    """CloudWatch that answers with the series of each job's recording."""
+
+    series: Mapping[str, tuple[RawSeries, ...]] = field(default_factory=dict)
+
+    def seen(self, job: Job, now: datetime) -> Measurements:
+        absent = Missing("metric_missing", "no points")
+        return measure(job, self.series.get(job.name, ()), packaged.types(), absent=absent)
+
+
+def last_audit(recordings: list[dict[str, Any]]) -> AuditDocument:
+    """Audits all in their order, as the Lambda would, and gives the last one's document."""
+    read = [recording.of_document(document) for document in recordings]
+    named = [(_name(one.describe), one) for one in read]
+    of = office(
+        SaidJobs({name: [dict(one.describe)] for (_, name), one in named}),
+        RecordedMetrics({name: one.series for (_, name), one in named}),  # type: ignore[arg-type]
+        markets=packaged.PackagedMarkets(),
+    )
+    documents = [_audited(of, kind, name, one) for (kind, name), one in named]
+    return documents[-1]
+
+
+def _audited(of: Office, kind: JobKind, name: str, one: recording.Recording) -> AuditDocument:
+    moment = max(_ends(one.describe)) + timedelta(minutes=25)
+    done = audit_finished_job(ended(name, kind), of, now=moment, attempt=None)
+    assert isinstance(done, Done)
+    return done.document
+
+
+def _name(answer: Mapping[str, Any]) -> tuple[JobKind, str]:
+    for kind in JobKind:
+        if f"{kind.prefix}JobName" in answer:
+            return kind, answer[f"{kind.prefix}JobName"]
+    raise AssertionError(answer)
+
+
+def _ends(answer: Mapping[str, Any]) -> Iterator[datetime]:
+    for key, value in answer.items():
+        if key.endswith("EndTime"):
+            yield datetime.fromisoformat(value)
+
+
+def runs(plots: list[Plot], seed: int, *, every: timedelta) -> list[dict[str, Any]]:
+    """The plots one after the other."""
+    return [
+        training(replace(plot, begin=BEGIN + number * every), 100 * seed + number)
+        for number, plot in enumerate(plots)
+    ]
+
+
+def family(
+    name: str,
+    plots: list[Plot],
+    *wasteful: str,
+    every: timedelta = timedelta(hours=8),
+    either: tuple[str, ...] = (),
+) -> Saga:
+    """A family's saga: the jobs share their name, but for its number."""
+    named = [replace(plot, name=name) for plot in plots]
+    return Saga(
+        name,
+        lambda seed: runs(named, seed, every=every),
+        frozenset(wasteful),
+        frozenset(either),
+    )
+
+
+def _busy(minutes: int, gpus: int = 1) -> tuple[Doing, ...]:
+    return (replace(BUSY_A10G, minutes=minutes, gpus=(0.92,) * gpus),)
+
+
+USUAL = Plot("ml.g5.xlarge", alike(1, *_busy(100)))
+CRASH = Plot(
+    "ml.g5.xlarge",
+    alike(1, *_busy(30)),
+    status="Failed",
+    closing="Failed",
+    uploading_s=0,
+    describe={"FailureReason": "AlgorithmError: ExecuteUserScriptError: exit code: 1"},
+)
+VERSIONED = (
+    {
+        "ChannelName": "train",
+        "InputMode": "FastFile",
+        "DataSource": {
+            "S3DataSource": {
+                "S3DataType": "S3Prefix",
+                "S3Uri": "s3://bucket/data/v=2026-04-30/",
+                "S3DataDistributionType": "FullyReplicated",
+            }
+        },
+    },
+)
+
+FAMILIES = (
+    family("the-same-each-night", [USUAL] * 7),
+    family(
+        "a-merge-that-doubled-the-night",
+        [USUAL] * 7 + [replace(USUAL, hosts=alike(1, *_busy(230)))],
+        "cost-regression",
+    ),
+    family(
+        "a-retry-loop-overnight",
+        [CRASH] * 6,
+        "retry-storm",
+        "failed-spend",
+        every=timedelta(hours=1),
+    ),
+    family("one-bad-night", [USUAL] * 5 + [CRASH], "failed-spend"),
+    family(
+        "the-same-run-twice",
+        [replace(USUAL, channels=VERSIONED)] * 2,
+        "duplicate-run",
+    ),
+    family(
+        "debugging-on-a-dear-machine",
+        [
+            Plot(
+                "ml.g5.12xlarge",
+                alike(1, Doing(4, cores=5, gpus=(0.3, 0.3, 0.3, 0.3), gib=20, gpu_gib=(5.0,) * 4)),
+            )
+        ]
+        * 10,
+        "short-experiment",
+        either=("slow-start", "image-pull-heavy"),
+        every=timedelta(minutes=40),
+    ),
+    family(
+        "minutes-of-work-behind-minutes-of-waiting",
+        [
+            replace(
+                USUAL,
+                instance="ml.m5.xlarge",
+                hosts=alike(1, Doing(5, cores=3.6, gib=11)),
+                starting_s=240,
+            )
+        ]
+        * 10,
+        "slow-start",
+        either=("short-experiment", "image-pull-heavy"),
+        every=timedelta(minutes=15),
+    ),
+)
+
+
+def sweep(
+    seed: int, objectives: list[float | None], counters: dict[str, int], **config: Any
+) -> list[dict[str, Any]]:
+    """A tuning job: each trial an hour, failed ones without an objective; then its own answer."""
+    trials = []
+    for number, objective in enumerate(objectives):
+        plot = Plot(
+            "ml.g5.xlarge",
+            alike(1, replace(BUSY_A10G, minutes=60 if objective is not None else 35)),
+            name=f"sweep-{number:03d}",
+            begin=BEGIN + number * timedelta(minutes=65),
+            status="Completed" if objective is not None else "Failed",
+            closing="Completed" if objective is not None else "Failed",
+            uploading_s=20 if objective is not None else 0,
+        )
+        one = training(plot, seed)
+        one["describe"] |= {"TuningJobArn": TUNING_ARN}
+        if objective is None:
+            one["describe"]["FailureReason"] = "AlgorithmError: exit code: 1"
+        else:
+            one["describe"]["FinalMetricDataList"] = [
+                {"MetricName": "validation:auc", "Value": objective, "Timestamp": iso(BEGIN)}
+            ]
+        trials.append(one)
+    over = BEGIN + (len(objectives) + 1) * timedelta(minutes=65)
+    own = {
+        "describe": {
+            "HyperParameterTuningJobName": "sweep",
+            "HyperParameterTuningJobArn": TUNING_ARN,
+            "HyperParameterTuningJobStatus": "Completed",
+            "HyperParameterTuningJobConfig": {
+                "Strategy": "Bayesian",
+                "TrainingJobEarlyStoppingType": "Auto",
+                "HyperParameterTuningJobObjective": {
+                    "Type": "Maximize",
+                    "MetricName": "validation:auc",
+                },
+                "ResourceLimits": {
+                    "MaxNumberOfTrainingJobs": len(objectives),
+                    "MaxParallelTrainingJobs": 1,
+                },
+                **config,
+            },
+            "TrainingJobStatusCounters": counters,
+            "CreationTime": iso(BEGIN),
+            "HyperParameterTuningEndTime": iso(over),
+            "LastModifiedTime": iso(over),
+        },
+        "region": REGION,
+        "account": ACCOUNT,
+    }
+    return [*trials, own]
+
+
+def _improving(trials: int) -> list[float | None]:
+    return [0.70 + 0.012 * number for number in range(trials)]
+
+
+def tuning(
+    name: str,
+    objectives: list[float | None],
+    *wasteful: str,
+    either: tuple[str, ...] = (),
+    **config: Any,
+) -> Saga:
+    """A tuning job's saga."""
+    failed = sum(value is None for value in objectives)
+    counters = {"Completed": len(objectives) - failed, "NonRetryableError": failed}
+    return Saga(
+        name,
+        lambda seed: sweep(seed, objectives, counters, **config),
+        frozenset(wasteful),
+        frozenset(either),
+    )
+
+
+SWEEPS = (
+    tuning("a-search-that-goes-on-finding", _improving(12)),
+    tuning(
+        "the-best-was-the-second-of-twenty",
+        [0.80, 0.91, *(0.85 + 0.002 * (n % 7) for n in range(18))],
+        "tuning-plateau",
+    ),
+    tuning(
+        "half-of-the-trials-crash",
+        [value if n % 2 else None for n, value in enumerate(_improving(12))],
+        "tuning-failed-trials",
+        either=("failed-spend", "tuning-plateau"),
+    ),
+    tuning(
+        "no-trial-is-ever-cut-short",
+        _improving(12),
+        "tuning-no-early-stop",
+        TrainingJobEarlyStoppingType="Off",
+    ),
+    tuning(
+        "hyperband-stops-by-itself",
+        _improving(12),
+        TrainingJobEarlyStoppingType="Off",
+        Strategy="Hyperband",
+    ),
+    tuning(
+        "thirty-points-at-random",
+        _improving(30),
+        "tuning-strategy",
+        Strategy="Random",
+    ),
+)
+
+SAGAS: tuple[Saga, ...] = (*FAMILIES, *SWEEPS)

@@ -1,0 +1,79 @@
+"""A policy's sections reach the rules and the severity of the jobs that they name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sageaudit.auditing import audit_job, audit_tuning
+from sageaudit.domain import rollup
+from sageaudit.domain.family import family
+from sageaudit.domain.finding import Severity
+from sageaudit.domain.policy import Policy
+from sageaudit.domain.ref import JobKind
+from sageaudit.domain.rule_choices import RuleChoices, Section
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import Ruleset
+from tests.fakes.jobs import ACCOUNT, START, job, market, seen
+
+RULE = "spot-not-used"
+NOW = START + timedelta(hours=4)
+RULES = Ruleset(catalogue.load(), "test")
+RAN = job(tags={"team": "research"})
+OFF = RuleChoices(off=frozenset({RULE}))
+
+
+def audited(*sections: Section) -> Any:
+    """An on-demand run of three hours, as a document."""
+    policy = Policy(sections=sections)
+    return audit_job(RAN, seen(RAN), market(), policy, RULES, now=NOW).document()
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        Section(None, ("team", "research"), None, OFF),
+        Section(None, None, ACCOUNT, OFF),
+        Section(family(RAN, None), None, None, OFF),
+    ],
+)
+def test_a_rule_is_off_for_the_jobs_of_a_section(section: Section) -> None:
+    """By tag, by account, by family."""
+    [why] = [one["reason"] for one in audited(section)["not_applicable"] if one["rule"] == RULE]
+    assert why == "switched off by the policy"
+
+
+def test_a_section_for_other_jobs_changes_nothing() -> None:
+    """The rule finds what it finds."""
+    section = Section(None, ("team", "vision"), None, OFF)
+    assert audited(section) == audited()
+    assert RULE in [finding["rule"] for finding in audited()["findings"]]
+
+
+def test_a_section_sets_thresholds_and_severity() -> None:
+    """Three hours are short enough under one threshold; under another the severity is as set."""
+    tag = ("team", "research")
+    high = Section(None, tag, None, RuleChoices(severities={RULE: Severity.HIGH}))
+    [finding] = [one for one in audited(high)["findings"] if one["rule"] == RULE]
+    assert finding["severity"] == "high"
+    longer = Section(None, tag, None, RuleChoices(thresholds={RULE: {"from_s": 36000}}))
+    assert RULE in audited(longer)["clear"]
+
+
+def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
+    """Its family is its ARN."""
+    sweep = replace(
+        RAN,
+        kind=JobKind.TUNING,
+        name="sweep",
+        arn=f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:hyper-parameter-tuning-job/sweep",
+    )
+    [rule, *_] = [one for one in RULES.rules if JobKind.TUNING in one.kinds]
+    off = RuleChoices(off=frozenset({rule.name.name}))
+    policy = Policy(sections=(Section(sweep.arn, None, None, off),))
+    document = audit_tuning(sweep, rollup.of_job(sweep, None), [], policy, RULES, now=NOW)
+    reasons = {one["rule"]: one["reason"] for one in document["not_applicable"]}
+    assert reasons[rule.name.name] == "switched off by the policy"
