@@ -21,7 +21,8 @@ from sageaudit.rules.judge import (
     judge_account,
     judge_tuning,
 )
-from tests.fakes.request import known
+from sageaudit.text.fixes import ways
+from tests.fakes import request
 
 EVERY_RULE_ON = Policy(rules_on=frozenset(rule.name.name for rule in catalogue.load()))
 _NO_WORD = re.compile(r"\b(?:None|nan|inf|NaN|Infinity|Decimal)\b|\{\}|\[\]")
@@ -101,5 +102,6 @@ def _check(name: str, found: Found, kind: JobKind | None) -> None:
         if isinstance(value, float | Decimal):
             assert math.isfinite(value), (name, key)
     for parameter in (*found.fix, *(one for way in found.alternatives for one in way)):
-        assert kind is None or known(kind, parameter.path), (name, parameter)
+        assert kind is None or request.known(kind, parameter.path), (name, parameter)
+        assert kind is None or ways.known(kind.value, parameter.path), (name, parameter)
         assert parameter.old != parameter.new, (name, parameter)

@@ -15,6 +15,7 @@ from sageaudit.domain.ref import JobKind
 from sageaudit.flow import Done, Office, audit_finished_job
 from tests.fakes.office import SaidJobs, ended, office
 from tests.labelled.machine import ACCOUNT, BEGIN, REGION, Doing, Plot, alike, iso, training
+from tests.labelled.more_stories import falling
 from tests.labelled.stories import BUSY_A10G, TRIALS
 
 TUNING_ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/sweep"
@@ -132,7 +133,28 @@ VERSIONED = (
     },
 )
 
+
+def _tries(count: int) -> list[Plot]:
+    """Another learning rate each time, on all of the data; each learns all in its first tenth."""
+    return [
+        replace(
+            USUAL,
+            hosts=alike(1, *_busy(150)),
+            hyperparameters={"lr": f'"{0.001 * (number + 1)}"'},
+            curves={"validation:loss": falling(150, 138)},
+        )
+        for number in range(count)
+    ]
+
+
 FAMILIES = (
+    family(
+        "twelve-learning-rates-on-all-of-the-data",
+        _tries(12),
+        "subset-first",
+        "metric-plateau",
+        every=timedelta(hours=5),
+    ),
     family("the-same-each-night", [USUAL] * 7),
     family(
         "a-merge-that-doubled-the-night",

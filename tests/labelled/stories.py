@@ -27,6 +27,7 @@ TRIALS = frozenset(
         "mixed-precision-candidate",
         "max-runtime-loose",
         "profile-me",
+        "network-isolation-off",
     }
 )
 """Worth saying of nearly any long on-demand run: labelled only where a story is about them."""
@@ -251,12 +252,13 @@ CPU_USE = (
         "one-thread-of-sixteen",
         Plot("ml.m5.4xlarge", alike(1, Doing(100, cores=0.98, gib=9, jitter=0.01)), image=SKLEARN),
         "serial-code",
-        either=("cpu-underused",),
+        either=("cpu-underused", "memory-oversized"),
     ),
     story(
         "three-cores-of-sixteen",
         Plot("ml.m5.4xlarge", alike(1, Doing(100, cores=3.1, gib=6, jitter=0.25)), image=SKLEARN),
         "cpu-underused",
+        either=("memory-oversized",),
     ),
     story(
         "much-memory-for-little-data",

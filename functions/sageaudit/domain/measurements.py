@@ -26,6 +26,8 @@ MIN_ACTIVE_MINUTES = 15
 WORK_PHASES = frozenset({"Training", "Processing", "Transform", "Running"})
 _OVERSHOOT = 1.05
 """A busy core reads up to 100.8 in real recordings; far more means that the count is wrong."""
+_LARGEST = 2.0**360
+"""CloudWatch takes no value beyond it: sums of larger ones would overflow."""
 _MAX_POINTS = 100_000
 """69 days of minutes: jobs end after 28, so that only a broken clock gets here."""
 
@@ -70,7 +72,7 @@ class Missing:
 class Measurements:
     """Series by metric and host on one grid of `points` periods of `period_s` seconds.
 
-    `vcpu` and `gpus` are those of every host (None where hosts differ or the type is unknown).
+    `vcpu` and `gpus` are every host's; None: hosts differ, or the type or its use is not known.
     """
 
     period_s: int | None
@@ -117,16 +119,15 @@ class Measurements:
             metric: {host: series.cut(start, stop) for host, series in hosts.items()}
             for metric, hosts in self.series.items()
         }
-        begins_at = self.begins_at and self.begins_at + timedelta(
-            seconds=start * (self.period_s or 0)
-        )
+        skipped = timedelta(seconds=start * (self.period_s or 0))
+        begins_at = self.begins_at and self.begins_at + skipped
         return replace(self, points=stop - start, series=cut, begins_at=begins_at)
 
     def idle(self, minute: int) -> bool:
         """Is every host known to do nothing in this period, by its position on the grid?"""
         cpu = self.series.get(Metric.CPU, {})
         gpu = self.series.get(Metric.GPU, {})
-        if not cpu or self.vcpu is None or (self.gpus and not gpu):
+        if not cpu or self.vcpu is None or (self.gpus != 0 and not gpu):
             return False
         return all(busy is False for busy in self._busy(minute))
 
@@ -220,7 +221,7 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
         first = item.start.timestamp()
         points: list[tuple[datetime, float]] = []
         for number, value in enumerate(item.values):
-            if value is None or not math.isfinite(value):
+            if value is None or not abs(value) <= _LARGEST:
                 continue
             begun = first + number * item.period_s
             for start, start_s, end_s in windows:
@@ -247,14 +248,14 @@ def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, i
         return None, None, Missing("type_unknown", "the instance type is not known")
     if unknown := sorted(names - set(types)):
         return None, None, Missing("type_unknown", f"{unknown[0]} is not in the catalogue")
-    vcpu = {types[name].vcpu for name in names}
-    gpus = {types[name].gpus for name in names}
+    vcpu, gpus = {types[name].vcpu for name in names}, {types[name].gpus for name in names}
+    unseen = [name for name in sorted(names) if types[name].accelerator and not types[name].gpus]
+    if unseen and len(vcpu) == 1:
+        why = f"CloudWatch records no use of the accelerators of {unseen[0]}"
+        return vcpu.pop(), None, Missing("accelerator_unseen", why)
     unmapped = Missing("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
-    return (
-        vcpu.pop() if len(vcpu) == 1 else None,
-        gpus.pop() if len(gpus) == 1 else None,
-        unmapped,
-    )
+    one_vcpu, one_gpus = (one.pop() if len(one) == 1 else None for one in (vcpu, gpus))
+    return one_vcpu, one_gpus, unmapped
 
 
 def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""The account's steady hours would fill a Savings Plan.
+"""The account's hours are steady enough to ask for a Savings Plan.
 
 ## What it checks
 A figure of the account, never of one job. In at least 80% of the hours (UTC) of at least 30 days,
@@ -16,17 +16,18 @@ own offer.
 
 ## When it is wrong
 Jobs change faster than plans end: a plan is paid used or not. Advice that is only possible, such as
-managed spot, is not taken off; the evidence has the steady sum without these runs. Volumes, about a
-hundredth of the bill, are in the figure and not covered. At the plan's lower rates the same hours
-use up less of it. Endpoints and notebooks, which a plan covers too, are not seen here.
+managed spot, is not taken off; the evidence has the steady sum without these runs. Volumes, a small
+part of each bill, are in the figure and not covered. At the plan's lower rates the same hours use
+up less of it. Endpoints and notebooks, which a plan covers too, are not seen here.
 
 ## What to do
 First follow the other findings, then ask Cost Explorer for its SageMaker Savings Plans
-recommendation, and commit to less than the steady sum.
+recommendation, and commit to less than the steady sum: 70 to 80% of it, by published advice.
 
 ## Sources
 AWS Savings Plans guide: SageMaker plans commit to USD per hour for one or three years. Cost
-Explorer looks back 7, 30 or 60 days. Published advice: 70 to 80% of the baseline.
+Explorer looks back 7, 30 or 60 days. cloudburn.io, "SageMaker AI Savings Plans" (2026): 70 to 80%
+of the baseline. The 80% of hours are our choice.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import AccountCase, Threshold, rule
 
 HOURS = Threshold(
-    "hours_percent", 80, "percent of hours", "a plan is paid in all of them", "published advice"
+    "hours_percent", 80, "percent of hours", "a plan is paid in all of them", "our choice"
 )
 DAYS_FROM = Threshold("days_from", 30, "days", "four weekends", "Cost Explorer's look-back")
 _KINDS = {JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM}
@@ -88,8 +89,8 @@ def check(case: AccountCase) -> Outcome:
         bucket=Bucket.POSSIBLE,
         summary=(
             f"In {case.limit(HOURS):.0f}% of the hours of {case.days} days on-demand jobs cost at "
-            f"least ${steady_usd:,.2f} after all other fixes: a Savings Plan of "
-            f"${asked_usd:,.2f} an hour would be used."
+            f"least ${steady_usd:,.2f} after all other fixes: compare a Savings Plan of "
+            f"${asked_usd:,.2f} an hour."
         ),
         evidence={
             "days": case.days,
@@ -104,7 +105,8 @@ def check(case: AccountCase) -> Outcome:
         },
         caution=(
             f"{spot_first if firm_usd < asked_usd else ''}No figure: a plan's discount depends on "
-            "type, term and payment, and it is paid used or not."
+            "type, term and payment, at its rates these hours use up less of it, and it is paid "
+            "used or not."
         ),
     )
 

@@ -29,7 +29,7 @@ from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, rule
 
 
-@rule(id="SA706", scope=JobCase, kinds={JobKind.TRAINING})
+@rule(id="SA706", scope=JobCase, kinds={JobKind.TRAINING}, in_chat=False)
 def check(case: JobCase) -> Outcome:
     """Needs only the job's own configuration."""
     names = case.job.custom_rules

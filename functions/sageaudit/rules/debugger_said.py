@@ -35,7 +35,7 @@ def _excuse(case: JobCase) -> str | None:
     return None if case.job.evaluations else "Debugger evaluated no rule of it"
 
 
-@rule(id="SA708", scope=JobCase, kinds={JobKind.TRAINING}, excuse=_excuse)
+@rule(id="SA708", scope=JobCase, kinds={JobKind.TRAINING}, excuse=_excuse, in_chat=False)
 def check(case: JobCase) -> Outcome:
     """Its words are evidence, as they stand."""
     evaluations = case.job.evaluations

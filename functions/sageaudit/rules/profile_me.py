@@ -55,6 +55,7 @@ def _excuse(case: JobCase) -> str | None:
     thresholds=(FROM, BELOW),
     needs=(Metric.CPU,),
     excuse=_excuse,
+    in_chat=False,
 )
 def check(case: JobCase) -> Outcome:
     """Pools all hosts; where there are GPUs, theirs is the figure."""

@@ -151,10 +151,10 @@ def _last_attempt_s(job: Job) -> Decimal | None:
 
 
 def _on_demand(job: Job) -> tuple[Parameter, ...]:
-    return (
-        Parameter("EnableManagedSpotTraining", True, False),
-        Parameter("StoppingCondition.MaxWaitTimeInSeconds", job.max_wait_s, None),
-    )
+    off = Parameter("EnableManagedSpotTraining", True, False)
+    if job.max_wait_s is None:
+        return (off,)
+    return (off, Parameter("StoppingCondition.MaxWaitTimeInSeconds", job.max_wait_s, None))
 
 
 def _other_ways(job: Job) -> tuple[tuple[Parameter, ...], ...]:

@@ -109,7 +109,9 @@ def _tries(case: FamilyCase) -> Sequence[EarlierRun]:
     begun = case.job.started_at or case.job.created_at
     if begun is None:
         return ()
-    since = begun - timedelta(days=case.limit(WITHIN))
+    days = timedelta(days=case.limit(WITHIN))
     return [
-        run for run in case.runs if run.status == "Completed" and since <= run.ended_at <= begun
+        run
+        for run in case.runs
+        if run.status == "Completed" and timedelta(0) <= begun - run.ended_at <= days
     ]

@@ -15,13 +15,17 @@ TRIAL = Parent(ParentKind.TUNING, "arn:t")
 
 def failed(reason: str | None = None, **changes: Any) -> Job:
     """An hour on ml.m5.xlarge that failed."""
-    return ran(3600, **{"status": "Failed", "secondary_status": "Failed", **changes},
-               failure=reason)  # fmt: skip
+    plain: dict[str, Any] = {"status": "Failed", "secondary_status": "Failed"}
+    return ran(3600, failure=reason, **plain | changes)
 
 
 def stopped(**changes: Any) -> Job:
     """An hour on ml.m5.xlarge that was stopped and left nothing."""
-    plain = {"status": "Stopped", "secondary_status": "Stopped", "left_artifact": False}
+    plain: dict[str, Any] = {
+        "status": "Stopped",
+        "secondary_status": "Stopped",
+        "left_artifact": False,
+    }
     return ran(3600, **plain | changes)
 
 
@@ -78,7 +82,7 @@ def test_the_secondary_status_names_the_limit(status: str | None, limit: str | N
 
 def test_a_processing_job_stopped_after_its_limit_was_stopped_by_it() -> None:
     """It has no secondary status; a training job has, and a second too early is too early."""
-    processing = {"kind": JobKind.PROCESSING, "secondary_status": None}
+    processing: dict[str, Any] = {"kind": JobKind.PROCESSING, "secondary_status": None}
     assert limit_hit(stopped(max_runtime_s=3600, **processing)) == "MaxRuntimeInSeconds"
     assert limit_hit(stopped(max_runtime_s=3601, **processing)) is None
     assert limit_hit(stopped(max_runtime_s=3600)) is None

@@ -10,7 +10,7 @@ import pytest
 from sageaudit.domain.job import InstanceGroup, Job, Phase
 from sageaudit.domain.measurements import Measurements, Metric, RawSeries
 from sageaudit.domain.ref import JobKind
-from tests.fakes.jobs import START, job, phases, ran, seen, series
+from tests.fakes.jobs import START, Points, job, phases, ran, seen, series
 
 MINUTE = timedelta(minutes=1)
 CPU, GPU, MEMORY = Metric.CPU, Metric.GPU, Metric.MEMORY
@@ -186,7 +186,7 @@ def test_a_broken_clock_takes_no_time() -> None:
     assert seen(run, series(CPU, [40])).points == 100_000
 
 
-def cut(cpu: list[float | None], gpu: list[float | None] | None = None) -> list[float | None]:
+def cut(cpu: Points, gpu: Points | None = None) -> list[float | None]:
     """The CPU points of the active minutes of a g4dn.xlarge (m5.xlarge without `gpu`)."""
     minutes = 60 * len(cpu)
     if gpu is None:
@@ -214,6 +214,18 @@ def test_a_minute_without_data_is_not_idle() -> None:
     """A missing signal must count as active: nothing is cut that was not seen idle."""
     assert cut([None, 40, 0]) == [None, 10.0]
     assert cut([0, 40, 40], [None, 50, 50]) == [0.0, 10.0, 10.0]
+
+
+def test_late_first_points_do_not_keep_an_idle_head() -> None:
+    """What is idle when it is first seen, within six minutes, was so before; work was not."""
+    assert cut([0] * 8 + [40] * 2, [None] * 6 + [0] * 2 + [50] * 2) == [10.0, 10.0]
+    assert len(cut([None] * 7 + [0] * 2 + [40])) == 10
+    assert len(cut([None] * 3 + [40] + [0] * 2 + [40])) == 7
+
+
+def test_a_run_seen_late_and_idle_throughout_is_kept_whole() -> None:
+    """Its first points are missing, not busy."""
+    assert cut([None, 0, 0]) == [None, 0.0, 0.0]
 
 
 def test_a_run_that_was_idle_throughout_is_kept_whole() -> None:

@@ -16,7 +16,7 @@ from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JobKind
 from sageaudit.domain.rule_choices import RuleChoices, Section
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import Ruleset
+from sageaudit.rules.card import Ruleset, TuningCase
 from tests.fakes.jobs import ACCOUNT, START, job, market, seen
 
 RULE = "spot-not-used"
@@ -71,7 +71,7 @@ def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
         name="sweep",
         arn=f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:hyper-parameter-tuning-job/sweep",
     )
-    [rule, *_] = [one for one in RULES.rules if JobKind.TUNING in one.kinds]
+    rule = next(one for one in RULES.rules if one.scope is TuningCase)
     off = RuleChoices(off=frozenset({rule.name.name}))
     policy = Policy(sections=(Section(sweep.arn, None, None, off),))
     document = audit_tuning(sweep, rollup.of_job(sweep, None), [], policy, RULES, now=NOW)

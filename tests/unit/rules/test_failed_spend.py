@@ -92,7 +92,11 @@ def test_the_sentence_says_how_long_on_what_and_why() -> None:
 
 def test_a_time_box_is_not_lost() -> None:
     """MaxRuntimeExceeded with checkpoints; with nothing it is lost, as limit-hit says too."""
-    cut = {"status": "Stopped", "secondary_status": "MaxRuntimeExceeded", "left_artifact": False}
+    cut: dict[str, Any] = {
+        "status": "Stopped",
+        "secondary_status": "MaxRuntimeExceeded",
+        "left_artifact": False,
+    }
     assert "checkpoints" in excuse(RULE, ran(3600, checkpointed=True, **cut))
     assert found(RULE, ran(3600, **cut)).evidence["reason_class"] == "limit reached"
 

@@ -9,30 +9,59 @@ from sageaudit.domain.job import InstanceGroup
 from sageaudit.domain.measurements import Metric, Missing, measure
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import JobCase
+from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.judge import RULE_FAILED, judge
 from tests.fakes.jobs import TYPES, flat, job, phases, ran, seen, series
 from tests.fakes.judging import case, outcome, unknown
 
-RULES = [rule.name.name for rule in catalogue.load()]
+RULES = [rule.name.name for rule in catalogue.load() if rule.scope in {JobCase, FamilyCase}]
+CATALOGUE = """SA101 download-dominates, SA102 replicated-input, SA103 upload-dominates, \
+SA104 slow-start, SA105 image-pull-heavy, SA201 gpu-idle, SA202 gpu-underused, \
+SA203 cpu-bottleneck, SA204 some-gpus-unused, SA205 cpu-underused, SA206 memory-oversized, \
+SA207 serial-code, SA208 gpu-memory-growth, SA209 uneven-hosts, SA210 idle-start, \
+SA211 idle-tail, SA212 gpu-starved, SA213 poor-scaling, SA301 old-generation, \
+SA302 gpu-too-big, SA303 trainium-candidate, SA304 mixed-precision-candidate, \
+SA305 training-compiler-on, SA401 spot-not-used, SA402 spot-without-checkpoint, \
+SA403 spot-interrupted-much, SA404 warm-pool-idle, SA405 commitment-candidate, \
+SA501 volume-oversized, SA502 volume-ignored, SA601 max-runtime-loose, SA602 failed-spend, \
+SA603 limit-hit, SA604 retry-storm, SA605 no-owner, SA606 network-isolation-off, \
+SA701 metric-plateau, SA702 duplicate-run, SA703 cost-regression, SA704 short-experiment, \
+SA705 subset-first, SA706 custom-rule-cost, SA707 profile-me, SA708 debugger-said, \
+SA801 transform-serial, SA802 transform-single-record, SA803 processing-upload-at-end, \
+SA901 tuning-no-early-stop, SA902 tuning-plateau, SA903 tuning-failed-trials, \
+SA904 tuning-strategy"""
 HOUR = ran(3600, "ml.m5.4xlarge")
 
 
-def test_the_six_rules_are_found_in_the_order_of_their_ids() -> None:
+def test_every_rule_is_found_in_the_order_of_their_ids() -> None:
     """One file each; the folder is the register."""
-    assert [(rule.name.id, rule.name.name) for rule in catalogue.load()] == [
-        ("SA101", "download-dominates"),
-        ("SA202", "gpu-underused"),
-        ("SA205", "cpu-underused"),
-        ("SA401", "spot-not-used"),
-        ("SA601", "max-runtime-loose"),
-        ("SA602", "failed-spend"),
-    ]
+    assert [f"{rule.name.id} {rule.name.name}" for rule in catalogue.load()] == CATALOGUE.split(", ")
 
 
-def test_only_the_guard_rail_stays_out_of_chat() -> None:
-    """It has no dollars."""
-    assert [r.name.name for r in catalogue.load() if not r.name.in_chat] == ["max-runtime-loose"]
+def test_guard_rails_stay_out_of_chat() -> None:
+    """They have no dollars, and would be said again and again."""
+    quiet = {r.name.name for r in catalogue.load() if not r.name.in_chat}
+    assert quiet == {
+        "custom-rule-cost",
+        "debugger-said",
+        "max-runtime-loose",
+        "network-isolation-off",
+        "profile-me",
+    }
+
+
+def test_only_one_rule_waits_for_the_policy() -> None:
+    """It is for regulated accounts."""
+    assert [r.name.name for r in catalogue.load() if not r.on] == ["network-isolation-off"]
+
+
+def test_a_rule_subsumes_only_rules_that_are() -> None:
+    """A mistyped name would tell one story twice; no two rules swallow each other."""
+    names = {rule.name.name: rule.name.subsumes for rule in catalogue.load()}
+    for name, subsumed in names.items():
+        assert subsumed <= set(names)
+        assert name not in subsumed
+        assert not [other for other in subsumed if name in names[other]]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -50,7 +79,7 @@ def test_a_rule_can_be_switched_off(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_no_rule_speaks_of_a_tuning_job(rule: str) -> None:
+def test_no_job_rule_speaks_of_a_tuning_job(rule: str) -> None:
     """It has no instances of its own."""
     assert isinstance(outcome(rule, job(kind=JobKind.TUNING, groups=())), NotApplicable)
 

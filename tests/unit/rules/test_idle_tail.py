@@ -162,11 +162,7 @@ def test_the_tail_of_a_restarted_spot_run_is_its_last_one() -> None:
             Phase("Training", gap, Decimal(3600), billed=True),
         ),
     )
-    of = seen(
-        run,
-        series(Metric.CPU, [900] * 60),
-        series(Metric.CPU, [900] * 60 + [None] * 60 + [900] * 40 + [0] * 20),
-    )
+    of = cores(run, [9.0] * 60 + [None] * 60 + [9.0] * 40 + [0] * 20)
     finding = priced(RULE, run, of)
     assert finding.found.evidence["idle_s"] == 1200
     # a sixth of 2 h x $0.92 + 30 GB x $0.14 x 2 h / 744 h

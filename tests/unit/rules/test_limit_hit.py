@@ -18,7 +18,7 @@ MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
 
 def cut(**changes: Any) -> Job:
     """An hour on ml.m5.xlarge that its limit of one hour ended, with nothing left."""
-    plain = {
+    plain: dict[str, Any] = {
         "status": "Stopped",
         "secondary_status": "MaxRuntimeExceeded",
         "left_artifact": False,
@@ -74,7 +74,7 @@ def test_checkpoints_go_before_a_higher_limit() -> None:
 
 def test_on_spot_the_wait_grows_with_the_run() -> None:
     """SageMaker takes no MaxWait under MaxRuntime; one that is long enough stays."""
-    spot = {"purchase": Purchase.SPOT}
+    spot: dict[str, Any] = {"purchase": Purchase.SPOT}
     [[_, wait]] = found(RULE, cut(max_wait_s=5400, **spot)).alternatives
     assert (wait.path, wait.old, wait.new) == (
         "StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000,

@@ -19,13 +19,13 @@ RULE = "retry-storm"
 
 def failed(reason: str | None = "AlgorithmError: exit code 1", **changes: Any) -> Job:
     """An hour from START on ml.m5.xlarge without storage for $0.23, that failed."""
-    plain = {"status": "Failed", "secondary_status": "Failed", "volume_gb": 0}
+    plain: dict[str, Any] = {"status": "Failed", "secondary_status": "Failed", "volume_gb": 0}
     return ran(3600, failure=reason, **plain | changes)
 
 
 def before(hours: int, **changes: Any) -> EarlierRun:
     """A run for $0.23 that failed with a code error so many hours before START."""
-    plain = {
+    plain: dict[str, Any] = {
         "status": "Failed",
         "reason_class": "code error",
         "ended_at": START - timedelta(hours=hours),

@@ -20,7 +20,7 @@ DEAR = "ml.g4dn.12xlarge"
 def trial_run(work_s: int = 240, instance: str = DEAR, instances: int = 1, **more: Any) -> Job:
     """Two minutes of Downloading and some of Training."""
     seconds = Decimal(120 + work_s)
-    plain = {
+    plain: dict[str, Any] = {
         "phases": phases(("Starting", -60), ("Downloading", 120), ("Training", work_s)),
         "training_s": seconds,
         "billable_s": seconds,
@@ -31,7 +31,7 @@ def trial_run(work_s: int = 240, instance: str = DEAR, instances: int = 1, **mor
 
 def before(work_s: int = 240, days_ago: int = 1, **changes: Any) -> EarlierRun:
     """An earlier run like it, for $0.50."""
-    plain = {
+    plain: dict[str, Any] = {
         "instance_type": DEAR,
         "phase_s": {"Downloading": Decimal(120), "Training": Decimal(work_s)},
         "total_usd": Decimal("0.50"),
@@ -76,7 +76,7 @@ def test_exactly_ten_minutes_are_work() -> None:
 
 def test_exactly_three_dollars_an_hour_are_dear() -> None:
     """Six instances at $0.50; five are $2.50."""
-    like = {"instance_type": "ml.odd.xlarge"}
+    like: dict[str, Any] = {"instance_type": "ml.odd.xlarge"}
     six = trial_run(instance="ml.odd.xlarge", instances=6)
     assert isinstance(outcome(RULE, six, earlier=[before(instance_count=6, **like)] * 4), Found)
     five = trial_run(instance="ml.odd.xlarge", instances=5)

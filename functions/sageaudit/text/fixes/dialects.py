@@ -12,7 +12,8 @@ from typing import Any, Literal, get_args
 from sageaudit.domain.document import FixDocument, Kind
 from sageaudit.text.fixes import hcl_text, python_text
 from sageaudit.text.fixes.literals import json_value, one_line
-from sageaudit.text.fixes.names import ALWAYS_SENT, NOTES, TEXT_MAPS, WRITTEN
+from sageaudit.text.fixes.names import ALWAYS_SENT, TEXT_MAPS, WRITTEN
+from sageaudit.text.fixes.training import NOTES
 from sageaudit.text.fixes.ways import Known, Row, json_path, known, request_way, way
 
 Dialect = Literal["api", "sdk-v3", "sdk-v2", "boto3", "terraform"]

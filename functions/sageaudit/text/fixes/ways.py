@@ -10,7 +10,8 @@ from typing import Any
 
 from sageaudit.domain.document import Kind
 from sageaudit.text.fixes import literals
-from sageaudit.text.fixes.names import CALLS, DEFINITION, ELEMENT_NAMES, NAMES, Names
+from sageaudit.text.fixes.names import CALLS, DEFINITION, ELEMENT_NAMES, NAMES
+from sageaudit.text.fixes.training import Names
 
 MAPPING, LIST, BLOCK = "{}", "[]", "block"
 _PART = re.compile(r"([\w.]+)(?:\[(\w+)\]|\{(\*|\w+)\})?(?::(\w+|\{\}))?\Z")

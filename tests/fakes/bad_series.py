@@ -1,0 +1,218 @@
+"""Series and curves as they should never be, by what is wrong with them; every rule is on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+
+from sageaudit.adapters import packaged
+from sageaudit.domain.job import Batch, Direction, Job, Objective, Tuning, Upload
+from sageaudit.domain.market import Market
+from sageaudit.domain.measurements import Measurements, Metric, Missing, RawSeries, measure
+from sageaudit.domain.ref import JobKind
+from sageaudit.rules.card import FamilyCase
+from tests.fakes import judging
+from tests.fakes.jobs import START, job, phases, ran
+from tests.fakes.sound import EVERY_RULE_ON
+
+HOURS = 3
+MINUTES = 60 * HOURS
+NAN, INF = float("nan"), float("inf")
+Values = Sequence[float | None]
+_AT_WORK: dict[object, Measurements] = {}
+"""Measured once for all that plays a part in it."""
+
+
+@cache
+def market() -> Market:
+    """All types, at the packaged prices of the job's day."""
+    return packaged.PackagedMarkets().market(job(), START)
+
+
+def case(run: Job, of: Measurements | None = None, **more: object) -> FamilyCase:
+    """A job as rules see it, every rule switched on."""
+    seen = of if of is not None else at_work(run)
+    more = {"policy": EVERY_RULE_ON, "earlier": ()} | more
+    return judging.case(run, seen, on=market(), **more)  # type: ignore[arg-type]
+
+
+def measured(run: Job, raw: Sequence[RawSeries], code: str = "metric_missing") -> Measurements:
+    """What is left of such series."""
+    return measure(run, raw, market().types, absent=Missing(code, "no points"))
+
+
+def raw(
+    metric: Metric,
+    values: Values,
+    host: str = "train/algo-1",
+    period_s: int = 60,
+    start_s: int = 0,
+) -> RawSeries:
+    """One series of `train`."""
+    start = START + timedelta(seconds=start_s)
+    return RawSeries(host, metric.value, start, period_s, tuple(values))
+
+
+def at_work(run: Job) -> Measurements:
+    """Two hosts at most that do something through the whole run."""
+    key = (run.name, run.groups, run.groups_unknown, run.phases)
+    if key not in _AT_WORK:
+        names = [f"{run.name}/algo-{n + 1}" for n in range(min(run.instance_count or 1, 2))]
+        _AT_WORK[key] = measured(run, [line for name in names for line in host(name)])
+    return _AT_WORK[key]
+
+
+def host(name: str, minutes: int = MINUTES, period_s: int = 60) -> list[RawSeries]:
+    """All metrics of a host that wakes late, works by fits and starts and ends early."""
+    points = minutes * 60 // period_s
+    busy = [0.0 if n * 6 < points or n * 6 > 5 * points else 1.0 for n in range(points)]
+    swing = [share * (0.2 + 0.8 * (n % 7 < 4)) for n, share in enumerate(busy)]
+    return [
+        raw(Metric.CPU, [110 * share + 2 for share in swing], name, period_s),
+        raw(Metric.GPU, [60 * share for share in swing], name, period_s),
+        raw(Metric.GPU_MEMORY, [25 * share for share in busy], name, period_s),
+        raw(Metric.MEMORY, [12 + 20 * share for share in busy], name, period_s),
+        raw(Metric.DISK, [1.5] * points, name, period_s),
+    ]
+
+
+def workers() -> Iterator[Job]:
+    """A job on GPUs, an old one, one on CPUs, and several instances of them."""
+    yield job("ml.g5.12xlarge")
+    yield job("ml.p3.8xlarge", 2)
+    yield job("ml.m5.4xlarge")
+    yield job("ml.r5.2xlarge", 3)
+    yield job("ml.trn1.2xlarge")
+
+
+def other_kinds() -> Iterator[Job]:
+    """A processing and a transform job, with what is theirs."""
+    run = ran(3600 * HOURS, "ml.m5.4xlarge", 2)
+    yield replace(
+        run,
+        kind=JobKind.PROCESSING,
+        phases=phases(("Processing", 3600 * HOURS)),
+        uploads=(Upload("out", "EndOfJob"),),
+    )
+    yield replace(
+        run,
+        kind=JobKind.TRANSFORM,
+        phases=phases(("Transform", 3600 * HOURS)),
+        batch=Batch("SingleRecord", 1, 6),
+        max_runtime_s=None,
+    )
+
+
+def with_series(*lines: RawSeries) -> Iterator[FamilyCase]:
+    """Each kind of worker with just these series."""
+    for run in (*workers(), *other_kinds()):
+        yield case(run, measured(run, lines))
+
+
+def everywhere(change: Callable[[Values], Values]) -> Iterator[FamilyCase]:
+    """Every worker with every series changed."""
+    for run in (*workers(), *other_kinds()):
+        lines = [replace(line, values=tuple(change(line.values))) for line in host("train/algo-1")]
+        yield case(run, measured(run, lines))
+
+
+def only(metric: Metric) -> Iterator[FamilyCase]:
+    """One metric alone."""
+    yield from with_series(*(line for line in host("train/algo-1") if line.metric == metric.value))
+
+
+def with_curves(*curves: Values, period_s: int = 60, start_s: int = 1200) -> Iterator[FamilyCase]:
+    """Every worker with the curves of a loss, of an accuracy and of what nobody knows."""
+    tuned = Tuning("Bayesian", "Off", {}, Objective("strange", Direction.MAXIMIZE))
+    for run in workers():
+        for values in curves:
+            start = START + timedelta(seconds=start_s)
+            told = [
+                RawSeries(run.name, name, start, period_s, tuple(values))
+                for name in ("validation:loss", "validation:accuracy", "strange", "")
+            ]
+            of = measured(run, [*host(f"{run.name}/algo-1"), *told])
+            yield case(run, of)
+            yield case(replace(run, tuning=tuned), of)
+
+
+def large(points: int, period_s: int, hosts: int = 64) -> Iterator[FamilyCase]:
+    """A cluster over a long time. Its hosts differ, so that each has to be looked at."""
+    seconds = points * period_s
+    for run in (ran(seconds, "ml.g5.xlarge", hosts), ran(seconds, "ml.m5.4xlarge", hosts)):
+        lines = [
+            replace(line, values=tuple(None if v is None else v * (1 + n % 3) for v in line.values))
+            for n in range(hosts)
+            for line in host(f"train/algo-{n + 1}", seconds // 60, period_s)
+        ]
+        yield case(run, measured(run, lines))
+
+
+def gaps(values: Values) -> Values:
+    """Two thirds, and an hour, are not there."""
+    return [None if n % 3 or 60 < n < 120 else value for n, value in enumerate(values)]
+
+
+def nonsense(values: Values) -> Values:
+    """Not a number, without end, below nothing, above all."""
+    odd = (NAN, INF, -INF, -5.0, 1e300, None)
+    return [odd[n % 6] if n % 5 == 0 else value for n, value in enumerate(values)]
+
+
+SERIES: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
+    "gaps": lambda: everywhere(gaps),
+    "nonsense": lambda: everywhere(nonsense),
+    "nothing but NaN": lambda: everywhere(lambda values: [NAN] * len(values)),
+    "nothing but zero": lambda: everywhere(lambda values: [0.0] * len(values)),
+    "nothing but all of it": lambda: everywhere(lambda values: [100.0] * len(values)),
+    "one point": lambda: everywhere(lambda values: values[90:91]),
+    "the first point": lambda: everywhere(lambda values: [5.0, *[None] * (len(values) - 1)]),
+    "the last point": lambda: everywhere(lambda values: [*[None] * (len(values) - 1), 5.0]),
+    "empty series": lambda: everywhere(lambda values: ()),
+    "no series": with_series,
+    "hosts of another job": lambda: with_series(*host("other/algo-1"), *host("train/algo-77")),
+    "hosts without a name": lambda: with_series(*host(""), *host("/"), *host("train/")),
+    "more hosts than instances": lambda: with_series(
+        *(line for n in range(9) for line in host(f"train/algo-{n}"))
+    ),
+    "the same host twice": lambda: with_series(*host("train/algo-1"), *host("train/algo-1")),
+    "each metric on a host of its own": lambda: with_series(
+        *(replace(line, host=f"train/algo-{n}") for n, line in enumerate(host("train/algo-1")))
+    ),
+    "each metric at a period of its own": lambda: with_series(
+        *(
+            replace(line, period_s=period_s)
+            for line, period_s in zip(host("a"), (60, 300, 3600, 1, 17), strict=True)
+        )
+    ),
+    "series long before the job": lambda: with_series(raw(Metric.CPU, [5.0], start_s=-9_000_000)),
+    "series long after the job": lambda: with_series(raw(Metric.CPU, [5.0], start_s=9_000_000)),
+    "CPU alone": lambda: only(Metric.CPU),
+    "GPU alone": lambda: only(Metric.GPU),
+    "memory alone": lambda: only(Metric.MEMORY),
+    "64 hosts, a day of minutes": lambda: large(1440, 60),
+    "64 hosts, 28 days of hours": lambda: large(672, 3600),
+}
+"""What is wrong with the series."""
+
+CURVES: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
+    "no point": lambda: with_curves([]),
+    "one point": lambda: with_curves([0.5]),
+    "two points": lambda: with_curves([0.5, 0.4]),
+    "all equal": lambda: with_curves([0.5] * 120),
+    "all zero": lambda: with_curves([0.0] * 120),
+    "NaN and without end": lambda: with_curves(
+        [NAN] * 120, [INF] * 120, [-INF, *[0.5] * 60, NAN, *[0.4] * 60]
+    ),
+    "all in one second": lambda: with_curves([0.9**n for n in range(120)], period_s=0),
+    "before the run": lambda: with_curves([0.9**n for n in range(120)], start_s=-86_400),
+    "beyond the run": lambda: with_curves([0.9**n for n in range(120)], period_s=86_400),
+    "enormous and tiny": lambda: with_curves(
+        [1.7e308, *[1e-300] * 100], [-1.7e308, *[1.7e308] * 100], [-1.7e308] * 100
+    ),
+    "below nothing": lambda: with_curves([-1.0 - n for n in range(30)] + [-31.0] * 120),
+    "best at once, then flat": lambda: with_curves([1.0, *[0.2] * 150], [0.0, *[0.9] * 150]),
+}
+"""What is wrong with the curves."""

@@ -1,0 +1,173 @@
+"""No input makes a rule fail, and whatever it answers can be read, counted and sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.earlier import EarlierRun, RunFacts
+from sageaudit.domain.job import Direction, Objective, Purchase, Tuning
+from sageaudit.domain.ref import JobKind
+from sageaudit.domain.trial import Trial
+from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
+from tests.fakes import bad_jobs, bad_series
+from tests.fakes.bad_series import case, measured, workers
+from tests.fakes.families import earlier_run, trial
+from tests.fakes.jobs import START, job
+from tests.fakes.sound import EVERY_RULE_ON, sound, sound_account, sound_tuning
+
+Cases = Callable[[], Iterator[FamilyCase]]
+
+NOTHING_KNOWN = RunFacts(Purchase.ON_DEMAND)
+FAMILIES: dict[str, tuple[EarlierRun, ...] | None] = {
+    "never read": None,
+    "none": (),
+    "nothing known": tuple(
+        replace(
+            earlier_run(n), facts=NOTHING_KNOWN, total_usd=None, avoidable_usd=None, lost_usd=None
+        )
+        for n in range(1, 20)
+    ),
+    "for nothing": tuple(earlier_run(n, total_usd=Decimal(0)) for n in range(1, 20)),
+    "money back": tuple(
+        earlier_run(n, total_usd=Decimal(-1), lost_usd=Decimal(-1)) for n in range(1, 20)
+    ),
+    "in no time": tuple(
+        earlier_run(
+            n,
+            elapsed_s=Decimal(0),
+            billable_s=Decimal(0),
+            retained_s=Decimal(0),
+            phase_s={"Training": Decimal(0), "": Decimal(0)},
+        )
+        for n in range(1, 20)
+    ),
+    "no instances": tuple(
+        earlier_run(n, instance_type="", instance_count=0, purchase=Purchase.SPOT)
+        for n in range(1, 20)
+    ),
+    "fifty": tuple(earlier_run(n, fingerprint=f"{n % 7}", data_pinned=True) for n in range(50)),
+    "all failed": tuple(
+        earlier_run(0, status="Failed", lost_usd=Decimal(9), reason_class="") for _ in range(50)
+    ),
+    "still to come": tuple(earlier_run(-n) for n in range(1, 20)),
+    "odd words": tuple(
+        earlier_run(n, fingerprint="", reason_class="odd", found=("", "odd")) for n in range(1, 20)
+    ),
+    "other kinds": tuple(earlier_run(n, kind="odd", status="Odd") for n in range(1, 20)),
+}
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        pytest.param(cases, id=what)
+        for table in (bad_series.SERIES, bad_series.CURVES, bad_jobs.TIMES, bad_jobs.WHAT)
+        for what, cases in table.items()
+    ],
+)
+def test_no_bad_job_makes_a_rule_fail(cases: Cases) -> None:
+    """Whatever is wrong with what ran, or with what was measured of it."""
+    for one in cases():
+        sound(one)
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        bad_jobs.every_status,
+        bad_jobs.every_kind,
+        bad_jobs.every_purchase,
+        bad_jobs.every_parent,
+    ],
+)
+def test_every_word_of_aws_has_an_answer(cases: Cases) -> None:
+    """Those that AWS has today, and those that it may have."""
+    for one in cases():
+        sound(one)
+
+
+@pytest.mark.parametrize("value", [0, 1, 100, 1e6])
+def test_no_threshold_makes_a_rule_fail(value: float) -> None:
+    """The policy takes any number from 0 on."""
+    for one in bad_jobs.every_threshold(value):
+        sound(one)
+
+
+@pytest.mark.parametrize("what", FAMILIES)
+def test_no_family_makes_a_rule_fail(what: str) -> None:
+    """Earlier runs come from a table that older versions wrote."""
+    for run in workers():
+        sound(case(run, earlier=FAMILIES[what]))
+        unmeasured = measured(run, ())
+        for strange in (
+            replace(run, fingerprint="1", data_pinned=True),
+            replace(run, purchase=Purchase.SPOT, checkpointed=True),
+            replace(run, created_at=None, started_at=None, ended_at=None, training_s=None),
+            replace(run, created_at=START - timedelta(hours=1)),
+            replace(run, status="Failed", failure="AlgorithmError", left_artifact=None),
+        ):
+            sound(case(strange, unmeasured, earlier=FAMILIES[what]))
+
+
+def tunings() -> Iterator[Tuning | None]:
+    """Of every strategy, and of none."""
+    yield None
+    yield Tuning(None, None, {})
+    for objective in (None, Objective("", None), Objective("auc", Direction.MAXIMIZE)):
+        for strategy in ("Bayesian", "Random", "Grid", "Hyperband", "Odd", None):
+            for early in ("Auto", "Off", None):
+                yield Tuning(strategy, early, {"Completed": 0, "": -1}, objective, 0, 0, "")
+
+
+TRIALS: dict[str, tuple[Trial, ...]] = {
+    "none": (),
+    "one": (trial(1, "0.5"),),
+    "all failed": tuple(trial(n, None, status="Failed") for n in range(1, 30)),
+    "unpriced": tuple(
+        trial(n, str(n), total_usd=None, claimed_usd=None, possible_usd=None) for n in range(1, 30)
+    ),
+    "no objective": tuple(trial(n, None) for n in range(1, 30)),
+    "all the same": tuple(trial(n, "0.5") for n in range(1, 30)),
+    "all worse": tuple(trial(n, str(-n)) for n in range(1, 30)),
+    "enormous": tuple(trial(n, "1.7e308" if n % 2 else "-1.7e308") for n in range(1, 30)),
+    "zero": tuple(trial(n, "0") for n in range(1, 30)),
+    "no times": tuple(
+        trial(n, str(n), started_at=None, ended_at=None, elapsed_s=None) for n in range(1, 30)
+    ),
+    "in no time": tuple(trial(n, str(n), elapsed_s=Decimal(0)) for n in range(1, 30)),
+    "for nothing": tuple(trial(n, str(n), total_usd=Decimal(0)) for n in range(1, 30)),
+    "claimed whole": tuple(trial(n, "0.5", claimed_usd=Decimal(1)) for n in range(1, 30)),
+    "the same name": tuple(replace(trial(n, "0.5"), name="trial") for n in range(1, 30)),
+    "of every status": tuple(
+        trial(n, "0.5", status=status)
+        for n, status in enumerate(
+            ["Completed", "Failed", "Stopped", "InProgress", "Odd"] * 5, start=1
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TRIALS)
+def test_no_trials_make_a_tuning_rule_fail(what: str) -> None:
+    """With and without the tuning job's own answer."""
+    sound_tuning(TuningCase(None, TRIALS[what], policy=EVERY_RULE_ON))
+    for tuning in tunings():
+        run = job(kind=JobKind.TUNING, groups=(), tuning=tuning)
+        sound_tuning(TuningCase(run, TRIALS[what], policy=EVERY_RULE_ON))
+
+
+@pytest.mark.parametrize("days", [0, 1, 30])
+@pytest.mark.parametrize("usd_per_hour", [None, "0", "1.5"])
+def test_no_account_makes_a_rule_fail(days: int, usd_per_hour: str | None) -> None:
+    """One without a run, one of which nothing is known, one of which all is."""
+    rate = None if usd_per_hour is None else Decimal(usd_per_hour)
+    policy = replace(EVERY_RULE_ON, commitment_usd_per_hour=rate)
+    for runs in FAMILIES.values():
+        sound_account(AccountCase(runs or (), days, policy=policy))
+        owned = tuple(replace(run, owner="", ended_at=START) for run in runs or ())
+        sound_account(AccountCase(owned, days, policy=policy))
