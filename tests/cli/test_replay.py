@@ -22,7 +22,7 @@ from sageaudit.ports import History
 from tests.contract.tables import dynamodb, new_table
 from tests.labelled.machine import Doing, Plot, alike, training
 
-IDLE_CPU = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=3.0, gib=5, jitter=0.2)), name="small")
+IDLE_CPU = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=3.0, gib=24, jitter=0.2)), name="small")
 SPOT = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=14, gib=50)), name="busy")
 
 

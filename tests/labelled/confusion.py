@@ -10,7 +10,7 @@ from functools import cache
 from sageaudit.adapters import recording
 from sageaudit.auditing import audit_job
 from sageaudit.cli.ran import of_recording
-from sageaudit.domain.finding import Found
+from sageaudit.domain.audit import Audit
 from sageaudit.domain.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase
@@ -69,13 +69,18 @@ def rules() -> tuple[str, ...]:
     return tuple(r.name.name for r in catalogue.load() if r.scope is not AccountCase)
 
 
+def _told(audit: Audit) -> set[str]:
+    """The rules that stand: one whose story another one tells is not said."""
+    return {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
+
+
 def _stories() -> Iterator[Told]:
     ruleset, policy = catalogue.ruleset(), Policy(rules_on=frozenset(rules()))
     for story in (*ALL, *MORE):
         for seed in SEEDS:
             run = of_recording(recording.of_document(story.tell(seed)))
             audit = audit_job(run.job, run.seen, run.market, policy, ruleset, now=run.now)
-            found = {n.name for n, outcome in audit.outcomes if isinstance(outcome, Found)}
+            found = _told(audit)
             for rule in rules():
                 truth = story.truth(rule)
                 if truth is not None:
@@ -87,7 +92,7 @@ def _sagas() -> Iterator[Told]:
         for seed in _SAGA_SEEDS:
             document = last_audit(saga.tell(seed))
             own = [f for f in document["findings"] if "training_jobs" not in f["evidence"]]
-            found = {finding["rule"] for finding in own}
+            found = {finding["rule"] for finding in own if not finding["subsumed_by"]}
             for rule in rules():
                 truth = saga.truth(rule)
                 if truth is not None:
@@ -111,7 +116,7 @@ def _real(name: str) -> Iterator[Told]:
         return
     run = of_recording(read)
     audit = audit_job(run.job, run.seen, run.market, Policy(), catalogue.ruleset(), now=run.now)
-    found = {n.name for n, outcome in audit.outcomes if isinstance(outcome, Found)}
+    found = _told(audit)
     if run.job.finished and run.job.kind.value != "tuning" and run.job.status != "Stopped":
         lost = run.job.status == "Failed" and not run.job.never_started
         yield Told(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))

@@ -438,8 +438,8 @@ CANDIDATES = (
             image=SKLEARN,
             channels=(channel(distribution="ShardedByS3Key"),),
         ),
-        "poor-scaling",
-        either=("cpu-underused", "memory-oversized"),
+        "cpu-underused",
+        either=("poor-scaling", "memory-oversized"),
     ),
 )
 

@@ -168,6 +168,20 @@ FAMILIES = (
         "failed-spend",
         every=timedelta(hours=1),
     ),
+    family(
+        "four-hosts-hardly-faster-than-one",
+        [replace(USUAL, channels=VERSIONED)] * 3
+        + [
+            replace(
+                USUAL,
+                channels=VERSIONED,
+                hosts=alike(4, replace(BUSY_A10G, minutes=80, gpus=(0.6,))),
+            )
+        ]
+        * 3,
+        "poor-scaling",
+        either=("duplicate-run", "cost-regression", "gpu-underused"),
+    ),
     family("one-bad-night", [USUAL] * 5 + [CRASH], "failed-spend"),
     family(
         "the-same-run-twice",

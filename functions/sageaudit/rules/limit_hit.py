@@ -98,7 +98,7 @@ def _ways(job: Job, limit: str, limit_s: int | None) -> tuple[tuple[Parameter, .
     ways: list[tuple[Parameter, ...]] = []
     if job.kind is JobKind.TRAINING and not job.checkpointed:
         ways.append((Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>"),))
-    if limit_s is None or limit_s >= _AT_MOST_S[job.kind]:
+    if not limit_s or limit_s >= _AT_MOST_S[job.kind]:
         return tuple(ways)
     path, higher_s = f"StoppingCondition.{limit}", min(_TIMES * limit_s, _AT_MOST_S[job.kind])
     higher = [Parameter(path, limit_s, higher_s)]

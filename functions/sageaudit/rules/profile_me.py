@@ -81,9 +81,17 @@ def check(case: JobCase) -> Outcome:
             "mean_percent": round(average, 1),
             "active_minutes": round(case.seen.minutes),
         },
-        fix=(Parameter("ProfilerConfig.S3OutputPath", None, "s3://<bucket>/<prefix>"),),
+        fix=_fix(case.job.profiled),
         caution=(
             "No figure: a profile saves nothing by itself. Debugger is closed to new customers "
             "since 2026-07-30: they take torch.profiler or the TensorFlow Profiler."
         ),
     )
+
+
+def _fix(profiled: bool | None) -> tuple[Parameter, ...]:
+    """A place for the profile; a profiler that was switched off must be switched on too."""
+    place = Parameter("ProfilerConfig.S3OutputPath", None, "s3://<bucket>/<prefix>")
+    if profiled is None:
+        return (place,)
+    return (Parameter("ProfilerConfig.DisableProfiler", True, False), place)

@@ -38,6 +38,8 @@ DEFAULT = Threshold(
 
 
 def _excuse(case: JobCase) -> str | None:
+    if case.job.never_started:
+        return "it never started"
     if case.job.purchase is Purchase.SERVERLESS:
         return "it is serverless"
     if not case.job.volume_gb:

@@ -83,10 +83,16 @@ def check(case: JobCase) -> Outcome:
             "keep_alive_s": pool.keep_alive_s,
             "downloading_s": pull_s,
         },
-        fix=(Parameter("ResourceConfig.KeepAlivePeriodInSeconds", pool.keep_alive_s, None),),
+        fix=_fix(pool.keep_alive_s),
         change=ShortenPool(pull_s),
         caution="The last job of a chain always leaves its pool: then shorten it instead.",
     )
+
+
+def _fix(keep_alive_s: int | None) -> tuple[Parameter, ...]:
+    """None where the answer does not say what was asked for."""
+    path = "ResourceConfig.KeepAlivePeriodInSeconds"
+    return () if keep_alive_s is None else (Parameter(path, keep_alive_s, None),)
 
 
 def _download_s(job: Job) -> Decimal | None:

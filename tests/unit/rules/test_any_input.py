@@ -118,7 +118,7 @@ def jobs(draw: st.DrawFn) -> Job:
         volume_gb=draw(st.sampled_from([None, 1, 30, 31, 500])),
         channels=tuple(draw(st.lists(channels, max_size=2))),
         max_runtime_s=draw(MAYBE_SECONDS),
-        max_wait_s=draw(MAYBE_SECONDS),
+        max_wait_s=draw(MAYBE_SECONDS) if kind is JobKind.TRAINING else None,
         checkpointed=draw(FLAG),
         left_artifact=draw(st.none() | FLAG),
         warm_pool=draw(st.none() | pools),

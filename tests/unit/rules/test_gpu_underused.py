@@ -80,20 +80,49 @@ def test_idle_head_and_tail_are_not_held_against_it() -> None:
     assert outcome(RULE, ONE, of) == Clear()
 
 
-def test_a_gpu_that_never_worked_is_not_needed() -> None:
-    """The same hour on ml.m5.xlarge: 4 vCPU and 16 GiB as before, plus its volume."""
-    finding = priced(RULE, ONE, flat(ONE, 60, gpu=0, cpu=50))
-    [fix] = finding.found.fix
-    assert (fix.path, fix.old, fix.new) == (
-        "ResourceConfig.InstanceType", "ml.g4dn.xlarge", "ml.m5.xlarge",
-    )  # fmt: skip
-    # 0.736 - 0.23 - 30 GB x 1 h / 744 h x 0.14
-    assert usd(finding.saving_usd) == "0.500355"
-    assert finding.found.summary.startswith("The GPU did nothing in 60 active minutes")
-    assert (finding.found.confidence, finding.found.bucket) == (
-        Confidence.DERIVED,
-        Bucket.AVOIDABLE,
+def test_a_gpu_that_never_worked_is_left_to_gpu_idle() -> None:
+    """One story, told once; a GPU with a little work is told here."""
+    assert "gpu-idle" in excuse(RULE, ONE, flat(ONE, 60, gpu=0, cpu=50))
+    assert isinstance(outcome(RULE, ONE, spiky(ONE, *[0] * 59, 0.5)), Found)
+
+
+def test_the_whole_sentence() -> None:
+    """As the owner reads it."""
+    what = found(RULE, ONE, flat(ONE, 60, gpu=10, cpu=50))
+    assert what.summary == (
+        "The GPU averaged 10% (P95 10%) over 60 active minutes on 1 x ml.g4dn.xlarge."
     )
+
+
+@pytest.mark.parametrize(
+    ("percent", "line"), [(15, "red"), (15.1, "amber"), (24.9, "amber"), (25, None)]
+)
+def test_the_lines_of_jobstats_are_named(percent: float, line: str | None) -> None:
+    """Red at 15% or less, amber under 25%."""
+    assert found(RULE, ONE, flat(ONE, 60, gpu=percent, cpu=50)).evidence["jobstats"] == line
+
+
+def test_a_larger_batch_is_named_where_gpu_memory_is_known_to_be_free() -> None:
+    """20% is; 70% is not, and not recorded is not known."""
+    free = found(RULE, ONE, flat(ONE, 60, gpu=30, gpu_memory=20, cpu=50))
+    assert "raise the batch size: the P95 of GPU memory was 20%" in (free.caution or "")
+    for memory in ({"gpu_memory": 70.0}, {}):
+        full = found(RULE, ONE, flat(ONE, 60, gpu=30, cpu=50, **memory))
+        assert "batch size" not in (full.caution or "")
+        assert "feed the GPU faster" in (full.caution or "")
+
+
+def test_a_larger_batch_needs_cpus_that_could_feed_it() -> None:
+    """BatchSize asks for all three under 70%."""
+    busy = found(RULE, ONE, flat(ONE, 60, gpu=30, gpu_memory=20, cpu=70))
+    assert "batch size" not in (busy.caution or "")
+
+
+def test_a_gpu_over_the_target_that_could_take_a_larger_batch_is_found() -> None:
+    """60%, with memory and CPUs to spare: no figure on the smallest type."""
+    what = found(RULE, ONE, flat(ONE, 60, gpu=60, gpu_memory=20, cpu=50))
+    assert what.bucket is Bucket.NONE
+    assert outcome(RULE, ONE, flat(ONE, 60, gpu=70, gpu_memory=20, cpu=50)) == Clear()
 
 
 def test_one_gpu_of_four_is_enough() -> None:
@@ -215,9 +244,14 @@ def test_a_training_plan_gets_no_other_type() -> None:
 )
 def test_processing_and_transform_jobs_are_judged_too(kind: JobKind, phase: str, path: str) -> None:
     """The path is that of their own Create request."""
-    run = ran(3600, "ml.g4dn.xlarge", kind=kind, phases=phases((phase, 3600)), billable_s=None)
-    of = seen(run, series(Metric.GPU, [0] * 60), series(Metric.CPU, [200] * 60))
-    assert [fix.path for fix in found(RULE, run, of).fix] == [path]
+    run = ran(3600, "ml.g4dn.12xlarge", kind=kind, phases=phases((phase, 3600)), billable_s=None)
+    raw = [
+        series(metric, [value] * 60)
+        for metric, value in (
+            (Metric.GPU, 80), (Metric.GPU_MEMORY, 20), (Metric.CPU, 240), (Metric.MEMORY, 5),
+        )
+    ]  # fmt: skip
+    assert [fix.path for fix in found(RULE, run, seen(run, *raw)).fix] == [path]
 
 
 def test_a_cpu_job_is_not_its_concern() -> None:
@@ -241,3 +275,10 @@ def test_coarse_points_refuse_every_smaller_type() -> None:
         )
     ]  # fmt: skip
     assert found(RULE, run, seen(run, *raw)).fix == ()
+
+
+def test_too_few_minutes_are_not_judged() -> None:
+    """14 active ones; 15 are."""
+    short, just = ran(840, "ml.g4dn.xlarge"), ran(900, "ml.g4dn.xlarge")
+    assert unknown(RULE, short, flat(short, 14, gpu=10, cpu=50)) == "too_short"
+    assert isinstance(outcome(RULE, just, flat(just, 15, gpu=10, cpu=50)), Found)

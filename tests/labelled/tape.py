@@ -1,0 +1,159 @@
+"""A recording taken apart, so that time can be cut out of it, and put together again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.labelled.machine import iso, phase
+
+WORK = ("Training", "Processing", "Transform")
+Values = list[float | None]
+_LEAST_S = 30
+"""Even the shortest phase takes some time."""
+
+
+@dataclass
+class Line:
+    """One series, `lead` minutes after the minute in which the program began."""
+
+    host: str
+    metric: str
+    lead: int
+    values: Values
+
+
+@dataclass
+class Tape:
+    """One run. `phases` are names and seconds in order; the program runs in those of WORK."""
+
+    kind: str
+    describe: dict[str, Any]
+    phases: list[tuple[str, float]]
+    begun: datetime
+    billed_share: float
+    lines: list[Line]
+    rest: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts' names, those of its curves left out."""
+        return list(dict.fromkeys(line.host for line in self.lines if "/" in line.host))
+
+    def take(self, name: str, seconds: float) -> None:
+        """Cuts so much out of a phase that is not the program's."""
+        left = seconds
+        for place, (phase_name, lasted) in enumerate(self.phases):
+            if phase_name == name:
+                cut = max(min(left, lasted - _LEAST_S), 0)
+                left -= cut
+                self.phases[place] = (name, lasted - cut)
+
+    def stretch(self, times: float) -> None:
+        """The program takes so many times as long; what it shows is the same, but slower."""
+        self._work(lambda seconds: seconds * times)
+        for line in self.lines:
+            long, count = line.values, len(line.values)
+            line.values = [
+                long[min(int(n / times), count - 1)] for n in range(round(count * times))
+            ]
+
+    def cut(self, seconds: float, *, head: bool) -> None:
+        """The program's first or last seconds do not happen."""
+        self._work(lambda lasted: max(lasted - seconds, 60))
+        minutes = int(seconds // 60)
+        for line in self.lines:
+            if not head:
+                line.values = line.values[: max(len(line.values) - minutes, 0)]
+            elif line.lead + len(line.values) > minutes:
+                line.values = line.values[max(minutes - line.lead, 0) :]
+
+    def each(self, metric: str, of: Callable[[float], float]) -> None:
+        """Changes every point of a metric."""
+        for line in self.lines:
+            if line.metric == metric:
+                line.values = [None if v is None else of(v) for v in line.values]
+
+    def drop(self, metrics: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
+        """Without these metrics, and without these hosts."""
+        gone, away = set(metrics), set(hosts)
+        self.lines = [x for x in self.lines if x.metric not in gone and x.host not in away]
+
+    def _work(self, change: Callable[[float], float]) -> None:
+        self.phases = [(n, change(s) if n in WORK else s) for n, s in self.phases]
+
+
+def taken_apart(told: dict[str, Any]) -> Tape:
+    """Reads a recording of this generator."""
+    told = copy.deepcopy(told)
+    answer = told["describe"]
+    kind = next(name for name in WORK if f"{name}JobName" in answer)
+    start, end = (_moment(answer[f"{kind}{edge}Time"]) for edge in ("Start", "End"))
+    begun = _moment(answer["CreationTime"])
+    if kind == "Training":
+        spans = [
+            (x["Status"], _moment(x["StartTime"]), _moment(x["EndTime"]))
+            for x in answer["SecondaryStatusTransitions"]
+        ]
+        begun = spans[0][1]
+    else:
+        spans = [("Starting", begun, start), (kind, start, end)]
+    work = next(since for name, since, _ in spans if name in WORK)
+    return Tape(
+        kind=kind,
+        describe=answer,
+        phases=[(name, (until - since).total_seconds()) for name, since, until in spans],
+        begun=begun,
+        billed_share=answer.get("BillableTimeInSeconds", 1)
+        / answer.get("TrainingTimeInSeconds", 1),
+        lines=[_line(x, work) for x in told["metrics"]["series"]],
+        rest=told,
+    )
+
+
+def put_together(tape: Tape, later: timedelta) -> dict[str, Any]:
+    """The recording of the tape, so much later."""
+    spans, moment = [], tape.begun + later
+    for name, seconds in tape.phases:
+        spans.append((name, moment, moment + timedelta(seconds=round(seconds))))
+        moment = spans[-1][2]
+    billed = [span for span in spans if span[0] not in {"Starting", "Pending"}]
+    start, end = billed[0][1], billed[-1][2]
+    seconds = int((end - start).total_seconds())
+    work = next(since for name, since, _ in spans if name in WORK)
+    answer = tape.describe | {
+        "CreationTime": iso(tape.begun + later),
+        f"{tape.kind}StartTime": iso(start),
+        f"{tape.kind}EndTime": iso(end),
+        "LastModifiedTime": iso(end),
+    }
+    if tape.kind == "Training":
+        answer |= {
+            "SecondaryStatusTransitions": [phase(*span) for span in spans],
+            "TrainingTimeInSeconds": seconds,
+            "BillableTimeInSeconds": int(seconds * tape.billed_share),
+        }
+    first = work.replace(second=0, microsecond=0)
+    series = [
+        {
+            "host": line.host,
+            "metric": line.metric,
+            "start": iso(first + timedelta(minutes=line.lead)),
+            "values": line.values,
+        }
+        for line in tape.lines
+    ]
+    return tape.rest | {"describe": answer, "metrics": {"period_s": 60, "series": series}}
+
+
+def _line(series: dict[str, Any], work: datetime) -> Line:
+    start = _moment(series["start"])
+    lead = int((start - work.replace(second=0, microsecond=0)).total_seconds() // 60)
+    return Line(series["host"], series["metric"], lead, list(series["values"]))
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

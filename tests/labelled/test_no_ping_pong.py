@@ -1,0 +1,128 @@
+"""No advice is ever turned back: the run that follows it, audited, is told nothing to undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters import packaged, recording
+from sageaudit.auditing import audit_job, run_facts
+from sageaudit.domain.audit import Audit
+from sageaudit.domain.describe import parse
+from sageaudit.domain.earlier import EarlierRun
+from sageaudit.domain.finding import Finding, Found
+from sageaudit.domain.measurements import Missing, measure
+from sageaudit.domain.policy import Policy
+from sageaudit.rules import catalogue
+from tests.labelled.advised import Way, followed, ways
+from tests.labelled.more_stories import MORE
+from tests.labelled.sagas import FAMILIES
+from tests.labelled.stories import ALL
+
+Told = dict[str, Any]
+DAY = timedelta(days=1)
+RUNS: dict[str, list[Told]] = {
+    **{story.name: [story.tell(1)] for story in (*ALL, *MORE)},
+    **{saga.name: saga.tell(1) for saga in FAMILIES},
+}
+"""Each story's run, and each family's runs in their order: the last one is advised."""
+
+
+def audited(told: Told, earlier: tuple[EarlierRun, ...]) -> Audit:
+    """As the Lambda would, with every rule on."""
+    read = recording.of_document(told)
+    job = parse(read.describe, read.tags, account=read.account, region=read.region, key=b"secret")
+    assert job.ended_at is not None
+    market = packaged.PackagedMarkets().market(job, job.ended_at)
+    seen = measure(job, read.series, market.types, absent=Missing("metric_missing", "no points"))
+    ruleset = catalogue.ruleset()
+    policy = Policy(rules_on=frozenset(rule.name.name for rule in ruleset.rules))
+    return audit_job(job, seen, market, policy, ruleset, now=job.ended_at + DAY, earlier=earlier)
+
+
+def remembered(audit: Audit) -> EarlierRun:
+    """What the family's next run knows of this one."""
+    job, savings = audit.job, audit.savings
+    assert job.ended_at is not None
+    return EarlierRun(
+        name=job.name,
+        kind=job.kind.value,
+        status=job.status,
+        family=audit.family,
+        owner=audit.owner,
+        ended_at=job.ended_at,
+        total_usd=audit.bill.total_usd,
+        avoidable_usd=savings.avoidable_usd,
+        lost_usd=savings.lost_usd,
+        facts=run_facts(audit),
+    )
+
+
+@cache
+def last(name: str) -> tuple[Told, Audit, tuple[EarlierRun, ...], timedelta]:
+    """A story's last run, its audit, the runs before and with it, newest first, and their pace."""
+    earlier: tuple[EarlierRun, ...] = ()
+    for told in RUNS[name]:
+        audit = audited(told, earlier)
+        earlier = (remembered(audit), *earlier)
+    ends = [run.ended_at for run in earlier]
+    return told, audit, earlier, ends[0] - ends[1] if len(ends) > 1 else DAY
+
+
+def standing(audit: Audit) -> list[Finding]:
+    """The findings that tell somebody to change something."""
+    return [
+        one
+        for one in audit.savings.findings
+        if one.found.fix and not (one.superseded_by or one.subsumed_by)
+    ]
+
+
+GOES_ON = "gpu-underused"
+"""It says how little a GPU does, whatever was done about it, and may name a type that is cheaper
+still: `test_types` holds that such steps end. Every other rule is silent once it was heeded."""
+
+
+def turned_back(taken: Sequence[Way], after: Audit) -> Iterator[str]:
+    """Each rule that fires again, and each parameter that is told to be what it was."""
+    undone = {(parameter.path, str(parameter.old)) for way in taken for parameter in way.fix}
+    names = {way.rule for way in taken}
+    for name, outcome in after.outcomes:
+        if isinstance(outcome, Found):
+            said = [Way(name.name, fix, None) for fix in (outcome.fix, *outcome.alternatives)]
+            if name.name in names - {GOES_ON}:
+                yield f"again: {outcome.summary} {said[0]}"
+            for way in said:
+                if any((one.path, str(one.new)) in undone for one in way.fix):
+                    yield f"back: {outcome.summary} {way}"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_one_advice_is_not_turned_back(name: str) -> None:
+    """Taken alone, at both ends of its range, and each of its alternatives."""
+    told, audit, earlier, pace = last(name)
+    for finding in standing(audit):
+        for way in ways(finding):
+            after = audited(followed(told, [way], later=pace), earlier)
+            assert list(turned_back([way], after)) == [], str(way)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_advice_ends(name: str) -> None:
+    """All of it taken together, and what is said then too: it ends, and nothing is turned back."""
+    told, audit, earlier, pace = last(name)
+    taken: list[Way] = []
+    for _ in range(4):
+        now = [next(iter(ways(finding))) for finding in standing(audit)]
+        if not now:
+            break
+        taken += now
+        told = followed(told, now, later=pace)
+        audit = audited(told, earlier)
+        earlier = (remembered(audit), *earlier)
+        assert list(turned_back(taken, audit)) == [], [str(way) for way in now]
+    assert standing(audit) == []
