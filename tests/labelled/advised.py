@@ -184,14 +184,18 @@ def _mean(tape: Tape, metric: str) -> float:
 
 
 def on_fewer(tape: Tape, count: int, times: float) -> None:
-    """The same work on fewer hosts: each that stays does an even part of it all."""
+    """The same work on fewer hosts: each that stays does and holds an even part of it all."""
     on, stay = machine(cluster(tape.describe)["InstanceType"]), tape.hosts[:count]
-    for metric, most in ((CPU, 100 * on.vcpu), (GPU, 100 * on.gpus)):
+    for metric, most, lasts in (
+        (CPU, 100 * on.vcpu, times),
+        (GPU, 100 * on.gpus, times),
+        (MEMORY, 100, 1),
+    ):
         lines = [line for line in tape.lines if line.metric == metric and "/" in line.host]
         total = _sum(lines)
         for line in lines:
             line.values = [
-                None if v is None else min(v / count / times, most)
+                None if v is None else min(v / count / lasts, most)
                 for v in total[: len(line.values)]
             ]
     tape.drop(hosts=[host for host in tape.hosts if host not in stay])
@@ -262,10 +266,11 @@ def _on_all_gpus(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) 
         return
     on = machine(cluster(tape.describe)["InstanceType"])
     used = max(round(on.gpus * _busy(tape, on.gpus)), 1)
-    for metric in (GPU, GPU_MEMORY, CPU):
-        most = 100 * (on.vcpu if metric == CPU else on.gpus)
-        tape.each(metric, lambda value, most=most: min(value * on.gpus / used, most))  # type: ignore[misc]
-    tape.stretch(used / on.gpus)
+    times = on.gpus / used
+    tape.each(CPU, lambda value: min(value * times, 100 * on.vcpu))
+    for metric in (GPU, GPU_MEMORY):
+        tape.each(metric, lambda value: min(value * times, 100 * on.gpus))
+    tape.stretch(1 / times)
 
 
 def _pool_is_used(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:

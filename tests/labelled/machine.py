@@ -73,6 +73,8 @@ class Plot:
     tags: dict[str, str] = field(default_factory=dict)
     volume_gb: int | None = 30
     disk_percent: float = 2.0
+    missing_share: float = 0.0
+    """Of CloudWatch's points of the hosts."""
     begin: datetime = BEGIN
     name: str = "story"
 
@@ -186,6 +188,9 @@ def _hosts(
         timeline = [doing for doing in doings for _ in range(doing.minutes)]
         timeline += [IDLE] * (minutes - len(timeline))
         lines += host_series(plot.instance, host, timeline, work, plot.disk_percent, dice)
+    for line in lines:
+        values = line["values"]
+        line["values"] = [None if dice.random() < plot.missing_share else v for v in values]
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cache
@@ -13,17 +14,21 @@ from sageaudit.adapters import packaged, recording
 from sageaudit.auditing import audit_job, run_facts
 from sageaudit.domain.audit import Audit
 from sageaudit.domain.describe import parse
+from sageaudit.domain.document import FindingDocument, FixDocument
 from sageaudit.domain.earlier import EarlierRun
 from sageaudit.domain.finding import Finding, Found
 from sageaudit.domain.measurements import Missing, measure
 from sageaudit.domain.policy import Policy
 from sageaudit.rules import catalogue
-from tests.labelled.advised import Way, followed, ways
+from tests.labelled.advised import Way, followed, put, ways
 from tests.labelled.more_stories import MORE
-from tests.labelled.sagas import FAMILIES
+from tests.labelled.sagas import FAMILIES, SWEEPS, last_audit, sweep
 from tests.labelled.stories import ALL
 
 Told = dict[str, Any]
+RISING: list[float | None] = [0.5 + 0.012 * number for number in range(30)]
+FLAT: list[float | None] = [0.8] * 30
+AT_ONCE = {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 30}
 DAY = timedelta(days=1)
 RUNS: dict[str, list[Told]] = {
     **{story.name: [story.tell(1)] for story in (*ALL, *MORE)},
@@ -84,7 +89,7 @@ def standing(audit: Audit) -> list[Finding]:
 
 GOES_ON = "gpu-underused"
 """It says how little a GPU does, whatever was done about it, and may name a type that is cheaper
-still: `test_types` holds that such steps end. Every other rule is silent once it was heeded."""
+still: `test_type_steps` holds that such steps end. Every other rule is silent once heeded."""
 
 
 def turned_back(taken: Sequence[Way], after: Audit) -> Iterator[str]:
@@ -126,3 +131,54 @@ def test_advice_ends(name: str) -> None:
         earlier = (remembered(audit), *earlier)
         assert list(turned_back(taken, audit)) == [], [str(way) for way in now]
     assert standing(audit) == []
+
+
+SEARCHES = {
+    **{saga.name: saga.tell(1) for saga in SWEEPS},
+    **{
+        name: sweep(1, objectives, {"Completed": len(objectives)}, **config)
+        for name, objectives, config in (
+            ("every-point-of-a-grid", RISING, {"Strategy": "Grid"}),
+            ("all-at-random-at-once", RISING, {"Strategy": "Random", "ResourceLimits": AT_ONCE}),
+            ("all-bayesian-at-once", RISING, {"ResourceLimits": AT_ONCE}),
+            ("never-cut-short", FLAT, {"TrainingJobEarlyStoppingType": "Off"}),
+        )
+    },
+}
+"""Tuning jobs with their trials, the tuning job's own answer last."""
+
+
+def advised_search(
+    recordings: list[Told], fix: list[FixDocument]
+) -> tuple[list[Told], set[tuple[str, str]]]:
+    """The search as it is asked for then, with as many trials as that runs; what it was before."""
+    *trials, own = copy.deepcopy(recordings)
+    most = len(trials)
+    for parameter in fix:
+        path, new = parameter["parameter"], parameter["new"]
+        put(own["describe"], path, new)
+        if path.endswith("MaxNumberOfTrainingJobs"):
+            most = int(str(new))
+        elif "TuningJobCompletionCriteria" in path:
+            most = min(most, 2 + 5)
+    counters = {"Completed": most}
+    own["describe"]["TrainingJobStatusCounters"] = counters
+    return [*trials[:most], own], {(one["parameter"], str(one["old"])) for one in fix}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_searchs_advice_is_not_turned_back(name: str) -> None:
+    """Each way of each finding on the tuning job itself."""
+    for finding in own_findings(SEARCHES[name]):
+        for fix in filter(None, (finding["fix"], *finding["alternatives"])):
+            recordings, undone = advised_search(SEARCHES[name], fix)
+            for after in own_findings(recordings):
+                assert after["rule"] != finding["rule"], (fix, after["summary"])
+                said = [one for way in (after["fix"], *after["alternatives"]) for one in way]
+                assert not {(one["parameter"], str(one["new"])) for one in said} & undone, fix
+
+
+def own_findings(recordings: list[Told]) -> list[FindingDocument]:
+    """Those on the tuning job itself, not on its trials."""
+    document = last_audit(recordings)
+    return [one for one in document["findings"] if "training_jobs" not in one["evidence"]]

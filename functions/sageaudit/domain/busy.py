@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 IDLE_BELOW_CORES = 0.2
 """Busy cores under which a minute without GPU work is idle. Counted in cores, so that one busy core
 of 64 is work; idle hosts in the recordings read 0 to 0.19 cores."""
 IDLE_TO_GPU_PERCENT = 1.0
 LATE_S = 360
 """The first points of a host come 3 to 6 minutes late in real recordings."""
+
+
+GAP_PERIODS = 3
 
 
 def cpu_works(percent: float | None, vcpu: int | None) -> bool | None:
@@ -20,3 +25,26 @@ def cpu_works(percent: float | None, vcpu: int | None) -> bool | None:
 def gpu_works(percent: float | None) -> bool | None:
     """Does a host work at this GPU utilisation (0..100)?"""
     return None if percent is None else percent > IDLE_TO_GPU_PERCENT
+
+
+def state_at(
+    values: Sequence[float | None], place: int, works: Callable[[float], bool | None]
+) -> bool | None:
+    """Does the host work in this period? A short gap in idleness, or after it, is idle too.
+
+    CloudWatch loses a point now and then; up to GAP_PERIODS of them between two idle ones, or
+    between an idle one and the end, would else make hours of idleness look like work.
+    """
+    value = values[place]
+    if value is not None:
+        return works(value)
+    before = next(
+        (v for v in reversed(values[max(place - GAP_PERIODS, 0) : place]) if v is not None), None
+    )
+    if before is None or works(before) is not False:
+        return None
+    after = values[place + 1 : place + 1 + GAP_PERIODS]
+    following = next((v for v in after if v is not None), None)
+    if following is not None:
+        return False if works(following) is False else None
+    return False if place + 1 + len(after) == len(values) else None

@@ -82,10 +82,15 @@ class SetType:
 
 @dataclass(frozen=True, slots=True)
 class SetCount:
-    """One group of `count` instances, and the run takes `slower` times as long."""
+    """One group of `count` instances, and the run takes `slower` times as long.
+
+    `refills`: the work of those that go is done by those that stay, so that what was recorded of
+    these says nothing of a smaller type any more.
+    """
 
     count: int
     slower: Decimal
+    refills: bool = True
     stage = Stage.COUNT
 
     def apply(self, job: Job) -> Job:

@@ -1,9 +1,9 @@
 """Savings alone and together: each fix is billed alone, then all in one fixed order.
 
 Shares of the common order sum to the totals, so avoidable + lost is never more than the bill. One
-winner among the fixes of a job's type or count; a fix whose rule is subsumed by another finding's
-rule tells the same story and gets no dollars. Fixes of the bucket `possible` are applied after all
-others and are never in a sum with them.
+winner among the fixes of a job's type or count, and of both where fewer hosts take over work; a fix
+whose rule is subsumed by another finding's rule tells the same story and gets no dollars. Fixes of
+the bucket `possible` are applied after all others and are never in a sum with them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill import Bill, bill
-from sageaudit.domain.change import Change, SetType, Stage
+from sageaudit.domain.change import Change, SetCount, SetType, Stage
 from sageaudit.domain.compatibility import refused
 from sageaudit.domain.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import Market, comparable
 
 _ZERO = Decimal(0)
-_ONE_WINNER = frozenset({Stage.COUNT, Stage.TYPE, Stage.PURCHASE})
+_ONE_WINNER = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
 _COUNTED = (Bucket.LOST, Bucket.AVOIDABLE)
 
 
@@ -168,22 +168,28 @@ def _superseded(
     subsumed: Mapping[str, str],
     exempt: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """Losers of a stage with one winner: the fix that saves most alone, counted ones first."""
+    """Losers of a stage with one winner: the fix that saves most alone, counted ones first.
+
+    Fewer instances that take over work, and another type that held what was recorded before, are
+    one contest: nobody knows whether the type would hold both.
+    """
     losers: dict[str, str] = {}
-    for stage in _ONE_WINNER:
-        rivals = [
-            (name, found)
-            for name, found in pairs
-            if found.change is not None
-            and found.change.stage is stage
-            and name.name not in subsumed
-            and name.name not in exempt
-        ]
-        rivals.sort(
-            key=lambda pair: (pair[1].bucket not in _COUNTED, -(alone[pair[0].id] or _ZERO))
-        )
-        for name, _ in rivals[1:]:
-            losers[name.name] = rivals[0][0].name
+    rivals = [
+        (name, found)
+        for name, found in pairs
+        if found.change and name.name not in subsumed and name.name not in exempt
+    ]
+    rivals.sort(key=lambda pair: (pair[1].bucket not in _COUNTED, -(alone[pair[0].id] or _ZERO)))
+
+    contests = [
+        [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
+        for stage in _ONE_WINNER
+    ]
+    firsts = [pair for contest in contests[:2] for pair in contest[:1]]
+    if any(isinstance(found.change, SetCount) and found.change.refills for _, found in firsts):
+        contests.append([pair for pair in rivals if pair in firsts])
+    for winner, *others in filter(None, contests):
+        losers |= {name.name: winner[0].name for name, _ in others}
     return losers
 
 

@@ -191,11 +191,11 @@ def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any
 
 
 def _custom_rules(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Rules with an instance type of their own; built-in ones have none and are free."""
+    """The places of rules with an instance type of their own; built-in ones are free."""
     for key in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
         for rule in fields.items(answer, key):
             if fields.text(rule, "InstanceType"):
-                yield fields.text(rule, "RuleConfigurationName") or "without a name"
+                yield f"{key}[{fields.text(rule, 'RuleConfigurationName') or 'without a name'}]"
 
 
 def _warm_pool(answer: Mapping[str, Any], resources: Mapping[str, Any]) -> WarmPool | None:

@@ -5,11 +5,11 @@ Only periods that are known to be idle belong to an edge; a missing point never 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from sageaudit.domain.busy import LATE_S, cpu_works, gpu_works
+from sageaudit.domain.busy import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
 from sageaudit.domain.measurements import (
@@ -64,14 +64,20 @@ def at_work(seen: Measurements) -> dict[str, list[bool | None]]:
         cpu = seen.series.get(Metric.CPU, {}).get(host, _NO_POINTS).values
         gpu = seen.series.get(Metric.GPU, {}).get(host, _NO_POINTS).values
         works = [
-            [cpu_works(value, seen.vcpu) for value in cpu] or [None] * seen.points,
-            [gpu_works(value) for value in gpu] or [None if seen.gpus else False] * seen.points,
+            _states(cpu, lambda value: cpu_works(value, seen.vcpu)) or [None] * seen.points,
+            _states(gpu, gpu_works) or [None if seen.gpus else False] * seen.points,
         ]
         made[host] = [
             True if one or other else None if None in (one, other) else False
             for one, other in zip(*works, strict=True)
         ]
     return made
+
+
+def _states(
+    values: Sequence[float | None], works: Callable[[float], bool | None]
+) -> list[bool | None]:
+    return [state_at(values, place, works) for place in range(len(values))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,10 @@ def before_gpu(seen: Measurements) -> range:
     Empty without a GPU, where it never works, and where points are missing in between.
     """
     lines = list(seen.series.get(Metric.GPU, {}).values())
-    works = [[gpu_works(line.values[minute]) for line in lines] for minute in range(seen.points)]
+    works = [
+        [state_at(line.values, minute, gpu_works) for line in lines]
+        for minute in range(seen.points)
+    ]
     known = [True if any(at) else None if None in at or not at else False for at in works]
     start = next((minute for minute, at in enumerate(known) if at is not None), seen.points)
     end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))

@@ -217,7 +217,8 @@ class Job:
     pipeline_step: str | None = None
     tuning: Tuning | None = None
     custom_rules: tuple[str, ...] = ()
-    """Debugger rules of the user's own: each runs, and is billed, as a processing job."""
+    """Places in the request, such as DebugRuleConfigurations[Mine], of Debugger rules of the user's
+    own: each runs, and is billed, as a processing job."""
     free: str | None = None
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)

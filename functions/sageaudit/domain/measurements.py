@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from sageaudit.domain.busy import LATE_S, cpu_works, gpu_works
+from sageaudit.domain.busy import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
 from sageaudit.domain.series import Series, mean
@@ -137,9 +137,9 @@ class Measurements:
 
     def _busy(self, minute: int) -> Iterator[bool | None]:
         for line in self.series.get(Metric.CPU, {}).values():
-            yield cpu_works(line.values[minute], self.vcpu)
+            yield state_at(line.values, minute, lambda value: cpu_works(value, self.vcpu))
         for line in self.series.get(Metric.GPU, {}).values():
-            yield gpu_works(line.values[minute])
+            yield state_at(line.values, minute, gpu_works)
 
     @property
     def minutes(self) -> float:

@@ -180,7 +180,7 @@ class _Trial:
             yield Refusal(Constraint.VCPU, f"the vCPUs of {kind.family} are not its own all day")
         if not self.need.recorded:
             reason = self.need.vcpu.unknown or "no metrics"
-            yield Refusal(Constraint.NOT_RECORDED, f"nothing was recorded of the run: {reason}")
+            yield Refusal(Constraint.NOT_RECORDED, f"nothing was recorded of the run ({reason})")
         unknown = []
         for constraint, unit, need, offered in self._resources(kind):
             holds = True if self._stays(need, offered) else need.held_by(offered)
@@ -188,7 +188,9 @@ class _Trial:
                 asked = f"{need.needed:.1f} needed with headroom, {offered:g} offered"
                 yield Refusal(constraint, f"{constraint.value}{unit}: {asked}")
             elif holds is None:
-                why = f"{constraint.value}{unit} used was not recorded ({need.unknown})"
+                gpus = constraint is Constraint.GPUS
+                what = "the use of the GPU" if gpus else f"{constraint.value}{unit} used"
+                why = f"{what} was not recorded ({need.unknown})"
                 unknown.append(Refusal(Constraint.NOT_RECORDED, why))
         yield from unknown
 

@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from statistics import median
 
 from sageaudit.domain.earlier import EarlierRun, facts_of
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Scalar, Unknown
@@ -86,8 +87,8 @@ def check(case: FamilyCase) -> Outcome:
         confidence=Confidence.MEASURED,
         bucket=Bucket.NONE,
         summary=(
-            f"It cost ${total_usd:,.2f}; {len(costs)} earlier runs cost ${usual_usd:,.2f} in the "
-            f"median. Changed: {'; '.join(str(v) for v in changes.values()) or 'nothing known'}."
+            f"It cost ${total_usd:,.2f}; the median of {len(costs)} earlier runs is "
+            f"${usual_usd:,.2f}. Changed: {'; '.join(str(v) for v in changes.values()) or 'nothing known'}."
         ),
         evidence={
             "total_usd": total_usd,
@@ -99,12 +100,6 @@ def check(case: FamilyCase) -> Outcome:
         },
         caution="No figure: it is an alarm; the findings on what grew carry the dollars.",
     )
-
-
-def median(values: Sequence[Decimal]) -> Decimal:
-    """The middle of at least one value."""
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _changes(job: Job, done: Sequence[EarlierRun]) -> Iterator[tuple[str, Scalar]]:

@@ -32,9 +32,10 @@ from sageaudit.rules.card import JobCase, rule
 @rule(id="SA706", scope=JobCase, kinds={JobKind.TRAINING}, in_chat=False)
 def check(case: JobCase) -> Outcome:
     """Needs only the job's own configuration."""
-    names = case.job.custom_rules
-    if not names:
+    places = case.job.custom_rules
+    if not places:
         return Clear()
+    names = [place.partition("[")[2].rstrip("]") or place for place in places]
     rules = f"{len(names)} custom Debugger rule{'s' if len(names) > 1 else ''}"
     return Found(
         confidence=Confidence.MEASURED,
@@ -44,9 +45,6 @@ def check(case: JobCase) -> Outcome:
             "own."
         ),
         evidence={"custom_rules": len(names), "names": ", ".join(names)},
-        fix=tuple(
-            Parameter(f"DebugRuleConfigurations[{name}].InstanceType", "set", None)
-            for name in names
-        ),
+        fix=tuple(Parameter(f"{place}.InstanceType", "set", None) for place in places),
         caution="No figure: those processing jobs are billed and audited on their own.",
     )

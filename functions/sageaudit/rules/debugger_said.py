@@ -48,7 +48,7 @@ def check(case: JobCase) -> Outcome:
     return Found(
         confidence=Confidence.MEASURED,
         bucket=Bucket.NONE,
-        summary=f"Debugger found issues by {len(issues)} of {len(evaluations)} rules: {names}.",
+        summary=f"{len(issues)} of {len(evaluations)} Debugger rules found issues: {names}.",
         evidence={"rules_evaluated": len(evaluations), **{one.rule: _words(one) for one in issues}},
         caution="No figure: Debugger prices nothing.",
     )

@@ -15,7 +15,8 @@ grow. The low end, 0, is counted; it is measured by the next run.
 ## When it is wrong
 Since 2024 the image pull is inside Downloading too, and SageMaker does not tell the two apart. Code
 that opens many small files, or reads them in random order, may be slower on FastFile, and FastFile
-takes no augmented manifest. A `model` channel of incremental training must stay in File mode.
+takes no augmented manifest. A `model` channel of incremental training stays in File mode: it is not
+in the fix.
 
 ## What to do
 FastFile mode, or Pipe for RecordIO. A file system (FSx for Lustre, EFS) adds its own cost. Where
@@ -55,6 +56,9 @@ _IMAGE_PULL_INSIDE_SINCE = 2024
 """18 of 18 recorded jobs from 2024 on say "Downloading the training image" there."""
 _SDK_CHANNELS = frozenset({"code", "sm_drivers"})
 """ModelTrainer of the SageMaker Python SDK sends its script and its drivers as channels."""
+
+_MODEL_CHANNEL = "model"
+"""Of incremental training: the model must lie there as files."""
 
 
 def copied(job: Job) -> list[Channel]:
@@ -101,6 +105,7 @@ def check(case: JobCase) -> Outcome:
         tuple(
             Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", mode)
             for channel in channels
+            if channel.name != _MODEL_CHANNEL
         )
         for mode in ("FastFile", "Pipe")
     )
@@ -118,7 +123,7 @@ def check(case: JobCase) -> Outcome:
             "file_mode_channels": len(channels),
         },
         fix=fast,
-        alternatives=(pipe,),
+        alternatives=(pipe,) if pipe else (),
         change=CutPhase("Downloading", Decimal(0)),
         best=CutPhase("Downloading", share.seconds),
         caution=(

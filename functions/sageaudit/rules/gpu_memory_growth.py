@@ -1,7 +1,7 @@
 """GPU memory grows and grows: it looks like a leak.
 
 ## What it checks
-The moving average of a host's GPU memory over 10 minutes (a tenth of the run where that is longer)
+The moving average of a host's GPU memory over 4 minutes (a tenth of the run where that is longer)
 rises by more than 5 points from one window to the next, at least 3 times, the last time in the last
 third of the run, and ends within 5 points of its highest. The first 8 active minutes are left out.
 
@@ -20,9 +20,9 @@ PyTorch: keep `loss.item()`, not `loss`; detach what is stored over steps; `torc
 evaluation; `torch.cuda.memory_summary()` says what holds it. TensorFlow: no new graph in each step.
 
 ## Sources
-SageMaker Debugger, GPUMemoryIncrease: increase 5 points (its guide: 10), window 10, patience 1,000
-samples of 500 ms, about 8 minutes. It fires at a single rise, as each start and each evaluation
-has: here 3 are needed, and growth that goes on.
+SageMaker Debugger, GPUMemoryIncrease: increase 5 points (its guide: 10), patience 1,000 samples of
+500 ms, about 8 minutes, and window 500 (its guide; 10 in its code), about 4. It fires at a single
+rise, as each start and each evaluation has: here 3 are needed, and growth that goes on.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ from sageaudit.rules.card import JobCase, Threshold, rule
 
 _DEBUGGER = "Debugger GPUMemoryIncrease"
 INCREASE_OVER = Threshold("increase_over", 5, "points of GPU memory", "a rise", _DEBUGGER)
-WINDOW = Threshold("window_minutes", 10, "minutes", "10 points of minute data", _DEBUGGER)
-PATIENCE = Threshold("patience_minutes", 8, "minutes", "model and batch are loaded", _DEBUGGER)
+WINDOW = Threshold("window_minutes", 4, "minutes", "500 samples of 500 ms", _DEBUGGER)
+PATIENCE = Threshold("patience_minutes", 8, "minutes", "1,000 samples of 500 ms", _DEBUGGER)
 RISES_FROM = Threshold("rises_from", 3, "rises", "one or two are a start", "our choice")
 _SHARE_OF_RUN = 10
 """Windows of a long run are a tenth of it: a slow leak shows over hours."""
 _STILL_GROWING_FROM = 2 / 3
 """Of the run: what stopped growing before is a cache that is full."""
-_DIGITS = 9
-_MIN_MINUTES = 48
+_DIGITS = 6
+"""Sums of many points are right to more than that."""
+_MIN_MINUTES = 24
 """The patience and four windows: three rises take no less."""
 
 
@@ -54,7 +55,8 @@ _MIN_MINUTES = 48
 class _Growth:
     """How often the moving average of a host rose, and from where to where, in percent.
 
-    `last_rise`: how far into the run (0..1) the last rise ended; 0 without one.
+    `last_rise`: how far into the run (0..1) the last rise ended; 0 without one. `apart_min`: the
+    minutes between the first window and the last.
     """
 
     rises: int
@@ -62,6 +64,7 @@ class _Growth:
     first: float
     last: float
     highest: float
+    apart_min: float
 
 
 @rule(
@@ -80,7 +83,7 @@ def check(case: JobCase) -> Outcome:
         return Clear()
     most = max(grown, key=lambda one: (one.rises, one.last - one.first))
     minutes = case.seen.minutes
-    points = most.last - most.first
+    per_hour = 60 * (most.last - most.first) / most.apart_min
     return Found(
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.NONE,
@@ -92,7 +95,7 @@ def check(case: JobCase) -> Outcome:
             "gpu_memory_first_percent": round(most.first, 1),
             "gpu_memory_last_percent": round(most.last, 1),
             "rises": most.rises,
-            "points_per_hour": round(60 * points / minutes, 1),
+            "points_per_hour": round(per_hour, 1),
             "hosts": len(case.seen.series[Metric.GPU_MEMORY]),
             "hosts_that_grew": len(grown),
             "active_minutes": round(minutes),
@@ -115,11 +118,19 @@ def _hosts(case: JobCase) -> list[_Growth]:
     found = []
     for line in seen.series[Metric.GPU_MEMORY].values():
         averages = _moving(line.cut(skipped, seen.points).values, window)
-        known = [value for value in averages if value is not None]
+        known = [(at, value) for at, value in enumerate(averages) if value is not None]
         if known:
             ends = _rises(averages, window, case.limit(INCREASE_OVER))
-            last_rise = (skipped + ends[-1]) / seen.points if ends else 0.0
-            found.append(_Growth(len(ends), last_rise, known[0], known[-1], max(known)))
+            (begin, first), (end, last) = known[0], known[-1]
+            growth = _Growth(
+                rises=len(ends),
+                last_rise=(skipped + ends[-1]) / seen.points if ends else 0.0,
+                first=first,
+                last=last,
+                highest=max(value for _, value in known),
+                apart_min=(end - begin) * period_min,
+            )
+            found.append(growth)
     return found
 
 
@@ -131,14 +142,14 @@ def _moving(values: Sequence[float | None], window: int) -> list[float | None]:
     for start in range(len(values) - window + 1):
         count = counts[start + window] - counts[start]
         total = sums[start + window] - sums[start]
-        means.append(round(total / count, _DIGITS) if 2 * count >= window else None)
+        means.append(total / count if 2 * count >= window else None)
     return means
 
 
 def _rises(averages: Sequence[float | None], window: int, over: float) -> list[int]:
     """Where each rise from a window to the next ends. One step up is one rise."""
     grown = [
-        0.0 if one is None or other is None else other - one
+        0.0 if one is None or other is None else round(other - one, _DIGITS)
         for one, other in zip(averages, averages[window:], strict=False)
     ]
     ends, start = [], 0

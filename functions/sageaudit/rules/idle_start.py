@@ -3,7 +3,7 @@
 ## What it checks
 Before the first work, all hosts are known to be idle (under 0.2 cores and 1% of the GPUs) for at
 least 10 minutes and 2% of the run. On GPU jobs also: the first GPU work comes that late, and until
-then each host keeps at most 1.25 cores busy, as one process does that downloads or prepares.
+then each host keeps at most 1.25 cores busy on average, as one process that downloads does.
 
 ## Why it costs
 Every instance is billed from its first second, with all its GPUs.
@@ -123,7 +123,7 @@ def _summary(case: JobCase, idle_s: Decimal, wait_s: Decimal, cores: float) -> s
     run = f"of {case.whole.minutes:.0f} minutes on {case.job.instances}"
     idle = f"All hosts were idle for {idle_s / 60:.0f}"
     gpu = f"no GPU work came for the first {wait_s / 60:.0f}"
-    little = f"at most {cores:.1f} of {case.whole.vcpu} cores busy"
+    little = f"{cores:.1f} of {case.whole.vcpu} cores busy on average"
     if wait_s <= idle_s:
         return f"{idle} {run}, before work began."
     if not idle_s:

@@ -21,7 +21,8 @@ is the whole error that is left. A metric of the training data says nothing of n
 
 ## What to do
 Stop early: the algorithm's own parameter where it has one, else a callback of the framework that
-keeps the best checkpoint. MaxRuntimeInSeconds is the blunt way; it leaves the last model.
+keeps the best checkpoint. MaxRuntimeInSeconds is the blunt way; it leaves the last checkpoint, and
+nothing at all without CheckpointConfig.
 
 ## Sources
 AWS, API reference, ConvergenceDetected: a "lack of significant improvement (1% or less)". H2O,
@@ -139,6 +140,7 @@ def watched(case: JobCase, no_gain: Threshold, points: Threshold) -> Watched | M
 
 
 def _fix(job: Job, cut_s: Decimal) -> tuple[Parameter, ...]:
+    """A limit only with checkpoints: else the next run ends with nothing, and is all lost."""
     algorithm = (repository(job.image) or "").rpartition("/")[2].removeprefix("sagemaker-")
     if job.entry_point is None and algorithm in _OWN_PARAMETERS:
         path, value = _OWN_PARAMETERS[algorithm]
@@ -146,7 +148,10 @@ def _fix(job: Job, cut_s: Decimal) -> tuple[Parameter, ...]:
     if job.elapsed_s is None or job.interruptions or job.elapsed_s <= cut_s:
         return ()
     limit_s = math.ceil((job.elapsed_s - cut_s) / 60) * 60
-    return (Parameter("StoppingCondition.MaxRuntimeInSeconds", job.max_runtime_s, limit_s),)
+    limit = Parameter("StoppingCondition.MaxRuntimeInSeconds", job.max_runtime_s, limit_s)
+    if job.checkpointed:
+        return (limit,)
+    return (limit, Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>"))
 
 
 def _caution(job: Job) -> str:

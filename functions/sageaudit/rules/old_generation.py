@@ -14,8 +14,8 @@ and the successor is no dearer by the hour.
 
 ## When it is wrong
 The GPU is another one then: code built for it alone must be built again. No figure, and no type
-named, for several GPUs joined by NVLink where the successor has none, for several instances (EFA),
-and where what the run used was not recorded.
+advised, for several GPUs joined by NVLink where the successor has none, for several instances (EFA),
+and where what the run used was not recorded: then the cheaper successors are only mentioned.
 
 ## What to do
 Take the successor. An image with a recent framework runs on it as it is.
@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from sageaudit.domain.candidate import Constraint
 from sageaudit.domain.change import SetType
 from sageaudit.domain.finding import (
     Bucket,
@@ -152,6 +153,13 @@ def _on_gpus(case: JobCase) -> _Advice:
     )
     for one in replayed.worthwhile:
         return _Advice(one.type, one.because, one.change, one.best)
-    whys = [one.refused.reason for one in replayed.candidates if one.refused]
-    why = whys[0] if whys else "no successor is cheaper for this run"
-    return _Advice(None, f"No figure: {why}.")
+    refused = [(one, one.refused) for one in replayed.candidates if one.refused]
+    if not refused:
+        return _Advice(None, "No figure: no successor is cheaper for this run.")
+    open_to = [
+        one.type.name
+        for one, why in refused
+        if why.constraint is Constraint.NOT_RECORDED and replayed.cheaper(one)
+    ]
+    trial = f" Cheaper by the hour, if it holds the run: {' or '.join(open_to)}." if open_to else ""
+    return _Advice(None, f"No figure: {refused[0][1].reason}.{trial}")

@@ -27,10 +27,10 @@ botocore, ProcessingS3Output.S3UploadMode: "continuously or after the job comple
 from __future__ import annotations
 
 from decimal import Decimal
-from itertools import takewhile
 
 from sageaudit.domain.change import CutPhase
-from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
+from sageaudit.domain.edges import idle_tail, unseen
+from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.job import Job, Purchase, Upload
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.ref import JobKind
@@ -70,12 +70,17 @@ def _excuse(case: JobCase) -> str | None:
 def check(case: JobCase) -> Outcome:
     """Counts the idle minutes at the end of the whole run."""
     whole, outputs = case.whole, _at_end(case.job)
-    tail = sum(1 for _ in takewhile(whole.idle, reversed(range(whole.points))))
+    if missing := unseen(case.job, whole, case.market.types):
+        return Unknown(missing.code, missing.reason)
+    tail = len(idle_tail(whole))
     tail_s = Decimal(tail * (whole.period_s or 0))
     percent = Decimal(100 * tail) / whole.points
     short = tail_s <= case.limit(OVER) or percent < case.limit(SHARE_FROM)
     if short or tail == whole.points:
         return Clear()
+    if len(whole.hosts) < (whole.hosts_expected or 0):
+        have, want = len(whole.hosts), whole.hosts_expected
+        return Unknown("hosts_missing", f"{have} of {want} hosts have points: one may have worked")
     return Found(
         confidence=Confidence.DERIVED,
         bucket=Bucket.AVOIDABLE,

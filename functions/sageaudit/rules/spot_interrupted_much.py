@@ -11,7 +11,7 @@ Spot saves by billing fewer seconds. What an interruption undoes is computed, an
 Derived: the billed seconds above what the run takes on demand, which is the median of its family's
 completed on-demand runs on this type and count (at least 3). With fewer, and without checkpoints,
 it is the last attempt, which did all the work. Else it is not known. A run that MaxWait ended gets
-no figure: what it left may be used, and a run that left nothing is failed-spend's to count.
+no figure: what it left may be used, and a run that left nothing is limit-hit's to count.
 
 ## When it is wrong
 Spot capacity changes by the hour: one bad run is no rule. Checkpoints make the next one cheaper.
@@ -103,7 +103,7 @@ def _waited_out(job: Job) -> Found:
     """Stopped before the end; what it had is kept, or was lost."""
     billed = "an unknown time" if job.billable_s is None else f"{job.billable_s / 60:.0f} minutes"
     kept = job.left_artifact or job.checkpointed
-    why = "what it left can be used" if kept else "a run that left nothing is failed-spend's"
+    why = "what it left can be used" if kept else "limit-hit counts a run that left nothing"
     return Found(
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.NONE,

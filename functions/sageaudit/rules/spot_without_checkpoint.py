@@ -65,7 +65,7 @@ def check(case: JobCase) -> Outcome:
         bucket=Bucket.NONE,
         summary=(
             f"{job.elapsed_s / 3600:.1f} h on managed spot without checkpoints: each interruption "
-            f"starts the run again ({job.interruptions} so far)."
+            f"starts the run again ({job.interruptions or 'none'} so far)."
         ),
         evidence={"elapsed_s": job.elapsed_s, "interruptions": job.interruptions},
         fix=(Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>"),),

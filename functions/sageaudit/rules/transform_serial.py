@@ -27,6 +27,7 @@ botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. Flexera: 
 
 from __future__ import annotations
 
+from sageaudit.domain.edges import unseen
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.ref import JobKind
@@ -44,16 +45,6 @@ _DEFAULT_PAYLOAD_MB = 6
 def cpu_mean(case: JobCase) -> float:
     """Over the active minutes of all hosts, 0..100 of all vCPUs."""
     return mean([v for line in case.seen.series[Metric.CPU].values() for v in line.present])
-
-
-def accelerator_unseen(case: JobCase) -> Unknown | None:
-    """Why an idle CPU does not tell that the instance is idle, or None."""
-    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    if any(kind is not None and kind.accelerator and not kind.gpus for kind in types):
-        return Unknown("accelerator_unseen", "CloudWatch records no use of its accelerators")
-    if case.seen.gpus and Metric.GPU not in case.seen.series:
-        return Unknown("metric_missing", "GPUUtilization: whether the GPU works is not recorded")
-    return None
 
 
 def _excuse(case: JobCase) -> str | None:
@@ -77,8 +68,8 @@ def check(case: JobCase) -> Outcome:
     job, batch, vcpu = case.job, case.job.batch, case.seen.vcpu
     if batch is None or vcpu is None:
         return Unknown("batch_unknown", "how the job feeds its container is not recorded")
-    if unseen := accelerator_unseen(case):
-        return unseen
+    if missing := unseen(job, case.seen, case.market.types):
+        return Unknown(missing.code, missing.reason)
     average = cpu_mean(case)
     several = min(vcpu, _room_for(batch.max_payload_mb))
     if average >= case.limit(CPU_BELOW) or vcpu < case.limit(VCPU_FROM) or several <= 1:

@@ -27,11 +27,12 @@ botocore, CreateTransformJob.BatchStrategy and TransformInput.SplitType. Flexera
 
 from __future__ import annotations
 
+from sageaudit.domain.edges import unseen
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, rule
-from sageaudit.rules.transform_serial import CPU_BELOW, accelerator_unseen, cpu_mean
+from sageaudit.rules.transform_serial import CPU_BELOW, cpu_mean
 
 _SINGLE = "SingleRecord"
 
@@ -57,8 +58,8 @@ def check(case: JobCase) -> Outcome:
     job = case.job
     if job.batch is None:
         return Unknown("batch_unknown", "how the job feeds its container is not recorded")
-    if unseen := accelerator_unseen(case):
-        return unseen
+    if missing := unseen(job, case.seen, case.market.types):
+        return Unknown(missing.code, missing.reason)
     average = cpu_mean(case)
     if average >= case.limit(CPU_BELOW):
         return Clear()

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from statistics import median
 
 from sageaudit.domain.compatibility import early_stopping_refused
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
@@ -36,7 +37,6 @@ from sageaudit.domain.objective import settled_direction
 from sageaudit.domain.ref import JobKind
 from sageaudit.domain.trial import Trial
 from sageaudit.rules.card import Threshold, TuningCase, rule
-from sageaudit.rules.cost_regression import median
 from sageaudit.rules.tuning_plateau import UNREAD, total_usd
 
 TRIALS = Threshold("trials_from", 10, "trials", "a median needs some", "our choice")
@@ -81,8 +81,8 @@ def check(case: TuningCase) -> Outcome:
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.POSSIBLE,
         summary=(
-            f"Early stopping is off: {len(ended)} trials of {typical_s / 60:.0f} minutes in the "
-            "median ran to their end."
+            f"Early stopping is off: {len(ended)} trials ran to their end, in a median of "
+            f"{typical_s / 60:.0f} minutes."
         ),
         evidence={
             "completed_trials": len(ended),

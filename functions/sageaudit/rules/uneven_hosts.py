@@ -1,8 +1,8 @@
 """Some hosts do far less than others.
 
 ## What it checks
-While all hosts still work (up to the last busy minute of the one that ends first), the hosts with
-the highest and the lowest mean utilisation (GPU where there is one, else CPU) are 20 points and 30%
+While all hosts still work (up to the last busy minute of the one that ends first, and for at least
+15 minutes), the hosts with the highest and the lowest mean utilisation (GPU where there is one, else CPU) are 20 points and 30%
 of the higher one apart, and the distance between their histograms is over 0.5. Or a host takes no
 part at all: idle after its first 6 minutes, while another keeps a core, or 5% of its GPUs, busy.
 
@@ -104,7 +104,7 @@ def check(case: JobCase) -> Outcome:
         fix=fewer if left_out else shard,
         alternatives=(shard,) if left_out and shard else (),
         change=(
-            SetCount(count - left_out, Decimal(1))
+            SetCount(count - left_out, Decimal(1), refills=False)
             if left_out
             else CutPhase(work_phase(job), Decimal(0))
         ),

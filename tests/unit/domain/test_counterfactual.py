@@ -219,6 +219,17 @@ def test_fewer_instances_take_longer() -> None:
     assert usd(savings.avoidable_usd) == usd(Decimal("0.23") + storage)
 
 
+def test_hosts_that_take_over_work_and_a_smaller_type_are_one_contest() -> None:
+    """What the type held was recorded on more hosts: the fix that saves more alone stands."""
+    fewer, kind = found(303, SetCount(1, Decimal(1))), found(205, SetType("ml.m5.large"))
+    savings = settled(ran(3600, instances=4), fewer, kind)
+    assert the("r205", savings).superseded_by == "r303"
+    assert (the("r205", savings).saving_usd, the("r303", savings).superseded_by) == (0, None)
+    beside = found(303, SetCount(3, Decimal(1), refills=False))
+    both = settled(ran(3600, instances=4), beside, kind)
+    assert not any(one.superseded_by for one in both.findings)
+
+
 def test_the_count_of_a_mixed_cluster_is_left_alone() -> None:
     """Nobody knows which group would shrink."""
     groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 3))

@@ -46,7 +46,7 @@ def test_a_run_at_four_times_the_median_is_found_with_what_changed() -> None:
     what = found(RULE, run, earlier=family(*["0.23"] * 5, fingerprint="f1"),
                  on=market(storage_usd="0"))  # fmt: skip
     assert what.summary == (
-        "It cost $0.92; 5 earlier runs cost $0.23 in the median. Changed: type ml.m5.xlarge to "
+        "It cost $0.92; the median of 5 earlier runs is $0.23. Changed: type ml.m5.xlarge to "
         "ml.m5.2xlarge; purchase on_demand to spot; image, data or hyperparameters; "
         "Training +61 min."
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from sageaudit.domain.describe import parse
 from sageaudit.domain.finding import Bucket, Clear
 from sageaudit.domain.ref import JobKind
 from tests.fakes.jobs import job
@@ -10,7 +11,7 @@ RULE = "custom-rule-cost"
 
 def test_a_custom_rule_is_found_by_its_name() -> None:
     """A built-in one is given without an instance type."""
-    what = found(RULE, job(custom_rules=("MyGradients",)))
+    what = found(RULE, job(custom_rules=("DebugRuleConfigurations[MyGradients]",)))
     assert what.summary == (
         "1 custom Debugger rule (MyGradients) ran beside it, each billed as a processing job of "
         "its own."
@@ -22,11 +23,22 @@ def test_a_custom_rule_is_found_by_its_name() -> None:
 
 def test_its_dollars_are_those_of_other_jobs() -> None:
     """Never a second sum."""
-    finding = priced(RULE, job(custom_rules=("A", "B")))
+    finding = priced(
+        RULE, job(custom_rules=("DebugRuleConfigurations[A]", "DebugRuleConfigurations[B]"))
+    )
     assert finding.found.bucket is Bucket.NONE
     assert (finding.saving_usd, finding.severity.value) == (None, "info")
     assert finding.found.evidence == {"custom_rules": 2, "names": "A, B"}
     assert finding.found.caution is not None
+
+
+def test_a_profiler_rule_is_named_where_it_stands() -> None:
+    """The request has two lists of rules."""
+    rule = {"RuleConfigurationName": "MyIo", "InstanceType": "ml.t3.medium"}
+    answer = {"TrainingJobName": "train", "TrainingJobStatus": "Completed"}
+    run = parse({**answer, "ProfilerRuleConfigurations": [rule]}, {})
+    [fix] = found(RULE, run).fix
+    assert fix.path == "ProfilerRuleConfigurations[MyIo].InstanceType"
 
 
 def test_without_custom_rules_it_is_clear() -> None:

@@ -23,7 +23,7 @@ def test_what_debugger_found_is_told_in_its_words() -> None:
     """Two of three rules."""
     run = said("IssuesFound", "NoIssuesFound", "IssuesFound", details=MET)
     what = found(RULE, run)
-    assert what.summary == "Debugger found issues by 2 of 3 rules: Rule1, Rule3."
+    assert what.summary == "2 of 3 Debugger rules found issues: Rule1, Rule3."
     assert what.evidence == {"rules_evaluated": 3, "Rule1": MET, "Rule3": MET}
     assert what.confidence is Confidence.MEASURED
 

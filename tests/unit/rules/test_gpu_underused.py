@@ -106,8 +106,8 @@ def test_a_larger_batch_is_named_where_gpu_memory_is_known_to_be_free() -> None:
     """20% is; 70% is not, and not recorded is not known."""
     free = found(RULE, ONE, flat(ONE, 60, gpu=30, gpu_memory=20, cpu=50))
     assert "raise the batch size: the P95 of GPU memory was 20%" in (free.caution or "")
-    for memory in ({"gpu_memory": 70.0}, {}):
-        full = found(RULE, ONE, flat(ONE, 60, gpu=30, cpu=50, **memory))
+    for of in (flat(ONE, 60, gpu=30, cpu=50, gpu_memory=70), flat(ONE, 60, gpu=30, cpu=50)):
+        full = found(RULE, ONE, of)
         assert "batch size" not in (full.caution or "")
         assert "feed the GPU faster" in (full.caution or "")
 

@@ -102,7 +102,7 @@ def test_a_download_by_hand_is_a_range_from_nothing() -> None:
     finding = priced(RULE, run, on_gpu([1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90, run))
     assert finding.found.summary == (
         "No GPU work came for the first 30 of 120 minutes on 1 x ml.g4dn.2xlarge, "
-        "with at most 1.0 of 8 cores busy."
+        "with 1.0 of 8 cores busy on average."
     )
     assert finding.found.confidence is Confidence.DERIVED
     assert finding.saving_usd == 0
@@ -127,7 +127,7 @@ def test_idle_minutes_are_counted_and_the_others_are_the_range() -> None:
     finding = priced(RULE, GPU_JOB, of)
     assert finding.found.summary == (
         "All hosts were idle for 15 of 120 minutes on 1 x ml.g4dn.2xlarge before work began; "
-        "no GPU work came for the first 30, with at most 0.5 of 8 cores busy."
+        "no GPU work came for the first 30, with 0.5 of 8 cores busy on average."
     )
     assert usd(finding.saving_usd) == "0.235000"
     assert [usd(end) for end in finding.range_usd or ()] == ["0.235000", "0.470000"]

@@ -64,11 +64,13 @@ def test_ten_minutes_are_long_and_nine_are_not() -> None:
     assert outcome(RULE, ONE, cores(ONE, [9.0] * 111 + [0] * 9)) == Clear()
 
 
-def test_a_missing_point_is_not_idle() -> None:
-    """At the very end nothing is known; in between the tail begins after it."""
-    assert outcome(RULE, ONE, cores(ONE, [9.0] * 90 + [0] * 29 + [None])) == Clear()
+def test_missing_points_are_idle_only_in_short_gaps() -> None:
+    """Four at the end may have been work; four in between begin the tail anew."""
+    assert outcome(RULE, ONE, cores(ONE, [9.0] * 90 + [0] * 26 + [None] * 4)) == Clear()
     what = found(RULE, ONE, cores(ONE, [9.0] * 90 + [0] * 10 + [None] + [0] * 19))
-    assert what.evidence["idle_s"] == 1140
+    assert what.evidence["idle_s"] == 1800
+    what = found(RULE, ONE, cores(ONE, [9.0] * 90 + [0] * 8 + [None] * 4 + [0] * 18))
+    assert what.evidence["idle_s"] == 1080
 
 
 def test_work_at_the_end_leaves_no_tail() -> None:

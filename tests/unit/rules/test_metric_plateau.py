@@ -66,10 +66,13 @@ def test_the_plot_is_the_curve_itself() -> None:
 
 
 def test_a_limit_is_the_blunt_fix() -> None:
-    """7200 - 4140 s; of an interrupted run the limit counts other seconds."""
-    [fix] = found(RULE, TWO_HOURS, told(falls(40))).fix
-    assert fix.path == "StoppingCondition.MaxRuntimeInSeconds"
-    assert (fix.old, fix.new) == (86400, 3060)
+    """7200 - 4140 s, and a place for what it leaves; an interrupted run's limit counts otherwise."""
+    limit, checkpoints = found(RULE, TWO_HOURS, told(falls(40))).fix
+    assert limit.path == "StoppingCondition.MaxRuntimeInSeconds"
+    assert (limit.old, limit.new) == (86400, 3060)
+    assert checkpoints.path == "CheckpointConfig.S3Uri"
+    saving = replace(TWO_HOURS, checkpointed=True)
+    assert found(RULE, saving, told(falls(40), of=saving)).fix == (limit,)
     twice = ran(7200, "ml.g5.2xlarge", phases=phases(("Interrupted", 0), ("Training", 7200)))
     assert found(RULE, twice, told(falls(40), of=twice)).fix == ()
 
@@ -81,8 +84,8 @@ def test_xgboost_stops_early_itself(image: str) -> None:
     [fix] = found(RULE, built_in, told(falls(40), of=built_in)).fix
     assert (fix.path, fix.new) == ("HyperParameters.early_stopping_rounds", "10")
     script = replace(built_in, entry_point="train.py")
-    [fix] = found(RULE, script, told(falls(40), of=script)).fix
-    assert fix.path == "StoppingCondition.MaxRuntimeInSeconds"
+    limit, _ = found(RULE, script, told(falls(40), of=script)).fix
+    assert limit.path == "StoppingCondition.MaxRuntimeInSeconds"
 
 
 def test_exactly_fifteen_minutes_after_the_patience_are_enough() -> None:

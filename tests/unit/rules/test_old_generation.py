@@ -186,12 +186,15 @@ def test_several_gpu_instances_stay_where_they_are() -> None:
 
 
 def test_what_a_gpu_run_used_must_be_known() -> None:
-    """Without metrics the generation is named, and no type."""
+    """Without metrics the generation is named, no type is advised, and the cheaper one mentioned."""
     run = hour("ml.p3.2xlarge")
     nothing = measure(run, (), packaged.types(), absent=Missing("metric_missing", "no points"))
     what = found(RULE, run, nothing, on=on())
     assert (what.fix, what.bucket, what.confidence) == ((), Bucket.NONE, Confidence.HEURISTIC)
-    assert what.caution == "No figure: nothing was recorded of the run: no points."
+    assert what.caution == (
+        "No figure: nothing was recorded of the run (no points). Cheaper by the hour, if it holds "
+        "the run: ml.g5.2xlarge."
+    )
 
 
 def test_signs_of_16_bits_on_a_v100_are_no_veto() -> None:

@@ -97,6 +97,15 @@ def test_one_working_host_is_work() -> None:
     assert outcome(RULE, run, replace(of, series={metric: mixed})) == Clear()
 
 
+def test_a_host_without_points_may_have_worked() -> None:
+    """Two hosts, of which one is recorded."""
+    run = processing(count=2)
+    of = ends_idle(run, 18)
+    [metric] = of.series
+    one = {metric: {f"{run.name}/1": of.series[metric][f"{run.name}/1"]}}
+    assert unknown(RULE, run, replace(of, series=one)) in {"coverage_low", "hosts_missing"}
+
+
 def test_minutes_without_data_are_not_idle() -> None:
     """Absent is not zero."""
     run = processing()

@@ -113,7 +113,7 @@ def test_an_undisturbed_run_is_clear() -> None:
 
 
 def test_a_wait_that_was_too_long_has_no_second_figure() -> None:
-    """What the run left nothing of is failed-spend's; what it left can be used."""
+    """What the run left nothing of is limit-hit's; what it left can be used."""
     waited: dict[str, Any] = {"status": "Stopped", "secondary_status": "MaxWaitTimeExceeded"}
     nothing = priced(RULE, spot(left_artifact=False, **waited))
     assert nothing.found.summary == (

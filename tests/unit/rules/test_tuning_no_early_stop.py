@@ -23,7 +23,7 @@ def test_ten_long_trials_without_early_stopping_are_found() -> None:
     """The parameter is Auto."""
     what = found_in(RULE, TEN, tuning_job())
     assert what.summary == (
-        "Early stopping is off: 10 trials of 60 minutes in the median ran to their end."
+        "Early stopping is off: 10 trials ran to their end, in a median of 60 minutes."
     )
     [fix] = what.fix
     assert fix.path == "HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType"
