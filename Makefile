@@ -40,8 +40,9 @@ golden: $(READY) ## rewrites what tests compare with: review the diff
 	@$(RUN)/python -m infra.template
 	@$(RUN)/python -m tests.golden.regenerate
 
-docs: $(READY) ## rewrites docs/rules from the rules themselves
+docs: $(READY) ## rewrites docs/rules from the rules themselves, docs/debugger.md from recordings
 	@$(RUN)/python -m docs.build_rules
+	@$(RUN)/python -m docs.build_debugger
 
 lock: $(READY) ## writes both requirements.txt from the requirements.in beside them
 	@$(RUN)/python -m pip install --quiet uv

@@ -26,6 +26,7 @@ from sageaudit.domain.ref import JobKind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase
 from tests.fakes.bad_series import case, host, measured, other_kinds, with_curves, workers
+from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, phases
 from tests.fakes.sound import EVERY_RULE_ON
 
@@ -187,8 +188,19 @@ def every_threshold(value: float) -> Iterator[FamilyCase]:
         for rule in catalogue.load()
     }
     policy = replace(EVERY_RULE_ON, thresholds=limits)
+    earlier = [earlier_run(n, fingerprint="f", reason_class="unknown") for n in range(1, 20)]
+    earlier += [earlier_run(n, status="Failed") for n in range(1, 20)]
     for run in (*workers(), *other_kinds()):
-        yield case(run, policy=policy)
+        yield case(run, policy=policy, earlier=earlier)
         yield case(run, measured(run, host("train/algo-1")[:2]), policy=policy)
+        unmeasured = measured(run, ())
+        for changes in (
+            {"status": "Failed", "left_artifact": False},
+            {"purchase": Purchase.SPOT, "checkpointed": True},
+            {"phases": phases(("Starting", -300), ("Training", 60)), "training_s": Decimal(60)},
+            {"fingerprint": "f", "data_pinned": True},
+        ):
+            strange = replace(run, **changes)  # type: ignore[arg-type]
+            yield case(strange, unmeasured, policy=policy, earlier=earlier)
     curve = [math.exp(-n) for n in range(150)]
     yield from (replace(one, policy=policy) for one in with_curves(curve))

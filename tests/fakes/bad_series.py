@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cache
 
 from sageaudit.adapters import packaged
-from sageaudit.domain.job import Batch, Direction, Job, Objective, Tuning, Upload
+from sageaudit.domain.job import Batch, Direction, Job, Objective, Upload
 from sageaudit.domain.market import Market
 from sageaudit.domain.measurements import Measurements, Metric, Missing, RawSeries, measure
 from sageaudit.domain.ref import JobKind
@@ -125,7 +125,7 @@ def only(metric: Metric) -> Iterator[FamilyCase]:
 
 def with_curves(*curves: Values, period_s: int = 60, start_s: int = 1200) -> Iterator[FamilyCase]:
     """Every worker with the curves of a loss, of an accuracy and of what nobody knows."""
-    tuned = Tuning("Bayesian", "Off", {}, Objective("strange", Direction.MAXIMIZE))
+    tuned = Objective("strange", Direction.MAXIMIZE)
     for run in workers():
         for values in curves:
             start = START + timedelta(seconds=start_s)
@@ -135,7 +135,7 @@ def with_curves(*curves: Values, period_s: int = 60, start_s: int = 1200) -> Ite
             ]
             of = measured(run, [*host(f"{run.name}/algo-1"), *told])
             yield case(run, of)
-            yield case(replace(run, tuning=tuned), of)
+            yield case(replace(run, objective=tuned), of)
 
 
 def large(points: int, period_s: int, hosts: int = 64) -> Iterator[FamilyCase]:

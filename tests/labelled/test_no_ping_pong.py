@@ -21,6 +21,7 @@ from sageaudit.domain.measurements import Missing, measure
 from sageaudit.domain.policy import Policy
 from sageaudit.rules import catalogue
 from tests.labelled.advised import Way, followed, put, ways
+from tests.labelled.machine import Doing, Plot, alike, training
 from tests.labelled.more_stories import MORE
 from tests.labelled.sagas import FAMILIES, SWEEPS, last_audit, sweep
 from tests.labelled.stories import ALL
@@ -30,7 +31,11 @@ RISING: list[float | None] = [0.5 + 0.012 * number for number in range(30)]
 FLAT: list[float | None] = [0.8] * 30
 AT_ONCE = {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 30}
 DAY = timedelta(days=1)
+_HALF_ASLEEP = Doing(300, cores=3, gpus=(0.24,), gib=30, gpu_gib=(4.0,))
 RUNS: dict[str, list[Told]] = {
+    "hours-on-a-gpu-half-asleep": [
+        training(Plot("ml.g5.8xlarge", alike(1, _HALF_ASLEEP), name="half-asleep"), 1)
+    ],
     **{story.name: [story.tell(1)] for story in (*ALL, *MORE)},
     **{saga.name: saga.tell(1) for saga in FAMILIES},
 }
@@ -104,6 +109,16 @@ def turned_back(taken: Sequence[Way], after: Audit) -> Iterator[str]:
             for way in said:
                 if any((one.path, str(one.new)) in undone for one in way.fix):
                     yield f"back: {outcome.summary} {way}"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_two_findings_contradict_each_other(name: str) -> None:
+    """What stands sets no parameter to two values."""
+    values: dict[str, set[str]] = {}
+    for finding in standing(last(name)[1]):
+        for one in finding.found.fix:
+            values.setdefault(one.path, set()).add(str(one.new))
+    assert {path: new for path, new in values.items() if len(new) > 1} == {}
 
 
 @pytest.mark.parametrize("name", RUNS)

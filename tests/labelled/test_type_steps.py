@@ -14,7 +14,8 @@ from sageaudit.adapters import packaged
 from sageaudit.domain.earlier import EarlierRun
 from sageaudit.domain.market import Component, InstanceType
 from sageaudit.domain.ref import JobKind
-from tests.labelled.advised import Way, cluster, followed, ways
+from tests.labelled.advised import Way, followed, ways
+from tests.labelled.heeded import cluster
 from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Plot, training
 from tests.labelled.test_no_ping_pong import Told, audited, remembered, standing
 

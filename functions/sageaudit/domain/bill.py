@@ -147,9 +147,7 @@ def _free_rate(job: Job) -> Rate | None:
 
 
 def _hourly(job: Job, market: Market, group: InstanceGroup) -> Rate | None:
-    if job.region is None:
-        return None
-    return market.prices.hourly(job.region, Component.of(job.kind), group.instance_type)
+    return market.hourly(job.region, job.kind, group.instance_type)
 
 
 def _compute_note(job: Job, group: InstanceGroup) -> str:

@@ -10,9 +10,8 @@ of 64 is work; idle hosts in the recordings read 0 to 0.19 cores."""
 IDLE_TO_GPU_PERCENT = 1.0
 LATE_S = 360
 """The first points of a host come 3 to 6 minutes late in real recordings."""
-
-
 GAP_PERIODS = 3
+"""How many points in a row may be lost in idleness."""
 
 
 def cpu_works(percent: float | None, vcpu: int | None) -> bool | None:

@@ -180,16 +180,15 @@ def _superseded(
         if found.change and name.name not in subsumed and name.name not in exempt
     ]
     rivals.sort(key=lambda pair: (pair[1].bucket not in _COUNTED, -(alone[pair[0].id] or _ZERO)))
-
-    contests = [
+    count, kind, purchase = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _ONE_WINNER
-    ]
-    firsts = [pair for contest in contests[:2] for pair in contest[:1]]
-    if any(isinstance(found.change, SetCount) and found.change.refills for _, found in firsts):
-        contests.append([pair for pair in rivals if pair in firsts])
-    for winner, *others in filter(None, contests):
-        losers |= {name.name: winner[0].name for name, _ in others}
+    )
+    first = count[0][1].change if count else None
+    if isinstance(first, SetCount) and first.refills:
+        count, kind = [pair for pair in rivals if pair in count or pair in kind], []
+    for contest in (count, kind, purchase):
+        losers |= {name.name: contest[0][0].name for name, _ in contest[1:]}
     return losers
 
 

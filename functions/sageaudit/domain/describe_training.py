@@ -55,7 +55,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "training_plan_arn": plan,
         "billable_tokens": fields.count(answer, "BillableTokenCount", most=10**15),
         "warm_pool": _warm_pool(answer, resources),
-        "custom_rules": tuple(_custom_rules(answer)),
+        **_custom_rules(answer),
         "data_pinned": data_pinned(_addresses(answer)),
         "image_pull_in_download": told.image_pull_in_download(transitions),
         "output_compression": fields.text(
@@ -66,6 +66,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "evaluations": tuple(told.evaluations(answer)),
         "metric_names": told.metric_names(algorithm),
         "final_metrics": told.final_metrics(answer),
+        "objective": told.objective(answer),
         "hashed": {
             "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
             "entry": entry_point(answer),
@@ -190,12 +191,20 @@ def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any
     return False if path is None or transitions else None
 
 
-def _custom_rules(answer: Mapping[str, Any]) -> Iterator[str]:
-    """The places of rules with an instance type of their own; built-in ones are free."""
-    for key in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
-        for rule in fields.items(answer, key):
-            if fields.text(rule, "InstanceType"):
-                yield f"{key}[{fields.text(rule, 'RuleConfigurationName') or 'without a name'}]"
+def _custom_rules(answer: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Rules with an instance type of their own; built-in ones have none and are free."""
+    places = {
+        "custom_rules": "DebugRuleConfigurations",
+        "custom_profiler_rules": "ProfilerRuleConfigurations",
+    }
+    return {
+        field: tuple(
+            fields.text(rule, "RuleConfigurationName") or "without a name"
+            for rule in fields.items(answer, key)
+            if fields.text(rule, "InstanceType")
+        )
+        for field, key in places.items()
+    }
 
 
 def _warm_pool(answer: Mapping[str, Any], resources: Mapping[str, Any]) -> WarmPool | None:

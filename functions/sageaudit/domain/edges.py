@@ -1,6 +1,7 @@
 """The idle edges of a run: before its work begins, after it ends, and host by host.
 
-Only periods that are known to be idle belong to an edge; a missing point never does.
+Only periods that are known to be idle belong to an edge; of missing points, short gaps between or
+after idle ones (`state_at`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sageaudit.domain.compatibility import type_refused
 from sageaudit.domain.job import InstanceGroup, Job
-from sageaudit.domain.market import Component, InstanceType, Market
+from sageaudit.domain.market import InstanceType, Market
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,5 @@ def _suited(job: Job, market: Market, today: InstanceType) -> Iterator[InstanceT
 
 
 def _usd_per_hour(job: Job, market: Market, instance_type: str) -> Decimal | None:
-    if job.region is None:
-        return None
-    rate = market.prices.hourly(job.region, Component.of(job.kind), instance_type)
+    rate = market.hourly(job.region, job.kind, instance_type)
     return None if rate is None else rate.usd

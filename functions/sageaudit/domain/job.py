@@ -217,8 +217,9 @@ class Job:
     pipeline_step: str | None = None
     tuning: Tuning | None = None
     custom_rules: tuple[str, ...] = ()
-    """Places in the request, such as DebugRuleConfigurations[Mine], of Debugger rules of the user's
-    own: each runs, and is billed, as a processing job."""
+    """Debugger rules of the user's own: each runs, and is billed, as a processing job."""
+    custom_profiler_rules: tuple[str, ...] = ()
+    """The same of ProfilerRuleConfigurations."""
     free: str | None = None
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -236,6 +237,8 @@ class Job:
     metric_names: tuple[str, ...] = ()
     """Algorithm metrics that CloudWatch has under TrainingJobName."""
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
+    objective: Objective | None = None
+    """What its tuning job judges it by; the tuning job's own stands in `tuning`."""
     uploads: tuple[Upload, ...] = ()
     batch: Batch | None = None
 

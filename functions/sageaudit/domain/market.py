@@ -105,3 +105,9 @@ class Market:
 
     types: Mapping[str, InstanceType]
     prices: Prices
+
+    def hourly(self, region: str | None, kind: JobKind, instance_type: str) -> Rate | None:
+        """USD per instance-hour of a job of this kind, on demand; None where it is not known."""
+        if region is None:
+            return None
+        return self.prices.hourly(region, Component.of(kind), instance_type)

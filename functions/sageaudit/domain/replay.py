@@ -20,7 +20,7 @@ from sageaudit.domain.compatibility import type_refused
 from sageaudit.domain.demand import Demand, Need, demand
 from sageaudit.domain.gpu import times_weaker
 from sageaudit.domain.job import Job, Purchase
-from sageaudit.domain.market import Component, InstanceType, Market, Rate, comparable
+from sageaudit.domain.market import InstanceType, Market, Rate, comparable
 from sageaudit.domain.measurements import Measurements
 from sageaudit.domain.ref import JobKind
 
@@ -270,9 +270,7 @@ class _Trial:
 
 
 def _rate(job: Job, market: Market, kind: InstanceType) -> Rate | None:
-    if job.region is None:
-        return None
-    return market.prices.hourly(job.region, Component.of(job.kind), kind.name)
+    return market.hourly(job.region, job.kind, kind.name)
 
 
 def _by_cost(one: Candidate) -> tuple[bool, Decimal, Decimal, str]:

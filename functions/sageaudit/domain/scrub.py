@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sageaudit.domain import describe_training, hints
+from sageaudit.domain import describe_training, hints, told
 from sageaudit.domain.audit import iso
 from sageaudit.domain.measurements import Measurements
 from sageaudit.domain.packed import pack
@@ -49,11 +49,13 @@ def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], seen: Measurem
 def scrubbed(answer: Mapping[str, Any]) -> dict[str, Any]:
     """The answer without what may hold secrets, but with what it told; times as ISO 8601."""
     cleaned = {key: _kept(key, item) for key, item in answer.items() if key not in _NEVER_KEPT}
-    told = {
+    objective = told.objective(answer)
+    own = {
         hints.KEY: hints.kept(hints.of_answer(answer)),
         describe_training.ENTRY_POINT: describe_training.entry_point(answer),
+        told.TUNED_FOR: objective.metric if objective else None,
     }
-    for key, value in told.items():
+    for key, value in own.items():
         cleaned.pop(key, None)
         if value:
             cleaned[key] = value

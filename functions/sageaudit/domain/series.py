@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -30,6 +31,11 @@ class Series:
 def mean(values: list[float]) -> float:
     """The arithmetic mean of at least one value."""
     return math.fsum(values) / len(values)
+
+
+def mean_of_hosts(hosts: Iterable[Series]) -> float:
+    """The mean of all points of all hosts, of which there is at least one."""
+    return mean([value for line in hosts for value in line.present])
 
 
 def percentile(values: list[float], percent: float) -> float:

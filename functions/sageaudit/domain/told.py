@@ -13,6 +13,9 @@ from sageaudit.domain.redact import redact
 _MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
 _LONGEST_NAME = 255
+_TUNED_FOR = "_tuning_objective_metric"
+TUNED_FOR = "TunedFor"
+"""Where a scrubbed answer keeps the name, beside what AWS said."""
 _EVALUATIONS = ("ProfilerRuleEvaluationStatuses", "DebugRuleEvaluationStatuses")
 
 
@@ -57,6 +60,19 @@ def final_metrics(answer: Mapping[str, Any]) -> dict[str, Decimal]:
         if name is not None and value is not None:
             found[name] = value
     return found
+
+
+def objective(answer: Mapping[str, Any]) -> Objective | None:
+    """What its tuning job judges it by, from the hyperparameter that tuning adds to each trial.
+
+    The direction stands in the tuning job alone. Only a name that is one of its metrics is taken:
+    a value of the user's never leaves here.
+    """
+    given = fields.section(answer, "HyperParameters").get(_TUNED_FOR)
+    name = given.strip('"') if isinstance(given, str) else fields.text(answer, TUNED_FOR)
+    algorithm = fields.section(answer, "AlgorithmSpecification")
+    own = {*metric_names(algorithm), *final_metrics(answer)}
+    return Objective(name, None) if name in own else None
 
 
 def image_pull_in_download(transitions: list[Mapping[str, Any]]) -> bool | None:

@@ -83,12 +83,13 @@ def check(case: FamilyCase) -> Outcome:
     if above_usd <= 0 or above_usd < fence_usd:
         return Clear()
     changes = dict(_changes(case.job, done))
+    told = "; ".join(str(change) for change in changes.values()) or "nothing known"
     return Found(
         confidence=Confidence.MEASURED,
         bucket=Bucket.NONE,
         summary=(
             f"It cost ${total_usd:,.2f}; the median of {len(costs)} earlier runs is "
-            f"${usual_usd:,.2f}. Changed: {'; '.join(str(v) for v in changes.values()) or 'nothing known'}."
+            f"${usual_usd:,.2f}. Changed: {told}."
         ),
         evidence={
             "total_usd": total_usd,

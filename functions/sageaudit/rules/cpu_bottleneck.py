@@ -14,7 +14,8 @@ by the hour.
 
 ## When it is wrong
 Code that computes on the CPU by design, with a little GPU work between, looks the same: it may want
-a CPU type. One-minute means hide a loader that waits for the GPU by turns.
+a CPU type. One-minute means hide a loader that waits for the GPU by turns. `num_workers` stands for
+the code's own name of it: names and values of hyperparameters are not kept.
 
 ## What to do
 First the data loader: one worker for each vCPU, OMP_NUM_THREADS=1 within each, prefetch, decode and

@@ -28,14 +28,16 @@ from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, 
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, rule
 
+_PROFILER = "Rules of ProfilerRuleConfigurations are changed there. "
+
 
 @rule(id="SA706", scope=JobCase, kinds={JobKind.TRAINING}, in_chat=False)
 def check(case: JobCase) -> Outcome:
     """Needs only the job's own configuration."""
-    places = case.job.custom_rules
-    if not places:
+    job = case.job
+    names = (*job.custom_rules, *job.custom_profiler_rules)
+    if not names:
         return Clear()
-    names = [place.partition("[")[2].rstrip("]") or place for place in places]
     rules = f"{len(names)} custom Debugger rule{'s' if len(names) > 1 else ''}"
     return Found(
         confidence=Confidence.MEASURED,
@@ -45,6 +47,12 @@ def check(case: JobCase) -> Outcome:
             "own."
         ),
         evidence={"custom_rules": len(names), "names": ", ".join(names)},
-        fix=tuple(Parameter(f"{place}.InstanceType", "set", None) for place in places),
-        caution="No figure: those processing jobs are billed and audited on their own.",
+        fix=tuple(
+            Parameter(f"DebugRuleConfigurations[{name}].InstanceType", "set", None)
+            for name in job.custom_rules
+        ),
+        caution=(
+            f"{_PROFILER if job.custom_profiler_rules else ''}No figure: those processing jobs are "
+            "billed and audited on their own."
+        ),
     )

@@ -44,7 +44,7 @@ from sageaudit.domain.finding import (
 from sageaudit.domain.job import Purchase
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.replay import Replay, impossible, replay
-from sageaudit.domain.series import mean, percentile
+from sageaudit.domain.series import mean_of_hosts, percentile
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.cpu_underused import HEADROOM, TYPE_PATHS
 
@@ -76,7 +76,7 @@ def _excuse(case: JobCase) -> str | None:
 )
 def check(case: JobCase) -> Outcome:
     """Pools all hosts for the mean; peaks are the busiest host's."""
-    average = mean([v for line in case.seen.series[Metric.GPU].values() for v in line.present])
+    average = mean_of_hosts(case.seen.series[Metric.GPU].values())
     today = case.market.types[case.job.groups[0].instance_type]
     memory_gib = _peak(case, Metric.GPU_MEMORY) / 100 * float(today.gpu_memory_gib or 0)
     cores = _peak(case, Metric.CPU) / 100 * today.vcpu / max(today.gpus, 1)

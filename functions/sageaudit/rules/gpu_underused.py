@@ -105,6 +105,7 @@ class _Use:
         HEADROOM,
     ),
     needs=(Metric.GPU, Metric.CPU),
+    subsumes={"trainium-candidate"},
 )
 def check(case: JobCase) -> Outcome:
     """Pools all hosts for the mean, and takes the busiest host for the P95."""

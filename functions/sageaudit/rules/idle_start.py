@@ -14,7 +14,7 @@ of the GPU are between 0 and all of them: what they prepare must be done somewhe
 
 ## When it is wrong
 A start that waits for something else (a queue, a licence, another job) is told as idle too. The
-first points come 3 to 6 minutes late: a minute without a point is never taken for an idle one.
+first points come 3 to 6 minutes late: minutes without a point are idle only between idle ones.
 
 ## What to do
 Data fetched by the code belongs into a channel (FastFile), or comes faster with s5cmd or as

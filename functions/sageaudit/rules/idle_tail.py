@@ -16,7 +16,8 @@ the run sooner. 0 of them is counted.
 
 ## When it is wrong
 A run that waits for something else (a query, another job, an upload by its own code) is idle too.
-A minute without a point, or a host without any, is never taken for idle.
+A host without any point is never taken for idle, nor are minutes without one, but for up to 3 in a
+row between idle ones or at the end.
 
 ## What to do
 Exit when done: join threads, close data loaders, destroy the process group, give barriers a

@@ -2,9 +2,10 @@
 
 ## What it checks
 After its last gain of more than 1% the objective stayed where it was for at least 25% of Training,
-and at least 15 minutes of that came after 10 points of patience. The objective is the tuning job's,
+and at least 15 minutes of that came after 10 points of patience. The objective is its tuning job's,
 else what the policy names under `objectives`, else by a table of names, validation before training.
-It needs 20 points, whose running median of 5 is judged. The plateau ends with the last point, and
+A trial knows its objective's name, not its direction: that is the policy's or the table's too. It
+needs 20 points, whose running median of 5 is judged. The plateau ends with the last point, and
 where an idle tail begins, which is another finding.
 
 ## Why it costs
@@ -129,11 +130,10 @@ def check(case: JobCase) -> Outcome:
 
 def watched(case: JobCase, no_gain: Threshold, points: Threshold) -> Watched | Missing:
     """The objective of this run, judged with one of a rule's own tolerances."""
-    tuning = case.job.tuning
     return watch(
         case.whole.curves,
         case.policy.objectives,
-        tuning.objective if tuning else None,
+        case.job.objective,
         min_points=int(case.limit(points)),
         tolerance_percent=Decimal(str(case.limit(no_gain))),
     )

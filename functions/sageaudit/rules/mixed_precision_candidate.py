@@ -32,7 +32,7 @@ from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, 
 from sageaudit.domain.market import InstanceType
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.ref import JobKind
-from sageaudit.domain.series import mean
+from sageaudit.domain.series import mean_of_hosts
 from sageaudit.rules.card import JobCase, Threshold, rule
 
 BUSY_FROM = Threshold(
@@ -66,7 +66,7 @@ def _types(case: JobCase) -> list[InstanceType]:
 )
 def check(case: JobCase) -> Outcome:
     """Pools all hosts."""
-    busy = mean([v for line in case.seen.series[Metric.GPU].values() for v in line.present])
+    busy = mean_of_hosts(case.seen.series[Metric.GPU].values())
     if busy < case.limit(BUSY_FROM):
         return Clear()
     precision = "bf16" if all(has_bf16(kind) for kind in _types(case)) else "fp16"

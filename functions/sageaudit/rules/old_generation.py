@@ -14,8 +14,8 @@ and the successor is no dearer by the hour.
 
 ## When it is wrong
 The GPU is another one then: code built for it alone must be built again. No figure, and no type
-advised, for several GPUs joined by NVLink where the successor has none, for several instances (EFA),
-and where what the run used was not recorded: then the cheaper successors are only mentioned.
+advised, for several GPUs joined by NVLink where the successor has none, for several instances
+(EFA), and where what the run used was not recorded: there the cheaper successors are mentioned.
 
 ## What to do
 Take the successor. An image with a recent framework runs on it as it is.
@@ -43,7 +43,7 @@ from sageaudit.domain.finding import (
     Unknown,
 )
 from sageaudit.domain.job import Purchase
-from sageaudit.domain.market import Component, InstanceType, Rate, comparable
+from sageaudit.domain.market import InstanceType, Rate, comparable
 from sageaudit.domain.replay import impossible, replay
 from sageaudit.rules.card import JobCase, rule
 from sageaudit.rules.cpu_underused import HEADROOM, TYPE_PATHS
@@ -105,10 +105,7 @@ def _summary(case: JobCase, to: InstanceType | None, now: Rate | None, then: Rat
 
 
 def _rate(case: JobCase, kind: InstanceType) -> Rate | None:
-    if case.job.region is None:
-        return None
-    component = Component.of(case.job.kind)
-    return case.market.prices.hourly(case.job.region, component, kind.name)
+    return case.market.hourly(case.job.region, case.job.kind, kind.name)
 
 
 def _successors(case: JobCase, today: InstanceType) -> Iterator[InstanceType]:

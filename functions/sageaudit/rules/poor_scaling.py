@@ -5,7 +5,8 @@ Either the family's own runs: at least 2 completed runs each, of the same finger
 purchase, on this count and on a smaller one, and the median run on this count costs at least 10%
 more. Or this run: on every one of several hosts the mean over the active minutes (GPU where there
 is one, else CPU) is under 25% of the GPUs or under 40% of the CPUs, and all of it together fits on
-fewer hosts at 50% (GPU) or 80% (CPU).
+fewer hosts at 50% (GPU) or 80% (CPU). A family that was told so on more instances, and now runs on
+fewer, is judged by what its runs cost alone.
 
 ## Why it costs
 n instances are billed for the whole run, working or waiting for each other.
@@ -70,6 +71,7 @@ COUNT_PATHS = {
     JobKind.TRANSFORM: "TransformResources.InstanceCount",
 }
 _NEVER_WORKED_PERCENT = 1.0
+_OWN = "poor-scaling"
 _ONE, _PLACES = Decimal(1), Decimal("0.0001")
 
 
@@ -101,7 +103,7 @@ def _excuse(case: FamilyCase) -> str | None:
 )
 def check(case: FamilyCase) -> Outcome:
     """What the family paid says more than what this run used."""
-    fewer = _by_family(case) or _by_use(case)
+    fewer = _by_family(case) or (None if _was_heeded(case) else _by_use(case))
     if isinstance(fewer, Missing):
         return Unknown(fewer.code, fewer.reason)
     if fewer is None:
@@ -157,6 +159,14 @@ def _by_family(case: FamilyCase) -> _Fewer | None:
             f"{'' if pinned else unpinned}On {fewer.count} it takes {fewer.seconds / 60:.0f} "
             f"minutes instead of {job.elapsed_s / 60:.0f}."
         ),
+    )
+
+
+def _was_heeded(case: FamilyCase) -> bool:
+    """It was told before, on more instances: as little use on fewer ones is not the count's."""
+    now = case.job.groups[0].count
+    return any(
+        _OWN in run.facts.found and (run.facts.instance_count or 0) > now for run in case.runs
     )
 
 

@@ -33,7 +33,7 @@ from sageaudit.domain.edges import work_metric
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.measurements import Metric, Missing
 from sageaudit.domain.ref import JobKind
-from sageaudit.domain.series import mean
+from sageaudit.domain.series import mean_of_hosts
 from sageaudit.rules.card import JobCase, Threshold, rule
 
 FROM = Threshold("from_usd", 50, "USD", "an hour of the one who profiles", "our choice")
@@ -65,7 +65,7 @@ def check(case: JobCase) -> Outcome:
     metric = work_metric(case.job, case.seen, case.market.types)
     if isinstance(metric, Missing):
         return Unknown(metric.code, metric.reason)
-    average = mean([v for line in case.seen.series[metric].values() for v in line.present])
+    average = mean_of_hosts(case.seen.series[metric].values())
     if average >= case.limit(BELOW):
         return Clear()
     return Found(

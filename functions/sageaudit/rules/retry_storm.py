@@ -29,8 +29,8 @@ jobs are billed from start to end. Three runs and 7 days are our choice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from decimal import Decimal
 
 from sageaudit.domain.earlier import EarlierRun
@@ -67,7 +67,8 @@ def check(case: FamilyCase) -> Outcome:
     if ended_at is None:
         return Unknown("times_missing", "when the run failed is not known")
     why = reason_class(job)
-    row = _row(case.earlier, why, ended_at - timedelta(days=case.limit(WITHIN)))
+    days = timedelta(days=case.limit(WITHIN))
+    row = _row(case.earlier, why, lambda run: ended_at - run.ended_at <= days)
     count = 1 + len(row)
     bills = [case.bill.total_usd, *(run.total_usd for run in row)]
     known = [usd for usd in bills if usd is not None]
@@ -98,12 +99,14 @@ def check(case: FamilyCase) -> Outcome:
     )
 
 
-def _row(runs: Sequence[EarlierRun], why: str, since: datetime) -> list[EarlierRun]:
+def _row(
+    runs: Sequence[EarlierRun], why: str, recent: Callable[[EarlierRun], bool]
+) -> list[EarlierRun]:
     """The failures before this one without a success, or another reason, between them."""
     row: list[EarlierRun] = []
     for run in runs:
         same = run.status == _FAILED and run.facts.reason_class == why
-        if run.ended_at < since or not (same or run.status == "Stopped"):
+        if not recent(run) or not (same or run.status == "Stopped"):
             break
         if same:
             row.append(run)

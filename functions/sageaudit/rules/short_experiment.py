@@ -118,11 +118,11 @@ def _alike(case: FamilyCase, group: InstanceGroup) -> list[tuple[Decimal, Decima
     ended_at = case.job.ended_at
     if ended_at is None:
         return []
-    since = ended_at - timedelta(days=case.limit(WITHIN))
+    days = timedelta(days=case.limit(WITHIN))
     return [
         (work_s, run.total_usd)
         for run in case.runs
-        if run.ended_at >= since
+        if ended_at - run.ended_at <= days
         and run.facts.instance_type == group.instance_type
         and run.facts.instance_count == group.count
         and (work_s := run.facts.phase_s.get(_WORK)) is not None

@@ -83,7 +83,7 @@ def _excuse(case: JobCase) -> str | None:
     needs=(Metric.GPU, Metric.GPU_MEMORY),
     coarsest_period_s=300,
     excuse=_excuse,
-    subsumes={"gpu-underused"},
+    subsumes={"gpu-underused", "trainium-candidate"},
 )
 def check(case: JobCase) -> Outcome:
     """Replays the run on smaller sizes with fewer of the same GPU."""

@@ -38,7 +38,7 @@ from sageaudit.domain.finding import (
     Unknown,
 )
 from sageaudit.domain.job import Job, Purchase
-from sageaudit.domain.market import Component, InstanceType
+from sageaudit.domain.market import comparable
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 
@@ -84,7 +84,7 @@ def check(case: JobCase) -> Outcome:
     if today is None:
         return Unknown("type_unknown", f"{job.groups[0].instance_type} is not in the catalogue")
     target = _ONE_CHIP if today.gpus == 1 else _SIXTEEN_CHIPS
-    times = _break_even(case, today, target)
+    times = _break_even(case, today.name, target)
     if times is None:
         return Unknown("price_unknown", f"{target} or {today.name} has no price in {job.region}")
     image = job.image or ""
@@ -95,7 +95,7 @@ def check(case: JobCase) -> Outcome:
         bucket=Bucket.POSSIBLE,
         summary=(
             f"{job.elapsed_s / 3600:.1f} h of deep learning on {job.instances}: worth a trial on "
-            f"{target}, which costs less if it is {times:.2f} times as fast."
+            f"{target}, which costs less if it is over {times:.2f} times as fast."
         ),
         evidence={
             "elapsed_s": job.elapsed_s,
@@ -113,10 +113,9 @@ def check(case: JobCase) -> Outcome:
     )
 
 
-def _break_even(case: JobCase, today: InstanceType, target: str) -> Decimal | None:
-    if case.job.region is None:
+def _break_even(case: JobCase, today: str, target: str) -> Decimal | None:
+    rates = [case.market.hourly(case.job.region, case.job.kind, kind) for kind in (today, target)]
+    now, then = rates
+    if now is None or then is None or not now.usd or not comparable(now, then):
         return None
-    book, component = case.market.prices, Component.of(case.job.kind)
-    now = book.hourly(case.job.region, component, today.name)
-    then = book.hourly(case.job.region, component, target)
-    return then.usd / now.usd if now is not None and then is not None and now.usd else None
+    return then.usd / now.usd

@@ -31,7 +31,7 @@ from sageaudit.domain.edges import unseen
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.ref import JobKind
-from sageaudit.domain.series import mean
+from sageaudit.domain.series import mean_of_hosts
 from sageaudit.rules.card import JobCase, Threshold, rule
 
 CPU_BELOW = Threshold("cpu_mean_below", 40, "percent of all vCPUs", "under-used", "Flexera")
@@ -44,7 +44,7 @@ _DEFAULT_PAYLOAD_MB = 6
 
 def cpu_mean(case: JobCase) -> float:
     """Over the active minutes of all hosts, 0..100 of all vCPUs."""
-    return mean([v for line in case.seen.series[Metric.CPU].values() for v in line.present])
+    return mean_of_hosts(case.seen.series[Metric.CPU].values())
 
 
 def _excuse(case: JobCase) -> str | None:

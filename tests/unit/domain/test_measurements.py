@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job import InstanceGroup, Job, Phase
-from sageaudit.domain.measurements import Measurements, Metric, RawSeries
+from sageaudit.domain.measurements import Measurements, Metric, Missing, RawSeries, measure
 from sageaudit.domain.ref import JobKind
-from tests.fakes.jobs import START, Points, job, phases, ran, seen, series
+from tests.fakes.jobs import START, TYPES, Points, instance_type, job, phases, ran, seen, series
 
 MINUTE = timedelta(minutes=1)
 CPU, GPU, MEMORY = Metric.CPU, Metric.GPU, Metric.MEMORY
@@ -106,6 +106,20 @@ def test_a_type_without_gpu_has_no_gpu_metric() -> None:
     of = seen(ran(60), series(CPU, [40]))
     assert of.missing[GPU].code == "no_gpu"
     assert of.missing[Metric.GPU_MEMORY].code == "no_gpu"
+
+
+def test_an_accelerator_without_a_metric_may_work_unseen() -> None:
+    """Trainium: no GPU points is not no GPU, and a quiet CPU is no idle head."""
+    neuron = instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron")
+    run = ran(600, neuron.name)
+    quiet = [series(CPU, [1] * 5 + [400] * 5)]
+    of = measure(run, quiet, {neuron.name: neuron}, absent=Missing("metric_missing", "no points"))
+    assert (of.gpus, of.missing[GPU].code) == (None, "accelerator_unseen")
+    assert of.active().points == 10
+    mixed = ran(600, groups=(InstanceGroup(neuron.name, 1), InstanceGroup("ml.m5.2xlarge", 1)))
+    beside = measure(mixed, quiet, TYPES | {neuron.name: neuron}, absent=of.missing[GPU])
+    assert beside.missing[GPU].code == "accelerator_unseen"
+    assert beside.vcpu == 8
 
 
 @pytest.mark.parametrize("unknown", [ran(60, "ml.new.xlarge"), ran(60, groups=())])
@@ -271,6 +285,12 @@ def test_only_the_jobs_own_curves_count() -> None:
     others = [algorithm(1.0, host=host) for host in ("train-2", "other", "train/algo-1")]
     assert seen(ran(600), *others).curves == {}
     assert seen(ran(600), algorithm(None, nan)).curves == {}
+
+
+def test_a_curve_holds_no_value_that_cloudwatch_would_not() -> None:
+    """Sums of those would overflow."""
+    assert seen(ran(600), algorithm(1.7e308, -(2.0**361))).curves == {}
+    assert curve(seen(ran(600), algorithm(2.0**360)))[0][1] == 2.0**360
 
 
 def test_a_curve_named_like_a_hosts_metric_stays_a_curve() -> None:

@@ -18,7 +18,7 @@ from sageaudit.domain.change import (
     Stage,
 )
 from sageaudit.domain.counterfactual import Savings, SeverityLimits, settle
-from sageaudit.domain.finding import Bucket, Confidence, Exemption, Found, RuleName
+from sageaudit.domain.finding import Bucket, Confidence, Exemption, Finding, Found, RuleName
 from sageaudit.domain.job import InstanceGroup, Job, Purchase, WarmPool
 from tests.fakes.jobs import HOURLY_USD, START, job, market, phases
 
@@ -150,22 +150,26 @@ def test_exempt_subsumed_and_superseded_findings_leave_the_sums(
             assert not finding.saving_usd
 
 
+def _rivals(savings: Savings, *stages: Stage) -> list[Finding]:
+    return [
+        finding
+        for finding in savings.findings
+        if finding.found.change is not None
+        and finding.found.change.stage in stages
+        and not finding.exempt
+        and not finding.subsumed_by
+    ]
+
+
 @FAST
 @given(jobs(), findings(), exempted)
 def test_one_fix_wins_each_stage_that_takes_one(
     of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
 ) -> None:
-    """Of several types, counts or purchases one stands, the others name it."""
+    """Of several purchases one stands, and of types and fewer full hosts; the others name it."""
     savings = settled(of, founds, names)
-    for stage in (Stage.COUNT, Stage.TYPE, Stage.PURCHASE):
-        rivals = [
-            finding
-            for finding in savings.findings
-            if finding.found.change is not None
-            and finding.found.change.stage is stage
-            and not finding.exempt
-            and not finding.subsumed_by
-        ]
+    for stages in ((Stage.COUNT, Stage.TYPE), (Stage.PURCHASE,)):
+        rivals = _rivals(savings, *stages)
         winners = {finding.rule.name for finding in rivals if not finding.superseded_by}
         assert len(winners) == (1 if rivals else 0)
         assert {f.superseded_by for f in rivals if f.superseded_by} <= winners

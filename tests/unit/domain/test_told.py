@@ -386,3 +386,16 @@ def test_what_is_kept_tells_the_same() -> None:
         ],
     )
     assert parse(scrubbed(answer), {}) == parse(answer, {})
+
+
+def test_a_trial_knows_the_metric_that_its_tuning_job_judges_it_by() -> None:
+    """Kept without its hyperparameters too, but only where it is one of its own metrics."""
+    metrics = {"MetricDefinitions": [{"Name": "validation:auc", "Regex": "x"}]}
+    answer = training_answer(AlgorithmSpecification=metrics)
+    trial = {**answer, "HyperParameters": {"_tuning_objective_metric": "validation:auc"}}
+    wanted = Objective("validation:auc", None)
+    assert parse(trial, {}).objective == parse(scrubbed(trial), {}).objective == wanted
+    assert scrubbed(scrubbed(trial)) == scrubbed(trial)
+    secret = {**answer, "HyperParameters": {"_tuning_objective_metric": "hunter2"}}
+    assert (parse(secret, {}).objective, parse(answer, {}).objective) == (None, None)
+    assert "TunedFor" not in scrubbed(secret)

@@ -98,7 +98,8 @@ def test_no_limit_is_raised_above_what_sagemaker_takes() -> None:
     [[most]] = found(RULE, cut(max_runtime_s=MONTH_S - 1)).alternatives
     assert most.new == MONTH_S
     assert found(RULE, cut(max_runtime_s=MONTH_S)).alternatives == ()
-    assert found(RULE, cut(max_runtime_s=None)).alternatives == ()
+    for unknown_s in (None, 0):
+        assert found(RULE, cut(max_runtime_s=unknown_s)).alternatives == ()
 
 
 def test_a_processing_job_can_only_get_more_time() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Unknown
-from sageaudit.domain.job import Direction, Hints, Job, Objective, Purchase, Tuning
+from sageaudit.domain.job import Direction, Hints, Job, Objective, Purchase
 from sageaudit.domain.measurements import Measurements, Metric, RawSeries
 from sageaudit.domain.plot import plot_curve
 from sageaudit.domain.policy import Policy
@@ -66,7 +66,7 @@ def test_the_plot_is_the_curve_itself() -> None:
 
 
 def test_a_limit_is_the_blunt_fix() -> None:
-    """7200 - 4140 s, and a place for what it leaves; an interrupted run's limit counts otherwise."""
+    """7200 - 4140 s, and a place for what it leaves; of an interrupted run it counts otherwise."""
     limit, checkpoints = found(RULE, TWO_HOURS, told(falls(40))).fix
     assert limit.path == "StoppingCondition.MaxRuntimeInSeconds"
     assert (limit.old, limit.new) == (86400, 3060)
@@ -194,8 +194,7 @@ def test_the_policys_objective_stands_before_the_table() -> None:
 
 def test_the_tuning_jobs_objective_stands_before_all() -> None:
     """Of its children."""
-    asked = Tuning("Bayesian", "Off", {}, objective=Objective("odd", Direction.MAXIMIZE))
-    child = replace(TWO_HOURS, tuning=asked)
+    child = replace(TWO_HOURS, objective=Objective("odd", Direction.MAXIMIZE))
     of = seen(child, curve(falls(40)), curve(range(120), "odd"))
     assert outcome(RULE, child, of) == Clear()
 

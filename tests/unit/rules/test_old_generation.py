@@ -186,7 +186,7 @@ def test_several_gpu_instances_stay_where_they_are() -> None:
 
 
 def test_what_a_gpu_run_used_must_be_known() -> None:
-    """Without metrics the generation is named, no type is advised, and the cheaper one mentioned."""
+    """Without metrics no type is advised; the cheaper one is mentioned."""
     run = hour("ml.p3.2xlarge")
     nothing = measure(run, (), packaged.types(), absent=Missing("metric_missing", "no points"))
     what = found(RULE, run, nothing, on=on())

@@ -184,6 +184,14 @@ def test_the_advised_count_gets_no_advice_back() -> None:
     assert outcome(RULE, three, flat(three, 60, hosts=3, cpu=6.7, memory=66.7)) == Clear()
 
 
+@pytest.mark.parametrize(("before", "silent"), [(8, True), (4, False), (None, False)])
+def test_use_says_nothing_twice(before: int | None, silent: bool) -> None:
+    """On 8 hosts it said fewer; on 4 they are as little used: that is not their number."""
+    heeded = [earlier_run(1, instance_count=before, found=(RULE,), fingerprint="other")]
+    answer = outcome(RULE, FOUR, busy(FOUR, cpu=20.0), earlier=heeded)
+    assert isinstance(answer, Clear) is silent
+
+
 def test_hosts_that_did_nothing_are_other_rules_stories() -> None:
     """Idle GPUs, and an idle run."""
     assert outcome(RULE, GPUS, flat(GPUS, 60, hosts=4, cpu=20, gpu=1)) == Clear()

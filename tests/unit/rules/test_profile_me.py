@@ -67,6 +67,15 @@ def test_a_profiled_run_is_not_its_concern() -> None:
         assert isinstance(outcome(RULE, replace(DEAR, profiled=profiled), LOW), Found)
 
 
+def test_a_profiler_that_was_switched_off_is_switched_on() -> None:
+    """A place for its output alone would leave it off."""
+    off = found(RULE, replace(DEAR, profiled=False), LOW)
+    assert [(one.path, one.new) for one in off.fix] == [
+        ("ProfilerConfig.DisableProfiler", False),
+        ("ProfilerConfig.S3OutputPath", "s3://<bucket>/<prefix>"),
+    ]
+
+
 def test_trainium_reports_no_use() -> None:
     """Its CPU is low for a good reason."""
     trn = instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron", ebs_billed=False)

@@ -121,7 +121,7 @@ def test_a_wait_that_was_too_long_has_no_second_figure() -> None:
         "90 minutes were billed."
     )
     assert (nothing.saving_usd, nothing.found.bucket) == (None, Bucket.NONE)
-    assert "failed-spend" in (nothing.found.caution or "")
+    assert "limit-hit" in (nothing.found.caution or "")
     kept = found(RULE, spot(checkpointed=True, **waited))
     assert "can be used" in (kept.caution or "")
     assert kept.fix[0].path == "EnableManagedSpotTraining"

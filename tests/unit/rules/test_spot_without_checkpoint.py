@@ -24,7 +24,7 @@ def test_a_long_spot_run_without_checkpoints_is_told() -> None:
     finding = priced(RULE, spot())
     assert finding.found.summary == (
         "4.0 h on managed spot without checkpoints: each interruption starts the run again "
-        "(0 so far)."
+        "(none so far)."
     )
     [fix] = finding.found.fix
     assert (fix.path, fix.old, fix.new) == (

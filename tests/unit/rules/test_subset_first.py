@@ -73,6 +73,8 @@ def test_nine_tries_are_no_series() -> None:
     assert outcome(RULE, TWO_HOURS, early, earlier=TEN[:-1]) == Clear()
     old = earlier_run(15, fingerprint="f11")
     assert outcome(RULE, TWO_HOURS, early, earlier=[*TEN[:-1], old]) == Clear()
+    ever = outcome(RULE, TWO_HOURS, early, earlier=[*TEN[:-1], old], limits={"within_days": 1e6})
+    assert isinstance(ever, Found)
     failed = earlier_run(2, fingerprint="f11", status="Failed")
     assert outcome(RULE, TWO_HOURS, early, earlier=[*TEN[:-1], failed]) == Clear()
 

@@ -35,7 +35,7 @@ def test_a_long_run_is_worth_a_trial() -> None:
     finding = priced(RULE, long(), on=MARKET)
     assert finding.found.summary == (
         "6.0 h of deep learning on 1 x ml.g5.12xlarge: worth a trial on ml.trn1.32xlarge, "
-        "which costs less if it is 3.49 times as fast."
+        "which costs less if it is over 3.49 times as fast."
     )
     assert [(fix.path, fix.old, fix.new) for fix in finding.found.fix] == [
         ("ResourceConfig.InstanceType", "ml.g5.12xlarge", "ml.trn1.32xlarge"),

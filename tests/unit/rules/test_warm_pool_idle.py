@@ -115,3 +115,9 @@ def test_a_pool_without_a_known_type_has_no_figure() -> None:
     finding = priced(RULE, pooled(groups=()))
     assert finding.saving_usd is None
     assert "unknown instances" in finding.found.summary
+
+
+def test_a_pool_that_nobody_says_was_asked_for_has_no_parameter() -> None:
+    """There is nothing known to remove."""
+    unsaid = pooled(warm_pool=WarmPool("Terminated", None, Decimal(3600)))
+    assert found(RULE, unsaid).fix == ()
