@@ -203,3 +203,12 @@ def test_a_set_may_bring_its_tuning_jobs_own_answer(tmp_path: Path) -> None:
     assert late["bucket"] == "possible"
     assert late["saving_usd"] is not None
     assert 0 < late["saving_usd"] < (document["bill"]["total_usd"] or 0)
+
+
+def test_a_line_parts_the_reports_of_a_batch() -> None:
+    """None before the first, none after the last."""
+    done = sageaudit("audit", "--recording", FAILED, "--recording", FSX_SPOT)
+    lines = done.stdout.splitlines()
+    [parted] = [place for place, line in enumerate(lines) if line and not line.strip("─")]
+    assert 0 < parted < len(lines) - 1
+    assert "  training job, " in lines[parted + 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +39,26 @@ def test_a_full_disk_is_said(output: str) -> None:
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "sageaudit: cannot go on: No space left on device\n"
+
+
+@pytest.mark.parametrize("words", [("rules",), ("audit",), ("audit", "--output", "json")])
+def test_letters_that_stdout_lacks_stop_nothing(words: tuple[str, ...], tmp_path: Path) -> None:
+    """They are written as JSON escapes them, so that JSON stays whole."""
+    path = tmp_path / "job.json"
+    recorded = json.loads(FAILED.read_text())
+    recorded["tags"] = [{"Key": "owner", "Value": "Жanna \U0001f600"}]
+    path.write_text(json.dumps(recorded))
+    what = ("--recording", str(path)) if "audit" in words else ()
+    done = subprocess.run(
+        [*CALL, *words, *what],
+        capture_output=True, timeout=60, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    if what:
+        assert b"\\u0416anna \\ud83d\\ude00" in done.stdout
+    if "json" in words:
+        assert json.loads(done.stdout)["job"]["owner"] == "Жanna \U0001f600"
 
 
 def test_a_reader_that_leaves_is_no_failure_to_talk_about() -> None:

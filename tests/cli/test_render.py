@@ -63,6 +63,27 @@ def test_plain_letters_where_there_are_no_others() -> None:
     assert b"####" in raw.getvalue()
 
 
+def test_a_plot_is_whole_on_every_terminal() -> None:
+    """Five metrics of 48 points; ASCII where there is nothing else."""
+    names = [f"GPUMemoryUtilization{place}" for place in range(5)]
+    audit = document(findings=[finding(evidence={"series": [_plotted(name) for name in names]})])
+    for width in (60, 80, 120):
+        shown = on_terminal(audit, width)
+        assert shown.count("▄" * 48) == len(names)
+        assert all(cell_len(line) <= width or FIX_LINE.match(line) for line in shown.splitlines())
+        assert all(f"{name}  " in shown for name in names)
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    render(audit, Console(file=out, width=60))
+    out.flush()
+    assert raw.getvalue().count(b"-" * 48) == len(names)
+
+
+def _plotted(metric: str) -> dict[str, object]:
+    values = [Decimal("43.2")] * 48
+    return {"metric": metric, "unit": "percent", "hosts": 1, "period_s": 300, "values": values}
+
+
 def test_free_phases_are_not_priced() -> None:
     """A phase that is not billed says so in place of dollars."""
     lines = on_terminal(document(), 80).splitlines()

@@ -106,6 +106,20 @@ def test_people_read_a_table(recordings: tuple[Path, ...], tmp_path: Path) -> No
     assert "small-1" in shown
 
 
+@pytest.mark.parametrize("width", ["60", "80"])
+def test_a_rule_of_the_table_can_be_copied(
+    width: str, recordings: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is not broken; a column that would be empty is left out."""
+    monkeypatch.setenv("COLUMNS", width)
+    path = tmp_path / "new.toml"
+    path.write_text('[rules]\non = ["network-isolation-off"]')
+    shown = invoked("replay", "--policy", path, *of(recordings[:1])).output
+    assert shown.startswith("1 run judged under both policies: 1 difference, $0.00 avoidable")
+    assert shown.split().count("network-isolation-off") == 2
+    assert "Possible" not in shown
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -194,3 +208,25 @@ def test_an_account_without_runs_is_said(table: History) -> None:
     done = invoked("account", "222233334444", "--table", "history")
     assert isinstance(done.exception, JobGone)
     assert "222233334444" in str(done.exception)
+
+
+def test_the_accounts_of_recordings_are_named(recordings: tuple[Path, ...]) -> None:
+    """So that the next try works."""
+    done = invoked("account", "222233334444", *of(recordings))
+    assert isinstance(done.exception, JobGone)
+    assert str(done.exception).endswith("222233334444 there, only of 111122223333")
+
+
+@pytest.mark.parametrize("words", [("replay", "--policy", "POLICY"), ("account", "111122223333")])
+def test_a_table_without_a_region_is_refused(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no failure of DynamoDB."""
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    path = tmp_path / "new.toml"
+    path.write_text("")
+    done = invoked(*(path if word == "POLICY" else word for word in words), "--table", "history")
+    assert isinstance(done.exception, BadUsage)
+    assert "which region is the table in? give --region" in str(done.exception)

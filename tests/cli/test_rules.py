@@ -34,8 +34,27 @@ def test_a_rule_is_found_by_its_id_too() -> None:
     assert "# gpu-underused" in CliRunner().invoke(commands, ["rules", "sa202"]).output
 
 
-def test_an_unknown_rule_names_those_that_are() -> None:
-    """So that the next try works."""
-    done = CliRunner().invoke(commands, ["rules", "gpu-idel"])
+def test_a_rule_is_found_as_its_file_is_named() -> None:
+    """With underscores."""
+    assert "# gpu-underused" in CliRunner().invoke(commands, ["rules", "gpu_underused"]).output
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("gpu-idel", "there is no rule gpu-idel; did you mean gpu-idle? "),
+        ("SA999", "there is no rule SA999; "),
+    ],
+)
+def test_an_unknown_rule_names_the_one_that_was_meant(asked: str, said: str) -> None:
+    """Or where they all are."""
+    done = CliRunner().invoke(commands, ["rules", asked])
     assert isinstance(done.exception, BadUsage)
-    assert "gpu-underused" in str(done.exception)
+    assert str(done.exception) == f"{said}`sageaudit rules` lists them all"
+
+
+@pytest.mark.parametrize("width", ["60", "80"])
+def test_a_name_can_be_copied_from_the_list(width: str) -> None:
+    """It is neither cut nor broken, however narrow the terminal is."""
+    shown = CliRunner(env={"COLUMNS": width}).invoke(commands, ["rules"]).output.split()
+    assert {rule.name.name for rule in catalogue.load()} <= set(shown)

@@ -16,9 +16,9 @@ from sageaudit.domain.measurements import (
     Missing,
     RawSeries,
     measure,
-    work_windows,
 )
 from sageaudit.domain.ref import JobKind
+from sageaudit.domain.work_windows import work_windows
 from sageaudit.errors import AccessDenied
 
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")

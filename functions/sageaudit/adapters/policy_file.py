@@ -20,7 +20,7 @@ from sageaudit.rules.catalogue import threshold_units
 def load(path: Path) -> Policy:
     """Reads and validates a policy. Raises BadPolicy: one sentence with file, line and key."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         table = tomllib.loads(text)
     except OSError as error:
         raise BadPolicy(f"{path}: cannot be read ({error.strerror})") from error

@@ -26,7 +26,7 @@ from sageaudit.domain.record import Head, earlier_run
 from sageaudit.errors import BadUsage, JobGone
 from sageaudit.rules import catalogue
 from sageaudit.text.untrusted import terminal
-from sageaudit.text.words import assignment
+from sageaudit.text.words import assignment, counted
 
 _EPILOG = """\b
 Examples:
@@ -71,7 +71,9 @@ def account(
     heads = _of_table(account, days, table, profile, region) if table else _recorded(recordings)
     runs = [run for head in heads if head.account == account and (run := earlier_run(head))]
     if not runs:
-        raise JobGone(f"there is no audited run of account {account} there")
+        others = ", ".join(sorted({head.account for head in heads} - {account}))
+        perhaps = f", only of {others}" if others else ""
+        raise JobGone(f"there is no audited run of account {account} there{perhaps}")
     if recordings:
         days = max((runs[0].ended_at - runs[-1].ended_at).days + 1, 1)
     done = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
@@ -111,7 +113,9 @@ def _document(account: str, days: int, runs: int, done: AccountAudit) -> dict[st
 
 
 def _render(account: str, days: int, runs: int, done: AccountAudit, console: Console) -> None:
-    console.print(Text(f"Account {account}: {runs} runs in {days} days", "bold"))
+    console.print(
+        Text(f"Account {account}: {counted(runs, 'run')} in {counted(days, 'day')}", "bold")
+    )
     for finding in map(finding_document, done.findings):
         console.print()
         console.print(Text(f"{finding['rule']} ({finding['severity']})", "bold"))

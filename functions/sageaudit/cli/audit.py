@@ -181,7 +181,13 @@ def _json(document: AuditDocument) -> None:
 
 
 def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument], None]:
+    shown = 0
+
     def show(document: AuditDocument) -> None:
+        nonlocal shown
+        if shown:
+            console.rule(style="dim")
+        shown += 1
         render(document, console)
         if fix_as:
             fixes.show(document, console, fix_as)

@@ -43,8 +43,9 @@ def _show(finding: FindingDocument, console: Console) -> None:
             for key, fact in plain_facts(finding["evidence"])
         ]
         console.print(_block(Text(terminal("; ".join(said)), "dim"), 4))
-        for line in sparklines(finding["evidence"]):
-            console.print(_block(Text(terminal(line), "dim"), 4), no_wrap=True)
+        ascii_only = console.options.ascii_only
+        for line in sparklines(finding["evidence"], console.width - 4, ascii_only=ascii_only):
+            console.print(_block(Text(terminal(line), "dim"), 4))
     if aside:
         console.print(_block(Text(terminal(aside), "dim"), 4))
     if finding["caution"]:

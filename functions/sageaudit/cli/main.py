@@ -8,6 +8,9 @@ Exit codes: 0 done, 1 failure, 2 usage or bad file, 3 not found, 4 credentials o
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import os
 import sys
 from contextlib import suppress
@@ -44,7 +47,21 @@ commands.add_command(what_if)
 
 def main() -> None:
     """The console script: every failure is one sentence and an exit code, never a stack trace."""
+    _take_every_letter()
     sys.exit(int(_run()))
+
+
+def _take_every_letter() -> None:
+    """A letter that stdout's encoding lacks is written as JSON escapes it, and stops nothing."""
+    codecs.register_error("json-escape", _escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="json-escape")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _run() -> int:

@@ -25,7 +25,7 @@ from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.exact_json import to_json
 from sageaudit.cli import reconciliation
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.session import open_session
+from sageaudit.cli.session import session_of_table
 from sageaudit.domain.audited import Audited, AuditedLine, lines_of
 from sageaudit.domain.reconcile import reconcile as compared
 from sageaudit.domain.record import Head
@@ -77,7 +77,7 @@ def reconcile(
         raise BadUsage(f"--account {account} is not an account: 12 digits")
     if not _TABLE.match(table):
         raise BadUsage(f"--table {table} cannot be a table's name")
-    session = _session(profile, region)
+    session = session_of_table(profile, region)
     if report is None:
         _agree_to_pay(yes=yes)
     account = account or _own_account(session)
@@ -179,13 +179,6 @@ def _agree_to_pay(*, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise BadUsage("nobody is there to agree to that: give --yes, or a report with --cur")
     click.confirm("Go on?", abort=True, err=True)
-
-
-def _session(profile: str | None, region: str | None) -> Any:
-    session = open_session(profile, region)
-    if session.region_name is None:
-        raise BadUsage("which region is the table in? give --region, or set one for your profile")
-    return session
 
 
 def _own_account(session: Any) -> str:

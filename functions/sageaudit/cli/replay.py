@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.console import Console
@@ -27,6 +28,7 @@ from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
+from sageaudit.text.words import counted
 
 _JOBS_SHOWN = 10
 _NAME = 34
@@ -146,32 +148,38 @@ def _document(done: Replayed) -> dict[str, object]:
 
 
 def _render(done: Replayed, console: Console) -> None:
-    counted = sum((one.moved_usd for one in done.moves), Decimal(0))
+    moved = sum((one.moved_usd for one in done.moves), Decimal(0))
     possible = sum((one.possible_usd for one in done.moves), Decimal(0))
     console.print(
-        f"{done.runs} runs judged under both policies: {len(done.moves)} findings differ, "
-        f"{_signed(counted)} avoidable or lost, {_signed(possible)} possible.",
+        f"{counted(done.runs, 'run')} judged under both policies: "
+        f"{counted(len(done.moves), 'difference')}, "
+        f"{_signed(moved)} avoidable or lost, {_signed(possible)} possible.",
         highlight=False,
     )
     if done.not_kept:
-        console.print(Text(f"{done.not_kept} runs are no longer kept in full.", "dim"))
+        console.print(Text(f"No longer kept in full: {counted(done.not_kept, 'run')}.", "dim"))
     if done.rollups:
         console.print(
-            Text(f"{done.rollups} tuning jobs are judged by their training jobs only.", "dim")
+            Text(
+                f"Judged by their training jobs only: {counted(done.rollups, 'tuning job')}.", "dim"
+            )
         )
     if not done.moves:
         return
-    rules = _table("Rule", "Appears", "Vanishes", "Changes", "USD moved", "Possible")
+    money = (
+        ("USD moved", "Possible") if any(one.possible_usd for one in done.moves) else ("USD moved",)
+    )
+    rules = _table("Rule", "Appears", "Vanishes", "Changes", *money)
     for row in by_rule(done.moves):
         numbers = (row.appears, row.vanishes, row.changes)
-        rules.add_row(row.rule, *(str(n or "") for n in numbers), *_dollars(row))
+        rules.add_row(row.rule, *(str(n or "") for n in numbers), *_dollars(row)[: len(money)])
     console.print(rules)
-    jobs = _table("Job", "Rule", "Move", "USD moved", "Possible")
+    jobs = _table("Job", "Rule", "Move", *money)
     dearest = sorted(done.moves, key=lambda one: (-abs(one.moved_usd), -abs(one.possible_usd)))
     for one in dearest[:_JOBS_SHOWN]:
         name = middle(terminal(one.job.rsplit("/", 1)[-1]), _NAME)
         what = f"{one.move.value} ({one.why})" if one.why else one.move.value
-        jobs.add_row(name, one.rule, what, *_dollars(one))
+        jobs.add_row(name, one.rule, what, *_dollars(one)[: len(money)])
     console.print(jobs)
     if len(dearest) > _JOBS_SHOWN:
         console.print(Text(f"+{len(dearest) - _JOBS_SHOWN} more: --output json has all", "dim"))
@@ -181,7 +189,8 @@ def _table(*words: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for word in words:
         right = word in {"Appears", "Vanishes", "Changes", "USD moved", "Possible"}
-        table.add_column(word, justify="right" if right else "left", overflow="fold")
+        side: Literal["left", "right"] = "right" if right else "left"
+        table.add_column(word, justify=side, overflow="fold", no_wrap=word == "Rule")
     return table
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 import click
 from rich.console import Console
 from rich.markdown import Markdown
@@ -22,10 +24,12 @@ def rules(name: str | None) -> None:
     if name is None:
         console.print(_table(known))
         return
-    wanted = next((r for r in known if name.lower() in {r.name.name, r.name.id.lower()}), None)
+    asked = name.lower().replace("_", "-")
+    wanted = next((r for r in known if asked in {r.name.name, r.name.id.lower()}), None)
     if wanted is None:
-        names = ", ".join(rule.name.name for rule in known)
-        raise BadUsage(f"there is no rule {name}; the rules are {names}")
+        close = difflib.get_close_matches(asked, [rule.name.name for rule in known], 1)
+        perhaps = f"; did you mean {close[0]}?" if close else ";"
+        raise BadUsage(f"there is no rule {name}{perhaps} `sageaudit rules` lists them all")
     text = page(wanted)
     if console.is_terminal:
         console.print(Markdown(text))
@@ -36,7 +40,7 @@ def rules(name: str | None) -> None:
 def _table(known: tuple[Rule, ...]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for word in ("Id", "Rule", "Says", "Jobs"):
-        table.add_column(word)
+        table.add_column(word, no_wrap=word in {"Id", "Rule"}, overflow="fold")
     for rule in known:
         kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
         table.add_row(rule.name.id, rule.name.name, rule.title, kinds)

@@ -26,3 +26,11 @@ def open_session(profile: str | None, region: str | None) -> Any:
     if where is not None and not _REGION.fullmatch(where):
         raise BadUsage(f"{where!r} is not a region: one reads like eu-west-1")
     return session
+
+
+def session_of_table(profile: str | None, region: str | None) -> Any:
+    """As `open_session`, where a region must be known. Raises BadUsage where it is not."""
+    session = open_session(profile, region)
+    if session.region_name is None:
+        raise BadUsage("which region is the table in? give --region, or set one for your profile")
+    return session

@@ -15,7 +15,7 @@ from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.memory_history import MemoryHistory
 from sageaudit.auditing import audit_job, run_facts
 from sageaudit.cli import ran
-from sageaudit.cli.session import open_session
+from sageaudit.cli.session import session_of_table
 from sageaudit.domain.describe import parse
 from sageaudit.domain.earlier import EarlierRun
 from sageaudit.domain.family import FAMILY_VERSION
@@ -55,10 +55,10 @@ def days_of(since: str) -> int:
 
 
 def of_table(table: str, profile: str | None, region: str | None) -> History:
-    """The history in a DynamoDB table. Raises BadUsage for what cannot be a table's name."""
+    """The history in a DynamoDB table. Raises BadUsage for a table's name or region that is off."""
     if not _TABLE.match(table):
         raise BadUsage(f"--table {table} cannot be a table's name")
-    session = open_session(profile, region)
+    session = session_of_table(profile, region)
     with aws_errors("dynamodb"):
         return DynamoHistory(client(session, "dynamodb"), table)
 

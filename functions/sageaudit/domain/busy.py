@@ -10,7 +10,8 @@ of 64 is work; idle hosts in the recordings read 0 to 0.19 cores."""
 IDLE_TO_GPU_PERCENT = 1.0
 LATE_S = 360
 """The first points of a host come 3 to 6 minutes late in real recordings."""
-GAP_PERIODS = 3
+GAP_S = 180
+"""CloudWatch loses a minute now and then; three minutes more would be a stretch of their own."""
 """How many points in a row may be lost in idleness."""
 
 
@@ -27,23 +28,26 @@ def gpu_works(percent: float | None) -> bool | None:
 
 
 def state_at(
-    values: Sequence[float | None], place: int, works: Callable[[float], bool | None]
+    values: Sequence[float | None],
+    place: int,
+    works: Callable[[float], bool | None],
+    period_s: int | None,
 ) -> bool | None:
     """Does the host work in this period? A short gap in idleness, or after it, is idle too.
 
-    CloudWatch loses a point now and then; up to GAP_PERIODS of them between two idle ones, or
-    between an idle one and the end, would else make hours of idleness look like work.
+    A lost point between two idle ones, or between an idle one and the end, would else make hours of
+    idleness look like work; a gap is short up to GAP_S seconds.
     """
     value = values[place]
     if value is not None:
         return works(value)
-    before = next(
-        (v for v in reversed(values[max(place - GAP_PERIODS, 0) : place]) if v is not None), None
-    )
-    if before is None or works(before) is not False:
-        return None
-    after = values[place + 1 : place + 1 + GAP_PERIODS]
+    most = GAP_S // (period_s or GAP_S + 1)
+    before = values[max(place - most, 0) : place]
+    after = values[place + 1 : place + 1 + most]
+    last = next((v for v in reversed(before) if v is not None), None)
     following = next((v for v in after if v is not None), None)
+    if last is None or works(last) is not False:
+        return None
     if following is not None:
         return False if works(following) is False else None
-    return False if place + 1 + len(after) == len(values) else None
+    return False if most and place + 1 + len(after) == len(values) else None

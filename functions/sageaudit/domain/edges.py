@@ -15,12 +15,12 @@ from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
 from sageaudit.domain.measurements import (
     MIN_COVERAGE,
-    WORK_PHASES,
     Measurements,
     Metric,
     Missing,
 )
 from sageaudit.domain.series import Series
+from sageaudit.domain.work_windows import WORK_PHASES
 
 _NO_POINTS = Series(())
 
@@ -60,13 +60,14 @@ def work_metric(
 
 def at_work(seen: Measurements) -> dict[str, list[bool | None]]:
     """For each host and period: it worked, it was known to be idle, or nobody knows (None)."""
-    made = {}
+    made, period_s = {}, seen.period_s
     for host in seen.hosts:
         cpu = seen.series.get(Metric.CPU, {}).get(host, _NO_POINTS).values
         gpu = seen.series.get(Metric.GPU, {}).get(host, _NO_POINTS).values
         works = [
-            _states(cpu, lambda value: cpu_works(value, seen.vcpu)) or [None] * seen.points,
-            _states(gpu, gpu_works) or [None if seen.gpus else False] * seen.points,
+            _states(cpu, lambda value: cpu_works(value, seen.vcpu), period_s)
+            or [None] * seen.points,
+            _states(gpu, gpu_works, period_s) or [None if seen.gpus else False] * seen.points,
         ]
         made[host] = [
             True if one or other else None if None in (one, other) else False
@@ -76,9 +77,11 @@ def at_work(seen: Measurements) -> dict[str, list[bool | None]]:
 
 
 def _states(
-    values: Sequence[float | None], works: Callable[[float], bool | None]
+    values: Sequence[float | None],
+    works: Callable[[float], bool | None],
+    period_s: int | None,
 ) -> list[bool | None]:
-    return [state_at(values, place, works) for place in range(len(values))]
+    return [state_at(values, place, works, period_s) for place in range(len(values))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ def before_gpu(seen: Measurements) -> range:
     """
     lines = list(seen.series.get(Metric.GPU, {}).values())
     works = [
-        [state_at(line.values, minute, gpu_works) for line in lines]
+        [state_at(line.values, minute, gpu_works, seen.period_s) for line in lines]
         for minute in range(seen.points)
     ]
     known = [True if any(at) else None if None in at or not at else False for at in works]

@@ -11,19 +11,20 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 
 from sageaudit.domain.busy import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
 from sageaudit.domain.series import Series, mean
+from sageaudit.domain.work_windows import work_windows
 
 MIN_COVERAGE = 0.7
 """Points present of points expected before anything is judged: the first GPU point comes 3 to 6
 minutes late in real recordings, and less than half of the points never suffices."""
 MIN_ACTIVE_MINUTES = 15
 """Three times the 5 minutes under which Jobstats judges nothing, since 1-minute means are few."""
-WORK_PHASES = frozenset({"Training", "Processing", "Transform", "Running"})
 _OVERSHOOT = 1.05
 """A busy core reads up to 100.8 in real recordings; far more means that the count is wrong."""
 _LARGEST = 2.0**360
@@ -136,10 +137,11 @@ class Measurements:
         return any(self._busy(minute))
 
     def _busy(self, minute: int) -> Iterator[bool | None]:
+        works = partial(cpu_works, vcpu=self.vcpu)
         for line in self.series.get(Metric.CPU, {}).values():
-            yield state_at(line.values, minute, lambda value: cpu_works(value, self.vcpu))
+            yield state_at(line.values, minute, works, self.period_s)
         for line in self.series.get(Metric.GPU, {}).values():
-            yield state_at(line.values, minute, gpu_works)
+            yield state_at(line.values, minute, gpu_works, self.period_s)
 
     @property
     def minutes(self) -> float:
@@ -262,13 +264,6 @@ def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:
     if metric is Metric.CPU:
         return vcpu
     return gpus if metric in {Metric.GPU, Metric.GPU_MEMORY} else 1
-
-
-def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
-    """Start and end of each time that the job's own code ran."""
-    for phase in job.phases:
-        if phase.name in WORK_PHASES and phase.started_at is not None and phase.seconds:
-            yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
 
 
 def _grid(job: Job, period_s: int) -> Iterator[int]:

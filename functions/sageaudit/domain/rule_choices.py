@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sageaudit.domain.finding import Severity
-from sageaudit.domain.table_reader import TableReader, is_number
+from sageaudit.domain.table_reader import HIGHEST, TableReader, is_number
 
 Catalogue = Mapping[str, Mapping[str, str]]
 """Each rule's name with its thresholds' keys and their units."""
 _SHARE, _WHOLE_PERCENT = "percent of ", 100
+_ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
 _SEVERITIES = {severity.value: severity for severity in Severity}
 
 
@@ -84,6 +86,8 @@ def read(reader: TableReader, known: Catalogue) -> RuleChoices:
 
 def no_rule(name: str, known: Catalogue) -> str:
     """That there is none of this name, and which was perhaps meant."""
+    if _ID.match(name):
+        return "a policy names a rule by its name, such as spot-not-used, not by its id"
     close = difflib.get_close_matches(name, sorted(known), 1)
     return f"there is no such rule; did you mean {close[0]}?" if close else "there is no such rule"
 
@@ -101,7 +105,7 @@ def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
         has = ", ".join(sorted({*units, "severity"}))
         raise table.refusal(key, f"is no threshold of this rule; it has {has}")
     if not is_number(value):
-        raise table.refusal(key, "is not a number of 0 or more")
+        raise table.refusal(key, f"is not a number from 0 to {HIGHEST:,}")
     if units[key].startswith(_SHARE) and value > _WHOLE_PERCENT:
         raise table.refusal(key, f"is above 100: it is in {units[key]}")
     return float(value)

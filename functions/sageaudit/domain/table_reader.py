@@ -45,8 +45,8 @@ class TableReader:
 
     def tables(self, key: str) -> list[TableReader]:
         """The readers of an array of tables."""
-        rows = self.take(key, list, [])
-        if not all(isinstance(row, dict) for row in rows):
+        rows = self.take(key, object, [])
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise self.refusal(key, f"is not a list of tables: write [[{key}]]")
         return [TableReader(row, (*self.at, key, place)) for place, row in enumerate(rows)]
 

@@ -65,7 +65,6 @@ def not_cpu_only(case: JobCase) -> str | None:
     thresholds=(CPU_BELOW, MEMORY_BELOW, HEADROOM),
     needs=(Metric.CPU, Metric.MEMORY),
     excuse=not_cpu_only,
-    subsumes={"poor-scaling"},
 )
 def check(case: JobCase) -> Outcome:
     """Looks at the busiest host: every host must fit."""

@@ -40,10 +40,11 @@ from sageaudit.domain.edges import work_phase
 from sageaudit.domain.family import repository
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.job import Job, Purchase
-from sageaudit.domain.measurements import Missing, work_windows
+from sageaudit.domain.measurements import Missing
 from sageaudit.domain.objective import Watched, watch
 from sageaudit.domain.plot import plot_curve
 from sageaudit.domain.ref import JobKind
+from sageaudit.domain.work_windows import work_windows
 from sageaudit.domain.worked import busy_until, worked_s
 from sageaudit.rules.card import JobCase, Threshold, rule
 
@@ -76,7 +77,10 @@ def excuse(case: JobCase) -> str | None:
     """Why an objective's curve says nothing of what the run cost, or None."""
     if case.job.purchase is Purchase.SERVERLESS:
         return "it is serverless"
-    return None if case.job.status == "Completed" else "the run did not complete"
+    if case.job.status != "Completed":
+        return "the run did not complete"
+    reports = case.job.metric_names or case.whole.curves
+    return None if reports else "its container defines no metric of its own"
 
 
 @rule(

@@ -115,7 +115,7 @@ def check(case: JobCase) -> Outcome:
             "gpus": today.gpus,
             "gpus_needed": round(need.gpus, 2),
             "gpu_memory_needed_gib": round(need.memory_gib, 1),
-            "gpu_memory_gib_each": today.gpu_memory_gib,
+            "memory_of_each_gpu_gib": today.gpu_memory_gib,
             "fits_on_gpus": need.fits_on,
             "active_minutes": round(case.seen.minutes),
         },

@@ -35,8 +35,9 @@ from datetime import timedelta
 from sageaudit.domain.earlier import EarlierRun
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Unknown
 from sageaudit.domain.job import ParentKind
-from sageaudit.domain.measurements import Missing, work_windows
+from sageaudit.domain.measurements import Missing
 from sageaudit.domain.ref import JobKind
+from sageaudit.domain.work_windows import work_windows
 from sageaudit.domain.worked import worked_s
 from sageaudit.rules.card import FamilyCase, Threshold, rule
 from sageaudit.rules.metric_plateau import NO_GAIN, POINTS, watched

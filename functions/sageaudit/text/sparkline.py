@@ -9,14 +9,21 @@ from sageaudit.text.words import number
 
 SERIES = "series"
 """The evidence's key for small series; all other keys are facts of the sentence."""
-_BLOCKS = "▁▂▃▄▅▆▇█"
-_GAP = "·"
+_BLOCKS, _GAP = "▁▂▃▄▅▆▇█", "·"
+_PLAIN_BLOCKS, _PLAIN_GAP = "_.:-=+*#", "?"
+"""For what takes ASCII only."""
 _WHOLE_PERCENT = Decimal(100)
 _MINUTE_S = 60
 
 
-def sparklines(evidence: Mapping[str, object]) -> Iterator[str]:
-    """`GPUUtilization  ▁▁▇█▇·▂  0 to 93%, 5 min each`: one line a metric."""
+def sparklines(
+    evidence: Mapping[str, object], width: int | None = None, *, ascii_only: bool = False
+) -> Iterator[str]:
+    """`GPUUtilization  ▁▁▇█▇·▂  0 to 93%, 5 min each`: one line a metric.
+
+    Where that is wider than `width` the marks get a line of their own: the end of a run is what
+    often matters, and a cut would take it.
+    """
     drawn = evidence.get(SERIES)
     for row in drawn if isinstance(drawn, list) else []:
         values = row["values"]
@@ -25,9 +32,15 @@ def sparklines(evidence: Mapping[str, object]) -> Iterator[str]:
             unit = "%" if row["unit"] == "percent" else ""
             top = _WHOLE_PERCENT if unit else max(known)
             low = Decimal(0) if unit else min(known)
-            line = "".join(_mark(value, low, top) for value in values)
+            marks = "".join(_mark(value, low, top, ascii_only=ascii_only) for value in values)
             span = f"{number(min(known), 1)} to {number(max(known), 1)}{unit}"
-            yield f"{row['metric']}  {line}  {span}, {_width(row['period_s'])} each"
+            said = f"{span}, {_width(row['period_s'])} each"
+            line = f"{row['metric']}  {marks}  {said}"
+            yield from (
+                [line]
+                if width is None or len(line) <= width
+                else [f"{row['metric']}  {said}", marks]
+            )
 
 
 def plain_facts(evidence: Mapping[str, object]) -> list[tuple[str, object]]:
@@ -35,11 +48,12 @@ def plain_facts(evidence: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, fact) for key, fact in evidence.items() if key != SERIES]
 
 
-def _mark(value: Decimal | None, low: Decimal, top: Decimal) -> str:
+def _mark(value: Decimal | None, low: Decimal, top: Decimal, *, ascii_only: bool) -> str:
+    blocks, gap = (_PLAIN_BLOCKS, _PLAIN_GAP) if ascii_only else (_BLOCKS, _GAP)
     if value is None:
-        return _GAP
+        return gap
     share = (value - low) / (top - low) if top > low else Decimal(0)
-    return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
+    return blocks[min(int(share * len(blocks)), len(blocks) - 1)]
 
 
 def _width(period_s: int) -> str:

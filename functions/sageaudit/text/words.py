@@ -65,6 +65,11 @@ def duration(seconds: Decimal | None) -> str:
     raise AssertionError(whole)
 
 
+def counted(count: int, word: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
 def number(value: Decimal | float, places: int = 2) -> str:
     """Thousands parted; at most so many decimals, more only below one tenth."""
     exact = Decimal(str(value))

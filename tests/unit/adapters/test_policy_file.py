@@ -92,6 +92,16 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, said: str) 
     assert str(caught.value).startswith(f"{path}{said}")
 
 
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    """Some editors put one first; lines are counted as without it."""
+    path = tmp_path / "policy.toml"
+    path.write_text('mode = "observe"\n', encoding="utf-8-sig")
+    assert load(path).mode == "observe"
+    path.write_text('mode = "tell"\nmood = 1\n', encoding="utf-8-sig")
+    with pytest.raises(BadPolicy, match=":2: unknown key mood"):
+        load(path)
+
+
 @pytest.mark.parametrize("key", [(), ("absent",), ("rules", "off", 3), ("mode", "deeper")])
 def test_no_line_is_guessed(key: tuple[str | int, ...]) -> None:
     """A key that is not in the text has none."""

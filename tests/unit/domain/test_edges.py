@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -127,3 +128,9 @@ def test_work_lies_in_the_phase_of_the_kind() -> None:
     assert work_phase(job(phases=phases(("Running", 60)))) == "Running"
     assert work_phase(job(phases=phases(("Starting", -60), ("Processing", 60)))) == "Processing"
     assert work_phase(job(phases=(), training_s=Decimal(0))) == "Training"
+
+
+def test_a_gap_is_short_in_seconds() -> None:
+    """One lost point of five minutes is no short gap."""
+    of = replace(measured([100, 0, None, 0]), period_s=300)
+    assert idle_tail(of) == range(3, 4)

@@ -212,9 +212,11 @@ def test_a_metric_of_unknown_direction_is_unknown() -> None:
     assert unknown(RULE, TWO_HOURS, told(falls(40), "loss_scale")) == "direction_unknown"
 
 
-def test_without_a_metric_it_is_unknown() -> None:
-    """Most jobs report none."""
-    assert unknown(RULE, TWO_HOURS) == "metric_missing"
+def test_a_metric_that_never_came_is_unknown() -> None:
+    """Most containers define none at all: those are not spoken of."""
+    defined = replace(TWO_HOURS, metric_names=("validation:loss",))
+    assert unknown(RULE, defined) == "metric_missing"
+    assert excuse(RULE, TWO_HOURS) == "its container defines no metric of its own"
 
 
 @pytest.mark.parametrize(
@@ -249,5 +251,11 @@ def test_odd_values_do_not_raise(values: list[float | None]) -> None:
 
 def test_a_job_whose_end_is_before_its_start_does_not_raise() -> None:
     """It has no seconds."""
-    odd = job(ended_at=START - timedelta(hours=1), training_s=None, billable_s=None, phases=())
+    odd = job(
+        ended_at=START - timedelta(hours=1),
+        training_s=None,
+        billable_s=None,
+        phases=(),
+        metric_names=("validation:loss",),
+    )
     assert unknown(RULE, odd, told(falls(40), of=odd)) == "metric_missing"

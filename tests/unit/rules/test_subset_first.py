@@ -91,7 +91,7 @@ def test_a_family_of_the_same_settings_does_not_explore() -> None:
     [
         (TWO_HOURS, learns_until(20), None, "history_unread"),
         (TWO_HOURS, learns_until(20), [earlier_run(1)] * 10, "fingerprint_missing"),
-        (TWO_HOURS, None, TEN, "metric_missing"),
+        (replace(TWO_HOURS, metric_names=("loss",)), None, TEN, "metric_missing"),
     ],
 )
 def test_what_is_not_known_is_unknown(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from sageaudit.domain.document import AuditDocument
 from sageaudit.text import slack_fit
 from sageaudit.text.slack import message
 from sageaudit.text.untrusted import units
-from tests.fakes.documents import document, job, lost_document
+from tests.fakes.documents import document, finding, job, lost_document
 from tests.fakes.hostile import documents, whole_documents
 
 LINK = re.compile(
@@ -127,6 +128,17 @@ def test_any_audit_fits_and_is_inert(audit: AuditDocument, note: str | None) -> 
         assert not set(own) & set("<>"), own
         assert text["type"] == "plain_text" or text["verbatim"] is True
     assert not set(payload["text"]) & set("<>")
+
+
+def test_plots_are_in_no_message() -> None:
+    """Five metrics of 48 points stand in the audit; a phone shows the finding's numbers."""
+    row = {"metric": "GPUMemoryUtilization", "unit": "percent", "hosts": 1, "period_s": 300}
+    series = [{**row, "values": [Decimal("93.2")] * 48} for _ in range(5)]
+    payload = message(document(findings=[finding(evidence={"vcpu": 4, "series": series})]))
+    assert_within_limits(payload)
+    (fields,) = (block["fields"] for block in payload["blocks"] if "fields" in block)
+    assert [field["text"].partition("*:")[0] for field in fields][2:] == ["*vCPU"]
+    assert "93.2" not in json.dumps(payload)
 
 
 def section(number: int, length: int) -> dict[str, Any]:

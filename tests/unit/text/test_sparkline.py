@@ -47,3 +47,19 @@ def test_what_has_no_points_is_not_drawn() -> None:
 def test_facts_are_the_rest() -> None:
     """In their order."""
     assert plain_facts({"a": 1, "series": [], "b": None}) == [("a", 1), ("b", None)]
+
+
+def test_a_line_that_does_not_fit_is_two() -> None:
+    """The end of a run is what often matters: nothing is cut."""
+    evidence = {"series": [row(*["50"] * 48)]}
+    [whole] = sparklines(evidence, 90)
+    assert list(sparklines(evidence, len(whole))) == [whole]
+    said, marks = sparklines(evidence, len(whole) - 1)
+    assert said == "GPUUtilization  50 to 50%, 5 min each"
+    assert marks == "▅" * 48
+
+
+def test_ascii_has_marks_of_its_own() -> None:
+    """For a terminal without UTF-8."""
+    [line] = sparklines({"series": [row("0", None, "50", "100")]}, ascii_only=True)
+    assert line == "GPUUtilization  _?=#  0 to 100%, 5 min each"

@@ -1,0 +1,214 @@
+"""Random jobs, series and families to ask every rule about: odd ones, and ones that may well be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+from hypothesis import strategies as st
+
+from sageaudit.domain.earlier import EarlierRun
+from sageaudit.domain.job import (
+    Batch,
+    Channel,
+    Hints,
+    InstanceGroup,
+    Job,
+    Purchase,
+    RuleEvaluation,
+    Source,
+    Upload,
+    WarmPool,
+)
+from sageaudit.domain.measurements import Metric, RawSeries
+from sageaudit.domain.ref import JobKind
+from tests.fakes.bad_series import Values, market, raw
+from tests.fakes.families import earlier_run
+from tests.fakes.jobs import START, job, phases
+
+TYPES = [
+    *("ml.g4dn.xlarge", "ml.g4dn.12xlarge", "ml.g5.xlarge", "ml.g5.12xlarge", "ml.p2.8xlarge"),
+    *("ml.p3.2xlarge", "ml.p3.16xlarge", "ml.p4d.24xlarge", "ml.m5.4xlarge", "ml.m4.xlarge"),
+    *("ml.c5.18xlarge", "ml.r5.2xlarge", "ml.t3.large", "ml.trn1.2xlarge", "ml.next.large"),
+]
+PHASES = {
+    JobKind.TRAINING: ("Training", "Starting", "Downloading", "Uploading", "Interrupted"),
+    JobKind.PROCESSING: ("Processing",),
+    JobKind.TRANSFORM: ("Transform",),
+}
+SECONDS = st.sampled_from([0, 1, 59, 60, 400, 1800, 3600, 7200, 20_000])
+MAYBE_SECONDS = st.none() | SECONDS
+EXACT_S = st.none() | SECONDS.map(Decimal)
+FLAG = st.booleans()
+USD = st.none() | st.decimals(0, 500, places=2)
+
+
+@st.composite
+def hints(draw: st.DrawFn) -> Hints:
+    """Any signs in any combination."""
+    deep, half, flash, compiler, checkpoints, sampler = (draw(FLAG) for _ in range(6))
+    return Hints(
+        deep,
+        half,
+        flash,
+        compiler,
+        checkpoints,
+        sampler,
+        distribution=draw(st.sampled_from([None, "ddp", "smddp", "horovod"])),
+        loader_workers=draw(st.sampled_from([None, 0, 1, 64])),
+        schedule=draw(st.sampled_from([None, "cosine", "linear"])),
+    )
+
+
+@st.composite
+def odd_jobs(draw: st.DrawFn) -> Job:
+    """A job of one of three kinds. Its times need not agree with its phases."""
+    kind = draw(st.sampled_from([JobKind.TRAINING, *PHASES]))
+    parts = draw(st.lists(st.tuples(st.sampled_from(PHASES[kind]), SECONDS), max_size=6))
+    groups = st.builds(InstanceGroup, st.sampled_from(TYPES), st.integers(0, 5))
+    seconds = sum(s for _, s in parts)
+    channels = st.builds(
+        Channel,
+        st.sampled_from(["train", "code", "validation"]),
+        st.sampled_from(Source),
+        st.sampled_from([None, "File", "FastFile", "Pipe"]),
+        st.sampled_from([None, "FullyReplicated", "ShardedByS3Key"]),
+    )
+    pools = st.builds(
+        WarmPool,
+        st.sampled_from([None, "Available", "InUse", "Reused", "Terminated"]),
+        MAYBE_SECONDS,
+        EXACT_S,
+    )
+    return job(
+        kind=kind,
+        status=draw(st.sampled_from([*["Completed"] * 4, "Failed", "Stopped"])),
+        secondary_status=draw(
+            st.sampled_from([None, "Completed", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"])
+        ),
+        failure=draw(st.sampled_from([None, "AlgorithmError: exit 1", "InternalServerError"])),
+        created_at=draw(st.sampled_from([None, START, START - timedelta(hours=1)])),
+        started_at=draw(st.sampled_from([None, START, START, START])),
+        ended_at=draw(
+            st.sampled_from([None, START - timedelta(1), START + timedelta(seconds=seconds)])
+        ),
+        phases=phases(*parts),
+        groups=tuple(draw(st.lists(groups, min_size=draw(st.integers(0, 1)), max_size=2))),
+        purchase=draw(st.sampled_from(Purchase)),
+        training_s=draw(EXACT_S),
+        billable_s=draw(EXACT_S),
+        volume_gb=draw(st.sampled_from([None, 1, 30, 31, 500])),
+        channels=tuple(draw(st.lists(channels, max_size=2))),
+        max_runtime_s=draw(MAYBE_SECONDS),
+        max_wait_s=draw(MAYBE_SECONDS) if kind is JobKind.TRAINING else None,
+        checkpointed=draw(FLAG),
+        left_artifact=draw(st.none() | FLAG),
+        warm_pool=draw(st.none() | pools),
+        custom_rules=draw(st.sampled_from([(), ("mine",)])),
+        hints=draw(hints()),
+        image_pull_in_download=draw(st.none() | FLAG),
+        profiled=draw(st.none() | FLAG),
+        network_isolation=draw(st.none() | FLAG),
+        evaluations=draw(st.sampled_from([(), (RuleEvaluation("Overfit", "IssuesFound", None),)])),
+        uploads=draw(st.sampled_from([(), (Upload("out", "EndOfJob"),)])),
+        batch=draw(
+            st.none()
+            | st.builds(
+                Batch,
+                st.sampled_from([None, "SingleRecord", "MultiRecord"]),
+                st.sampled_from([None, 1, 8]),
+                st.sampled_from([None, 0, 6, 100]),
+            )
+        ),
+        fingerprint=draw(st.sampled_from([None, "a", "b"])),
+        data_pinned=draw(st.none() | FLAG),
+    )
+
+
+@st.composite
+def likely_jobs(draw: st.DrawFn) -> Job:
+    """The same on one type, completed, with times that agree."""
+    odd = draw(odd_jobs())
+    kind, work_s = odd.kind, draw(st.integers(20, 150)) * 60
+    before = draw(st.sampled_from([30, 90, 1500])) if kind is JobKind.TRAINING else 0
+    after = draw(st.sampled_from([10, 900])) if kind is JobKind.TRAINING else 0
+    ran_s = before + work_s + after
+    parts = (("Starting", -90), ("Downloading", before), (PHASES[kind][0], work_s))
+    spot = kind is JobKind.TRAINING and draw(FLAG)
+    billed = Decimal(ran_s) * (draw(st.sampled_from([1, 2, 4])) if spot else 4) / 4
+    return replace(
+        odd,
+        status="Completed",
+        secondary_status="Completed",
+        failure=None,
+        created_at=START - timedelta(seconds=90),
+        started_at=START,
+        ended_at=START + timedelta(seconds=ran_s),
+        phases=phases(*parts, ("Uploading", after)),
+        groups=(InstanceGroup(draw(st.sampled_from(TYPES[:-1])), draw(st.integers(1, 3))),),
+        purchase=Purchase.SPOT if spot else Purchase.ON_DEMAND,
+        training_s=Decimal(ran_s),
+        billable_s=billed,
+        max_runtime_s=draw(st.sampled_from([86_400, 2_419_200])),
+    )
+
+
+@st.composite
+def values(draw: st.DrawFn, most: float) -> Values:
+    """Minutes of idleness, of work that may swing, and of idleness again; some not there."""
+    head, tail = draw(st.sampled_from([0, 3, 20])), draw(st.sampled_from([0, 3, 20]))
+    work, every = draw(st.sampled_from([0, 60, 140])), draw(st.integers(1, 9))
+    high = draw(st.sampled_from([0.0, 0.001, 0.07, 0.3, 0.6, 0.97]))
+    low = draw(st.sampled_from([0.0, 0.05, 0.3, 0.95]))
+    gap = draw(st.sampled_from([1, 3, 40, 999]))
+    busy = [most * (low if n % every else high) for n in range(work)]
+    line = [0.0] * head + busy + [0.0] * tail
+    return [None if n % gap == 1 else value for n, value in enumerate(line)]
+
+
+@st.composite
+def series(draw: st.DrawFn, of: Job) -> list[RawSeries]:
+    """Most metrics of all hosts, or some of some, with curves of its own."""
+    period_s = draw(st.sampled_from([60, 60, 60, 300, 3600]))
+    kind = market().types.get(of.groups[0].instance_type) if of.groups else None
+    vcpu, gpus = (kind.vcpu, kind.gpus) if kind else (4, 1)
+    all_hosts = range(1, 1 + min(of.instance_count or 1, 3))
+    hosts = list(all_hosts) if draw(st.integers(0, 3)) else [1]
+    alike = draw(FLAG)
+    lines = []
+    for metric, most in zip(Metric, (vcpu, 1, gpus, gpus, 1), strict=True):
+        if draw(st.integers(0, 9)):
+            one = draw(values(100.0 * most))
+            for n in hosts:
+                line = one if alike else draw(values(100.0 * most))
+                lines.append(raw(metric, line, f"{of.name}/algo-{n}", period_s))
+    told = st.sampled_from(["validation:loss", "accuracy", "odd"])
+    curves = draw(st.lists(st.tuples(told, values(1.0)), max_size=2))
+    return lines + [RawSeries(of.name, name, START, 60, tuple(line)) for name, line in curves]
+
+
+@st.composite
+def families(draw: st.DrawFn, of: Job) -> tuple[EarlierRun, ...] | None:
+    """Up to a dozen runs, as like this one as not, or a history that nobody read."""
+    if not draw(st.integers(0, 3)):
+        return None
+    group = of.groups[0] if of.groups else InstanceGroup("ml.m5.xlarge", 1)
+    same = draw(FLAG)
+    one = {
+        "status": draw(st.sampled_from(["Completed", "Completed", "Failed", "Stopped"])),
+        "total_usd": draw(USD),
+        "lost_usd": draw(USD),
+        "instance_type": group.instance_type if same else draw(st.none() | st.sampled_from(TYPES)),
+        "instance_count": group.count if same else draw(st.none() | st.integers(0, 5)),
+        "elapsed_s": of.elapsed_s if same else draw(EXACT_S),
+        "billable_s": draw(EXACT_S),
+        "purchase": of.purchase if same else draw(st.sampled_from(Purchase)),
+        "fingerprint": draw(st.sampled_from([None, "a", "b"])),
+        "data_pinned": draw(st.none() | FLAG),
+        "left_artifact": draw(st.none() | FLAG),
+        "reason_class": draw(st.sampled_from([None, "limit reached", "the code's error"])),
+        "kind": of.kind.value,
+    }
+    days = draw(st.sampled_from([0, 1, 7]))
+    return tuple(earlier_run(n * days, **one) for n in range(1, 1 + draw(st.integers(0, 12))))
