@@ -113,10 +113,10 @@ def test_a_rule_of_the_table_can_be_copied(
     """Its name is not broken; a column that would be empty is left out."""
     monkeypatch.setenv("COLUMNS", width)
     path = tmp_path / "new.toml"
-    path.write_text('[rules]\non = ["network-isolation-off"]')
+    path.write_text('[rules.cpu-underused]\nseverity = "high"')
     shown = invoked("replay", "--policy", path, *of(recordings[:1])).output
     assert shown.startswith("1 run judged under both policies: 1 difference, $0.00 avoidable")
-    assert shown.split().count("network-isolation-off") == 2
+    assert shown.split().count("cpu-underused") == 2
     assert "Possible" not in shown
 
 

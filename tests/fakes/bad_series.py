@@ -170,6 +170,10 @@ SERIES: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     "one point": lambda: everywhere(lambda values: values[90:91]),
     "the first point": lambda: everywhere(lambda values: [5.0, *[None] * (len(values) - 1)]),
     "the last point": lambda: everywhere(lambda values: [*[None] * (len(values) - 1), 5.0]),
+    "points in the idle head alone": lambda: with_series(
+        *host("train/algo-1")[:2],
+        *(replace(line, values=line.values[:26]) for line in host("train/algo-1")[2:]),
+    ),
     "empty series": lambda: everywhere(lambda values: ()),
     "no series": with_series,
     "hosts of another job": lambda: with_series(*host("other/algo-1"), *host("train/algo-77")),

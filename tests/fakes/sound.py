@@ -73,7 +73,7 @@ def _checked(answers: Answers, kind: JobKind | None) -> Sequence[tuple[RuleName,
         for name, outcome in answers
         if isinstance(outcome, Unknown) and outcome.code == RULE_FAILED
     }
-    assert not failed
+    assert not failed, failed
     for name, outcome in answers:
         for text in _texts(outcome):
             assert text.strip(), (name, outcome)

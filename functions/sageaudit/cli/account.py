@@ -63,7 +63,9 @@ def account(
     output: str,
     no_color: bool,
 ) -> int:
-    """Judges ACCOUNT (12 digits) by its audited runs. Reads only."""
+    """Judges ACCOUNT (12 digits) by its audited runs: their owners, and hours steady enough for a
+    Savings Plan (set [commitment] in the policy). Reads only.
+    """
     if bool(table) == bool(recordings):
         raise BadUsage("say where the runs are: --table, or --recording")
     policy = policy_file.load(policy_path) if policy_path else Policy()

@@ -60,6 +60,8 @@ def _title(finding: FindingDocument) -> str:
 
 
 def _dollars(finding: FindingDocument) -> str:
+    if finding["saving_usd"] is None:
+        return f"{finding['bucket']}, no figure"
     return f"{usd(finding['saving_usd'])} {finding['bucket']}"
 
 

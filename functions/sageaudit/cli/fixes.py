@@ -10,6 +10,8 @@ from sageaudit.domain.policy_diff import standing
 from sageaudit.text.fixes.dialects import Dialect, fix_text
 from sageaudit.text.untrusted import terminal
 
+_COUNTED = ("avoidable", "lost")
+
 
 def show(document: AuditDocument, console: Console, dialect: Dialect) -> None:
     """Prints each standing finding's fix, at the left margin and unbroken, as it is pasted."""
@@ -18,7 +20,8 @@ def show(document: AuditDocument, console: Console, dialect: Dialect) -> None:
     console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to write", "bold"))
     for finding in fixed:
         console.print()
-        console.print(Text(terminal(f"{finding['rule']} ({finding['id']})"), "cyan"))
+        trial = "" if finding["bucket"] in _COUNTED else ", worth a trial: nothing is counted"
+        console.print(Text(terminal(f"{finding['rule']} ({finding['id']}{trial})"), "cyan"))
         for line in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
             words = line.lstrip(" ")
             margin = " " * (len(line) - len(words))

@@ -29,8 +29,11 @@ from sageaudit.cli.what_if import what_if
 from sageaudit.errors import SageauditError
 from sageaudit.text.untrusted import terminal
 
+_EPILOG = """Exit codes: 0 done, 1 failure, 2 usage or bad file, 3 not found, 4 credentials or
+permission, 5 throttled or unavailable, 10 findings at or above --fail-on, 130 interrupted."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
 @click.version_option(__version__, prog_name="sageaudit")
 def commands() -> None:
     """What each SageMaker job cost, which dollars were avoidable, and what to change."""

@@ -17,7 +17,7 @@ from itertools import islice
 from sageaudit.domain.busy import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.job import Job
 from sageaudit.domain.market import InstanceType
-from sageaudit.domain.series import Series, mean
+from sageaudit.domain.series import Series, cut_all, mean
 from sageaudit.domain.work_windows import work_windows
 
 MIN_COVERAGE = 0.7
@@ -116,13 +116,18 @@ class Measurements:
         if self.idle(known) and known * (self.period_s or 0) <= LATE_S:
             busy = [minute for minute in busy if minute > known]
         start, stop = busy[0], busy[-1] + 1
-        cut = {
-            metric: {host: series.cut(start, stop) for host, series in hosts.items()}
-            for metric, hosts in self.series.items()
-        }
+        cut = {metric: cut_all(hosts, start, stop) for metric, hosts in self.series.items()}
+        none = Missing("metric_missing", "no points in the active minutes")
+        gone = {metric: none for metric, hosts in cut.items() if not hosts}
         skipped = timedelta(seconds=start * (self.period_s or 0))
         begins_at = self.begins_at and self.begins_at + skipped
-        return replace(self, points=stop - start, series=cut, begins_at=begins_at)
+        return replace(
+            self,
+            points=stop - start,
+            series={metric: hosts for metric, hosts in cut.items() if hosts},
+            missing={**self.missing, **gone},
+            begins_at=begins_at,
+        )
 
     def idle(self, minute: int) -> bool:
         """Is every host known to do nothing in this period, by its position on the grid?"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -26,6 +26,12 @@ class Series:
     def cut(self, start: int, stop: int) -> Series:
         """The points from `start` to before `stop`."""
         return Series(self.values[start:stop])
+
+
+def cut_all(hosts: Mapping[str, Series], start: int, stop: int) -> dict[str, Series]:
+    """The points from `start` to before `stop` of each host that has any there."""
+    cut = {host: line.cut(start, stop) for host, line in hosts.items()}
+    return {host: line for host, line in cut.items() if line.present}
 
 
 def mean(values: list[float]) -> float:

@@ -2,7 +2,7 @@
 
 ## What it checks
 A figure of the account, never of one job. In at least 80% of the hours (UTC) of at least 30 days,
-its on-demand training, processing and transform jobs cost at least `commitment_usd_per_hour`, the
+its on-demand training, processing and transform jobs cost at least `[commitment] usd_per_hour`, the
 plan that the policy asks about. What other findings count as avoidable or lost is taken off first,
 hour by hour, and so are retained warm pools. Spot and training plans are left out.
 
@@ -54,7 +54,7 @@ _ZERO = Decimal(0)
 
 def _excuse(case: AccountCase) -> str | None:
     if not case.policy.commitment_usd_per_hour:
-        return "the policy names no commitment_usd_per_hour"
+        return "the policy has no [commitment] usd_per_hour"
     if case.policy.discounts.savings_plan:
         return "the policy says that the account has a Savings Plan: what it covers is not known"
     return None

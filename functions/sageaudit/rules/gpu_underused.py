@@ -173,7 +173,7 @@ def _use(seen: Measurements) -> _Use:
 def _evidence(case: JobCase, use: _Use) -> dict[str, str | float | int | None]:
     seen, red = case.seen, use.mean <= case.limit(RED_TO)
     cores = mean([v for line in seen.series[Metric.CPU].values() for v in line.present])
-    amber = "amber" if use.mean < case.limit(MEAN_BELOW) else None
+    amber = "amber" if use.mean < case.limit(MEAN_BELOW) else "below target"
     return {
         "gpu_mean_percent": round(use.mean, 1),
         "gpu_p95_percent": round(use.p95, 1),

@@ -219,10 +219,14 @@ def _worked(case: FamilyCase, metric: Metric) -> bool:
 
 
 def _by_memory(case: FamilyCase) -> int:
-    """How many hosts hold P99.5 of all the memory in use with 20% above it; 0: not known."""
+    """How many hosts hold P99.5 of all the memory in use with 20% above it; 0: not known.
+
+    A host whose memory is not known is taken to use as much as the others.
+    """
     lines = case.seen.series.get(Metric.MEMORY, {}).values()
     peaks = [percentile(line.present, PEAK_PERCENTILE) for line in lines]
-    return math.ceil(sum(peaks) / 100 * (1 + float(HEADROOM_PERCENT) / 100))
+    used = case.job.groups[0].count * mean(peaks) / 100 if peaks else 0.0
+    return math.ceil(used * (1 + float(HEADROOM_PERCENT) / 100))
 
 
 def _at_worst(now: int, count: int) -> Decimal:

@@ -326,6 +326,19 @@ def test_a_coarse_or_far_curve_does_not_raise() -> None:
     assert seen(ran(600, phases=()), algorithm(0.5)).curves == {}
 
 
+def test_a_metric_without_points_when_active_is_missing() -> None:
+    """Not a series of none; another host's points stay."""
+    run = ran(600, "ml.m5.xlarge", 2)
+    cpu = [series(CPU, [0] * 5 + [400] * 5, host=f"train/algo-{n}") for n in (1, 2)]
+    early = [5, 5, *[None] * 8]
+    memory = series(Metric.MEMORY, early)
+    disk = [series(Metric.DISK, early), series(Metric.DISK, [5] * 10, host="train/algo-2")]
+    of = seen(run, *cpu, memory, *disk).active()
+    assert (of.points, of.missing[Metric.MEMORY].code) == (5, "metric_missing")
+    assert set(of.series) == {CPU, Metric.DISK}
+    assert list(of.series[Metric.DISK]) == ["train/algo-2"]
+
+
 def test_curves_are_not_cut_with_the_idle_head() -> None:
     """A metric that comes while the hosts seem idle still counts."""
     of = seen(ran(300), series(CPU, [0, 0, 400, 400, 400]), algorithm(0.1, 0.2))

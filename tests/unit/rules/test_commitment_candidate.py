@@ -150,6 +150,6 @@ def test_fewer_than_thirty_days_are_unknown() -> None:
 
 def test_without_a_plans_rate_or_with_a_plan_it_says_nothing() -> None:
     """What a plan covers already is not known here."""
-    assert "commitment_usd_per_hour" in account_excuse(RULE, month(), policy=Policy())
+    assert "[commitment] usd_per_hour" in account_excuse(RULE, month(), policy=Policy())
     held = replace(ASKED, discounts=Discounts(savings_plan=True))
     assert "Savings Plan" in account_excuse(RULE, month(), policy=held)

@@ -95,7 +95,7 @@ def test_the_whole_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("percent", "line"), [(15, "red"), (15.1, "amber"), (24.9, "amber"), (25, None)]
+    ("percent", "line"), [(15, "red"), (15.1, "amber"), (24.9, "amber"), (25, "below target")]
 )
 def test_the_lines_of_jobstats_are_named(percent: float, line: str | None) -> None:
     """Red at 15% or less, amber under 25%."""

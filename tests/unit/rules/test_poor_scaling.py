@@ -165,6 +165,13 @@ def test_all_the_memory_must_fit() -> None:
     assert outcome(RULE, FOUR, flat(FOUR, 60, hosts=4, cpu=5, memory=80)) == Clear()
 
 
+def test_a_host_whose_memory_is_not_known_is_taken_for_the_others() -> None:
+    """One of four says 50%: the four fill 2.4 hosts, not 0.6."""
+    cpu = [series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5)]
+    [held] = found(RULE, FOUR, seen(FOUR, *cpu, series(Metric.MEMORY, [50] * 60))).fix
+    assert held.new == 3
+
+
 def test_one_well_used_host_keeps_all() -> None:
     """Every one must be little used."""
     run = ran(3600, "ml.m5.4xlarge", 2)

@@ -17,7 +17,7 @@ def test_no_stale_golden() -> None:
     """No golden file stands for something that is made no more."""
     found = {
         path.relative_to(HERE).as_posix()
-        for folder in ("slack", "sns", "terminal")
+        for folder in ("labelled", "slack", "sns", "terminal")
         for path in (HERE / folder).iterdir()
     }
     assert found == set(goldens())

@@ -4,7 +4,16 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.text.words import assignment, before, duration, label, number, setting, value
+from sageaudit.text.words import (
+    assignment,
+    before,
+    counted,
+    duration,
+    label,
+    number,
+    setting,
+    value,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +31,11 @@ from sageaudit.text.words import assignment, before, duration, label, number, se
 def test_duration(seconds: str, shown: str) -> None:
     """Two units at most, the largest that fits first."""
     assert duration(Decimal(seconds)) == shown
+
+
+def test_counted() -> None:
+    """One of a thing, or several."""
+    assert [counted(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
 
 
 def test_unknown_duration() -> None:
