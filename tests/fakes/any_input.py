@@ -68,6 +68,8 @@ def odd_jobs(draw: st.DrawFn) -> Job:
     parts = draw(st.lists(st.tuples(st.sampled_from(PHASES[kind]), SECONDS), max_size=6))
     groups = st.builds(InstanceGroup, st.sampled_from(TYPES), st.integers(0, 5))
     seconds = sum(s for _, s in parts)
+    ways = [*Purchase] if kind is JobKind.TRAINING else [Purchase.ON_DEMAND, Purchase.SERVERLESS]
+    purchase = draw(st.sampled_from(ways))
     channels = st.builds(
         Channel,
         st.sampled_from(["train", "train", "code"]),
@@ -95,13 +97,13 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         ),
         phases=phases(*parts),
         groups=tuple(draw(st.lists(groups, min_size=draw(st.integers(0, 1)), max_size=2))),
-        purchase=draw(st.sampled_from(Purchase)),
+        purchase=purchase,
         training_s=draw(EXACT_S),
         billable_s=draw(EXACT_S),
         volume_gb=draw(st.sampled_from([None, 1, 30, 31, 500])),
         channels=tuple(draw(st.lists(channels, max_size=2))),
         max_runtime_s=draw(MAYBE_SECONDS),
-        max_wait_s=draw(MAYBE_SECONDS) if kind is JobKind.TRAINING else None,
+        max_wait_s=draw(MAYBE_SECONDS) if purchase is Purchase.SPOT else None,
         checkpointed=draw(FLAG),
         left_artifact=draw(st.none() | FLAG),
         warm_pool=draw(st.none() | pools),
@@ -148,6 +150,7 @@ def likely_jobs(draw: st.DrawFn) -> Job:
         phases=phases(*parts, ("Uploading", after)),
         groups=(InstanceGroup(draw(st.sampled_from(TYPES[:-1])), draw(st.integers(1, 3))),),
         purchase=Purchase.SPOT if spot else Purchase.ON_DEMAND,
+        max_wait_s=172_800 if spot else None,
         training_s=Decimal(ran_s),
         billable_s=billed,
         max_runtime_s=draw(st.sampled_from([86_400, 2_419_200])),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from itertools import islice
 
 from sageaudit.domain.job import (
     Batch,
@@ -74,11 +75,14 @@ TIMES: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     "nothing billed": lambda: altered(billable_s=Decimal(0)),
     "billed for more than it took": lambda: altered(billable_s=Decimal(99999)),
     "nobody says what is billed": lambda: altered(billable_s=None),
-    "a month long": lambda: altered(
-        ended_at=START + timedelta(days=28),
-        training_s=Decimal(28 * 86400),
-        billable_s=Decimal(28 * 86400),
-        phases=phases(("Training", 28 * 86400)),
+    "a month of minutes": lambda: islice(
+        altered(
+            ended_at=START + timedelta(days=28),
+            training_s=Decimal(28 * 86400),
+            billable_s=Decimal(28 * 86400),
+            phases=phases(("Training", 28 * 86400)),
+        ),
+        3,
     ),
     "a fraction of a second": lambda: altered(
         training_s=Decimal("0.001"), billable_s=Decimal("0.001")

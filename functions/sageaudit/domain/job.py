@@ -102,7 +102,6 @@ class Tuning:
     objective: Objective | None = None
     max_jobs: int | None = None
     max_parallel: int | None = None
-    best_trial: str | None = None
 
     @property
     def launched(self) -> int | None:

@@ -128,7 +128,6 @@ def tuning(answer: Mapping[str, Any]) -> Tuning:
         objective=_objective(answer, config),
         max_jobs=fields.count(limits, "MaxNumberOfTrainingJobs"),
         max_parallel=fields.count(limits, "MaxParallelTrainingJobs"),
-        best_trial=fields.text(fields.section(answer, "BestTrainingJob"), "TrainingJobName"),
     )
 
 

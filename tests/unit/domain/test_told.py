@@ -249,10 +249,9 @@ def test_a_tuning_jobs_plan_is_read() -> None:
             "HyperParameterTuningJobObjective": {"Type": "Maximize", "MetricName": "auc"},
             "ResourceLimits": {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 3},
         },
-        BestTrainingJob={"TrainingJobName": "sweep-007"},
     )
     assert found.objective == Objective("auc", Direction.MAXIMIZE)
-    assert (found.max_jobs, found.max_parallel, found.best_trial) == (30, 3, "sweep-007")
+    assert (found.max_jobs, found.max_parallel) == (30, 3)
 
 
 @pytest.mark.parametrize(
@@ -282,11 +281,10 @@ def test_the_objective_is_the_jobs_or_one_that_all_definitions_share(
     assert found == (None if objective is None else Objective(*objective))
 
 
-def test_without_limits_and_best_trial_these_are_unknown() -> None:
+def test_without_limits_these_are_unknown() -> None:
     """A tuning job that failed at once has none."""
     found = tuning({})
     assert (found.objective, found.max_jobs, found.max_parallel) == (None, None, None)
-    assert found.best_trial is None
 
 
 @pytest.mark.parametrize(
@@ -357,7 +355,6 @@ def test_nonsense_in_a_transform_answer_names_its_key(changes: dict[str, Any], k
         ({"ResourceLimits": {"MaxNumberOfTrainingJobs": "all"}}, {}, "MaxNumberOfTrainingJobs"),
         ({"HyperParameterTuningJobObjective": "auc"}, {}, "HyperParameterTuningJobObjective"),
         ({"HyperParameterTuningJobObjective": {"MetricName": 1}}, {}, "MetricName"),
-        ({}, {"BestTrainingJob": "sweep-007"}, "BestTrainingJob"),
         ({}, {"TrainingJobDefinitions": {}}, "TrainingJobDefinitions"),
     ],
 )

@@ -24,7 +24,7 @@ from tests.fakes.families import earlier_run
 from tests.fakes.jobs import phases, ran
 from tests.fakes.sound import sound
 
-ANY = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+ANY = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 
 
 @ANY

@@ -121,7 +121,11 @@ def tunings() -> Iterator[Tuning | None]:
     for objective in (None, Objective("", None), Objective("auc", Direction.MAXIMIZE)):
         for strategy in ("Bayesian", "Random", "Grid", "Hyperband", "Odd", None):
             for early in ("Auto", "Off", None):
-                yield Tuning(strategy, early, {"Completed": 0, "": -1}, objective, 0, 0, "")
+                for most in (None, 0, 4):
+                    counters = {"Completed": 0, "": -1}
+                    yield Tuning(
+                        strategy, early, counters, objective, max_jobs=most, max_parallel=most
+                    )
 
 
 TRIALS: dict[str, tuple[Trial, ...]] = {
