@@ -24,6 +24,7 @@ from sageaudit.domain.measurements import (
 )
 from sageaudit.domain.policy import Policy
 from sageaudit.domain.ref import JobKind
+from sageaudit.domain.replay import HEADROOM_PERCENT
 from sageaudit.domain.trial import Trial
 
 MIN_POINTS = 3
@@ -39,6 +40,16 @@ class Threshold:
     unit: str
     why: str
     source: str
+
+
+HEADROOM = Threshold(
+    "headroom_percent",
+    float(HEADROOM_PERCENT),
+    "percent above P99.5",
+    "what a smaller type must hold",
+    "Compute Optimizer",
+)
+"""Shared by the rules that name a smaller type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

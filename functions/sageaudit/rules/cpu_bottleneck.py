@@ -37,9 +37,9 @@ from sageaudit.domain.job import Job, Purchase
 from sageaudit.domain.market import InstanceType
 from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.domain.ref import JobKind
+from sageaudit.domain.request_paths import TYPE_PATHS
 from sageaudit.domain.series import mean
 from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import TYPE_PATHS
 
 _DEBUGGER, _FINOPS = "Debugger CPUBottleneck", "cloud-finops-skills"
 SHARE_FROM = Threshold("share_from", 50, "percent of active minutes", "half the time", _DEBUGGER)

@@ -29,25 +29,13 @@ from decimal import Decimal
 
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
 from sageaudit.domain.measurements import Metric
-from sageaudit.domain.ref import JobKind
-from sageaudit.domain.replay import HEADROOM_PERCENT, replay
+from sageaudit.domain.replay import replay
+from sageaudit.domain.request_paths import TYPE_PATHS
 from sageaudit.domain.series import percentile
-from sageaudit.rules.card import JobCase, Threshold, rule
+from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
 
 CPU_BELOW = Threshold("cpu_p95_below", 40, "percent of all vCPUs", "under-used", "Flexera")
 MEMORY_BELOW = Threshold("memory_p95_below", 40, "percent of memory", "under-used", "Flexera")
-HEADROOM = Threshold(
-    "headroom_percent",
-    float(HEADROOM_PERCENT),
-    "percent above P99.5",
-    "what a smaller type must hold",
-    "Compute Optimizer",
-)
-TYPE_PATHS = {
-    JobKind.TRAINING: "ResourceConfig.InstanceType",
-    JobKind.PROCESSING: "ProcessingResources.ClusterConfig.InstanceType",
-    JobKind.TRANSFORM: "TransformResources.InstanceType",
-}
 
 
 def not_cpu_only(case: JobCase) -> str | None:

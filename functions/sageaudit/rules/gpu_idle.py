@@ -33,9 +33,9 @@ from decimal import Decimal
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.replay import Replay, replay
+from sageaudit.domain.request_paths import TYPE_PATHS
 from sageaudit.domain.series import mean
-from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import HEADROOM, TYPE_PATHS
+from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
 from sageaudit.rules.gpu_underused import Advice, never_worked, unmovable
 
 FROM = Threshold(

@@ -32,10 +32,10 @@ from dataclasses import dataclass
 
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome
 from sageaudit.domain.measurements import Metric
+from sageaudit.domain.request_paths import TYPE_PATHS
 from sageaudit.domain.series import Series, mean, percentile
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.cpu_bottleneck import CPU_FROM, loader_fix
-from sageaudit.rules.cpu_underused import TYPE_PATHS
 
 _DEBUGGER = "Debugger LowGPUUtilization"
 P95_OVER = Threshold("p95_over", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)

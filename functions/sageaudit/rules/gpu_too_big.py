@@ -44,9 +44,9 @@ from sageaudit.domain.finding import (
 from sageaudit.domain.job import Purchase
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.replay import Replay, impossible, replay
+from sageaudit.domain.request_paths import TYPE_PATHS
 from sageaudit.domain.series import mean_of_hosts, percentile
-from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import HEADROOM, TYPE_PATHS
+from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
 
 _SHIELD = "Job Defense Shield, gpu-model-too-powerful"
 MEAN_TO = Threshold("mean_at_most", 20, "percent of all GPUs", "little work", _SHIELD)

@@ -47,9 +47,9 @@ from sageaudit.domain.finding import (
 from sageaudit.domain.job import Purchase
 from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.domain.replay import Replay, impossible, replay
+from sageaudit.domain.request_paths import TYPE_PATHS
 from sageaudit.domain.series import mean, percentile
-from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import HEADROOM, TYPE_PATHS
+from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
 
 MEAN_BELOW = Threshold("mean_below", 25, "percent of one GPU", "amber", "Jobstats config.py")
 RED_TO = Threshold("red_to", 15, "percent of one GPU", "red: said as such", "Jobstats config.py")

@@ -44,9 +44,9 @@ from sageaudit.domain.finding import (
 from sageaudit.domain.job import Job
 from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.domain.ref import JobKind
+from sageaudit.domain.request_paths import TYPE_PATHS
 from sageaudit.domain.series import mean
 from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import TYPE_PATHS
 
 FROM = Threshold(
     "from_s", 600, "seconds", "imports and late points take up to 6 minutes", "recorded jobs"

@@ -44,8 +44,8 @@ from sageaudit.domain.edges import (
 )
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Evidence, Found, Outcome, Unknown
 from sageaudit.domain.measurements import Metric
+from sageaudit.domain.request_paths import TYPE_PATHS
 from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import TYPE_PATHS
 
 FROM = Threshold(
     "from_s", 600, "seconds", "zeros trail the end of healthy jobs for 3 minutes", "recorded jobs"

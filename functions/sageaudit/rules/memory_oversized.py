@@ -33,9 +33,10 @@ from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, 
 from sageaudit.domain.market import InstanceType
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.replay import replay
+from sageaudit.domain.request_paths import TYPE_PATHS
 from sageaudit.domain.series import percentile
-from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import HEADROOM, TYPE_PATHS, not_cpu_only
+from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
+from sageaudit.rules.cpu_underused import not_cpu_only
 
 MEMORY_BELOW = Threshold(
     "memory_p95_below", 35, "percent of memory", "far above need", "Job Defense Shield, ratio 0.35"

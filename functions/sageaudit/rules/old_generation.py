@@ -45,8 +45,8 @@ from sageaudit.domain.finding import (
 from sageaudit.domain.job import Purchase
 from sageaudit.domain.market import InstanceType, Rate, comparable
 from sageaudit.domain.replay import impossible, replay
-from sageaudit.rules.card import JobCase, rule
-from sageaudit.rules.cpu_underused import HEADROOM, TYPE_PATHS
+from sageaudit.domain.request_paths import TYPE_PATHS
+from sageaudit.rules.card import HEADROOM, JobCase, rule
 
 
 @dataclass(frozen=True, slots=True)

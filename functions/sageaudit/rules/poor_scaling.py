@@ -50,8 +50,8 @@ from sageaudit.domain.finding import (
     Unknown,
 )
 from sageaudit.domain.measurements import Metric, Missing
-from sageaudit.domain.ref import JobKind
 from sageaudit.domain.replay import HEADROOM_PERCENT
+from sageaudit.domain.request_paths import COUNT_PATHS
 from sageaudit.domain.series import mean, percentile
 from sageaudit.rules.card import FamilyCase, Threshold, rule
 
@@ -65,11 +65,6 @@ GPU_TARGET = Threshold("gpu_target", 50, "percent of all GPUs", "busy enough", "
 CPU_TARGET = Threshold(
     "cpu_target", 80, "percent of all vCPUs", "20% headroom", "Compute Optimizer"
 )
-COUNT_PATHS = {
-    JobKind.TRAINING: "ResourceConfig.InstanceCount",
-    JobKind.PROCESSING: "ProcessingResources.ClusterConfig.InstanceCount",
-    JobKind.TRANSFORM: "TransformResources.InstanceCount",
-}
 _NEVER_WORKED_PERCENT = 1.0
 _OWN = "poor-scaling"
 _ONE, _PLACES = Decimal(1), Decimal("0.0001")

@@ -49,8 +49,8 @@ from sageaudit.domain.market import InstanceType
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.ref import JobKind
 from sageaudit.domain.replay import Replay, impossible, replay
-from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import HEADROOM, TYPE_PATHS
+from sageaudit.domain.request_paths import TYPE_PATHS
+from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
 from sageaudit.rules.gpu_underused import never_worked, unmovable
 
 FITS_ON = Threshold(

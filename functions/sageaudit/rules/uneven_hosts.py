@@ -47,9 +47,8 @@ from sageaudit.domain.host_load import HostLoad, host_load
 from sageaudit.domain.job import Job, Source
 from sageaudit.domain.measurements import Metric, Missing
 from sageaudit.domain.ref import JobKind
+from sageaudit.domain.request_paths import COUNT_PATHS, TYPE_PATHS
 from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.cpu_underused import TYPE_PATHS
-from sageaudit.rules.poor_scaling import COUNT_PATHS
 
 DISTANCE_OVER = Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"

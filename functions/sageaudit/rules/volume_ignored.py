@@ -29,8 +29,9 @@ from __future__ import annotations
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.job import Purchase
 from sageaudit.domain.ref import JobKind
+from sageaudit.domain.request_paths import VOLUME_PATHS
 from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.volume_oversized import VOLUME_PATHS, on_ebs
+from sageaudit.rules.volume_oversized import on_ebs
 
 DEFAULT = Threshold(
     "default_gb", 30, "GB an instance", "filled in by default: no choice", "SageMaker Python SDK"

@@ -33,7 +33,7 @@ from sageaudit.domain.change import SetVolume
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.job import Job, Purchase, Source
 from sageaudit.domain.measurements import Metric
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.request_paths import VOLUME_PATHS
 from sageaudit.rules.card import JobCase, Threshold, rule
 
 OVER = Threshold("over_gb", 30, "GB an instance", "the usual default", "SageMaker Python SDK")
@@ -41,10 +41,6 @@ PEAK_BELOW = Threshold(
     "peak_at_most_percent", 35, "percent of the volume", "asked in excess", "Job Defense Shield"
 )
 TIMES_THE_PEAK = Threshold("times_the_peak", 2, "new size / peak use", "headroom", "our choice")
-VOLUME_PATHS = {
-    JobKind.TRAINING: "ResourceConfig.VolumeSizeInGB",
-    JobKind.PROCESSING: "ProcessingResources.ClusterConfig.VolumeSizeInGB",
-}
 _STREAMED = frozenset({"Pipe", "FastFile"})
 
 
