@@ -12,6 +12,7 @@ from sageaudit.domain.earlier import EarlierRun
 from sageaudit.domain.job import (
     Batch,
     Channel,
+    CustomRule,
     Hints,
     InstanceGroup,
     Job,
@@ -42,6 +43,7 @@ MAYBE_SECONDS = st.none() | SECONDS
 EXACT_S = st.none() | SECONDS.map(Decimal)
 FLAG = st.booleans()
 USD = st.none() | st.decimals(0, 500, places=2)
+MINE = CustomRule("mine", "ml.m5.xlarge", of_profiler=True)
 
 
 @st.composite
@@ -107,7 +109,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         checkpointed=draw(FLAG),
         left_artifact=draw(st.none() | FLAG),
         warm_pool=draw(st.none() | pools),
-        custom_rules=draw(st.sampled_from([(), ("mine",)])),
+        custom_rules=draw(st.sampled_from([(), (MINE,)])),
         hints=draw(hints()),
         image_pull_in_download=draw(st.none() | FLAG),
         profiled=draw(st.none() | FLAG),

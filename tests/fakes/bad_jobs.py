@@ -12,6 +12,7 @@ from itertools import islice
 from sageaudit.domain.job import (
     Batch,
     Channel,
+    CustomRule,
     Hints,
     InstanceGroup,
     Parent,
@@ -130,7 +131,7 @@ WHAT: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     ),
     "evaluations of nothing": lambda: altered(
         evaluations=(RuleEvaluation("r", "Odd", None), RuleEvaluation("s", "IssuesFound", None)),
-        custom_rules=("mine", "mine"),
+        custom_rules=(CustomRule("mine", "?"),) * 2,
     ),
     "uploads of nothing": lambda: altered(uploads=(Upload("", None), Upload("x", "EndOfJob"))),
     "no batch": lambda: altered(batch=None),

@@ -87,8 +87,8 @@ def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
             yield f"{line.item}: {known}, after the job"
     if savings_plan and billed.lines:
         yield UNDER_A_PLAN
-    for name in (*job.custom_rules, *job.custom_profiler_rules):
-        yield f"custom Debugger rule {name} runs as a processing job of its own, billed there"
+    for rule in job.custom_rules:
+        yield f"custom Debugger rule {rule.name} runs as a processing job of its own, billed there"
     region = image_region(job.image)
     if region and job.region and region != job.region:
         yield f"the image is pulled from {region}: its transfer is billed, and not in this figure"

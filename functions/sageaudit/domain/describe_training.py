@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain import fields, phases, told
-from sageaudit.domain.job import Channel, InstanceGroup, Purchase, Source, WarmPool
+from sageaudit.domain.job import Channel, CustomRule, InstanceGroup, Purchase, Source, WarmPool
 from sageaudit.domain.pinned import CODE_INPUTS, data_pinned
 
 _SCRIPT = re.compile(r"[\w./][\w./+-]*\Z")
@@ -55,7 +55,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "training_plan_arn": plan,
         "billable_tokens": fields.count(answer, "BillableTokenCount", most=10**15),
         "warm_pool": _warm_pool(answer, resources),
-        **_custom_rules(answer),
+        "custom_rules": tuple(_custom_rules(answer)),
         "data_pinned": data_pinned(_addresses(answer)),
         "image_pull_in_download": told.image_pull_in_download(transitions),
         "output_compression": fields.text(
@@ -191,20 +191,14 @@ def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any
     return False if path is None or transitions else None
 
 
-def _custom_rules(answer: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def _custom_rules(answer: Mapping[str, Any]) -> Iterator[CustomRule]:
     """Rules with an instance type of their own; built-in ones have none and are free."""
-    places = {
-        "custom_rules": "DebugRuleConfigurations",
-        "custom_profiler_rules": "ProfilerRuleConfigurations",
-    }
-    return {
-        field: tuple(
-            fields.text(rule, "RuleConfigurationName") or "without a name"
-            for rule in fields.items(answer, key)
-            if fields.text(rule, "InstanceType")
-        )
-        for field, key in places.items()
-    }
+    for profiler in (False, True):
+        key = "ProfilerRuleConfigurations" if profiler else "DebugRuleConfigurations"
+        for rule in fields.items(answer, key):
+            if kind := fields.text(rule, "InstanceType"):
+                name = fields.text(rule, "RuleConfigurationName") or "without a name"
+                yield CustomRule(name, kind, profiler)
 
 
 def _warm_pool(answer: Mapping[str, Any], resources: Mapping[str, Any]) -> WarmPool | None:

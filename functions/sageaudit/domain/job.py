@@ -129,7 +129,7 @@ class Hints:
     """What hyperparameters, environment and image tell, as flags: no value of the user's is kept.
 
     `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
-    False means no sign, which is no proof.
+    `schedule`: "cosine", "linear", ..., which gain late. False means no sign, which is no proof.
     """
 
     deep_learning: bool = False
@@ -141,7 +141,15 @@ class Hints:
     distribution: str | None = None
     loader_workers: int | None = None
     schedule: str | None = None
-    """"cosine", "linear", ...: a learning-rate schedule that gains late."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomRule:
+    """A Debugger rule of the user's own, billed as a processing job."""
+
+    name: str
+    instance_type: str
+    of_profiler: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +223,7 @@ class Job:
     parent: Parent | None = None
     pipeline_step: str | None = None
     tuning: Tuning | None = None
-    custom_rules: tuple[str, ...] = ()
-    """Debugger rules of the user's own: each runs, and is billed, as a processing job."""
-    custom_profiler_rules: tuple[str, ...] = ()
-    """The same of ProfilerRuleConfigurations."""
+    custom_rules: tuple[CustomRule, ...] = ()
     free: str | None = None
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)

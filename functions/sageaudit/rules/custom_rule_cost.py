@@ -25,19 +25,20 @@ given an `instance_type`. Debugger is closed to new customers since 2026-07-30.
 from __future__ import annotations
 
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
+from sageaudit.domain.job import CustomRule
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, rule
 
-_PROFILER = "Rules of ProfilerRuleConfigurations are changed there. "
+_SMALLER = "<the smallest type that keeps up>"
 
 
 @rule(id="SA706", scope=JobCase, kinds={JobKind.TRAINING}, in_chat=False)
 def check(case: JobCase) -> Outcome:
     """Needs only the job's own configuration."""
     job = case.job
-    names = (*job.custom_rules, *job.custom_profiler_rules)
-    if not names:
+    if not job.custom_rules:
         return Clear()
+    names = [rule.name for rule in job.custom_rules]
     rules = f"{len(names)} custom Debugger rule{'s' if len(names) > 1 else ''}"
     return Found(
         confidence=Confidence.MEASURED,
@@ -48,11 +49,17 @@ def check(case: JobCase) -> Outcome:
         ),
         evidence={"custom_rules": len(names), "names": ", ".join(names)},
         fix=tuple(
-            Parameter(f"DebugRuleConfigurations[{name}].InstanceType", "set", None)
-            for name in job.custom_rules
+            Parameter(_path(rule), rule.instance_type, _SMALLER) for rule in job.custom_rules
         ),
         caution=(
-            f"{_PROFILER if job.custom_profiler_rules else ''}No figure: those processing jobs are "
-            "billed and audited on their own."
+            "No figure: those processing jobs are billed and audited on their own. A built-in rule "
+            "is free."
         ),
     )
+
+
+def _path(rule: CustomRule) -> str:
+    """The request has two lists of rules."""
+    if rule.of_profiler:
+        return f"ProfilerRuleConfigurations[{rule.name}].InstanceType"
+    return f"DebugRuleConfigurations[{rule.name}].InstanceType"

@@ -1,29 +1,33 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sageaudit.domain.describe import parse
 from sageaudit.domain.finding import Bucket, Clear
+from sageaudit.domain.job import CustomRule
 from sageaudit.domain.ref import JobKind
 from tests.fakes.jobs import job
 from tests.fakes.judging import excuse, found, outcome, priced
 
 RULE = "custom-rule-cost"
+MINE = CustomRule("MyGradients", "ml.m5.xlarge")
 
 
 def test_a_custom_rule_is_found_by_its_name() -> None:
     """A built-in one is given without an instance type."""
-    what = found(RULE, job(custom_rules=("MyGradients",)))
+    what = found(RULE, job(custom_rules=(MINE,)))
     assert what.summary == (
         "1 custom Debugger rule (MyGradients) ran beside it, each billed as a processing job of "
         "its own."
     )
     [fix] = what.fix
     assert fix.path == "DebugRuleConfigurations[MyGradients].InstanceType"
-    assert (fix.old, fix.new) == ("set", None)
+    assert (fix.old, fix.new) == ("ml.m5.xlarge", "<the smallest type that keeps up>")
 
 
 def test_its_dollars_are_those_of_other_jobs() -> None:
     """Never a second sum."""
-    finding = priced(RULE, job(custom_rules=("A", "B")))
+    finding = priced(RULE, job(custom_rules=(replace(MINE, name="A"), replace(MINE, name="B"))))
     assert finding.found.bucket is Bucket.NONE
     assert (finding.saving_usd, finding.severity.value) == (None, "info")
     assert finding.found.evidence == {"custom_rules": 2, "names": "A, B"}
@@ -37,8 +41,7 @@ def test_a_profiler_rule_is_named_where_it_stands() -> None:
     run = parse({**answer, "ProfilerRuleConfigurations": [rule]}, {})
     what = found(RULE, run)
     assert "(MyIo)" in what.summary
-    assert what.fix == ()
-    assert (what.caution or "").startswith("Rules of ProfilerRuleConfigurations")
+    assert [fix.path for fix in what.fix] == ["ProfilerRuleConfigurations[MyIo].InstanceType"]
 
 
 def test_without_custom_rules_it_is_clear() -> None:

@@ -120,6 +120,7 @@ CALLS: dict[Kind, str] = {
 }
 ELEMENT_NAMES = {
     "DebugRuleConfigurations": "RuleConfigurationName",
+    "ProfilerRuleConfigurations": "RuleConfigurationName",
     "InputDataConfig": "ChannelName",
     "InstanceGroups": "InstanceGroupName",
     "Outputs": "OutputName",

@@ -51,6 +51,7 @@ TRAINING = {
     "DebugRuleConfigurations[*].InstanceType": Names(
         None, None, "debug_rule_configurations[rule_configuration_name] > instance_type"
     ),
+    "ProfilerRuleConfigurations[*].InstanceType": Names(None, None, None),
     "EnableInterContainerTrafficEncryption": Names(
         "ModelTrainer > networking:Networking > enable_inter_container_traffic_encryption",
         "Estimator > encrypt_inter_container_traffic",
