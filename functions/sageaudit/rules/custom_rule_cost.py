@@ -29,8 +29,6 @@ from sageaudit.domain.job import CustomRule
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, rule
 
-_SMALLER = "<the smallest type that keeps up>"
-
 
 @rule(id="SA706", scope=JobCase, kinds={JobKind.TRAINING}, in_chat=False)
 def check(case: JobCase) -> Outcome:
@@ -48,12 +46,10 @@ def check(case: JobCase) -> Outcome:
             "own."
         ),
         evidence={"custom_rules": len(names), "names": ", ".join(names)},
-        fix=tuple(
-            Parameter(_path(rule), rule.instance_type, _SMALLER) for rule in job.custom_rules
-        ),
+        fix=tuple(Parameter(_path(rule), rule.instance_type, None) for rule in job.custom_rules),
         caution=(
-            "No figure: those processing jobs are billed and audited on their own. A built-in rule "
-            "is free."
+            "No figure: those processing jobs are billed and audited on their own. A built-in "
+            "rule, given without an instance type, is free; a custom one may take a smaller type."
         ),
     )
 
