@@ -87,7 +87,7 @@ class LocalFunction:
             except Killed as killed:
                 self._handler = None
                 raise FunctionError("killed") from killed
-            except Exception as error:
+            except Exception as error:  # as the Lambda runtime: any defect is the function's error
                 self.failures.append(f"{type(error).__name__}: {error}")
                 self.log.write(traceback.format_exc())
                 raise FunctionError(self.failures[-1]) from error

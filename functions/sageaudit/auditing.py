@@ -85,11 +85,7 @@ def audit_job(
 
 def run_facts(audit: Audit) -> RunFacts:
     """What the family's next runs will know of this one."""
-    standing = [
-        one.rule.name
-        for one in audit.savings.findings
-        if not (one.superseded_by or one.subsumed_by or one.exempt)
-    ]
+    standing = [one.rule.name for one in audit.savings.findings if one.stands]
     job = audit.job
     failed = None if job.status == "Completed" else reason_class(job)
     return facts_of(job, reason_class=failed, found=standing)

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sageaudit.adapters.exact_json import whole_text
 from sageaudit.adapters.keys import LONGEST_TEXT, as_utc, read_moment
-from sageaudit.domain.document import AuditDocument, FindingDocument
+from sageaudit.domain.document import AuditDocument, FindingDocument, stands
 from sageaudit.domain.record import Entry, FindingRow, Head, JobKey
 
 MOST_FINDING_ROWS = 48
@@ -110,12 +110,8 @@ def _usd(amount: Decimal | None) -> Decimal | None:
 
 def _top_rule(findings: list[FindingDocument]) -> str | None:
     """The finding that counts most: dollars in the sums first, then severity, then order."""
-    standing = [one for one in findings if one["exempt"] is None and not _yields(one)]
+    standing = [one for one in findings if stands(one)]
     return max(standing, key=_weight)["rule"] if standing else None
-
-
-def _yields(finding: FindingDocument) -> bool:
-    return finding["superseded_by"] is not None or finding["subsumed_by"] is not None
 
 
 def _weight(finding: FindingDocument) -> tuple[Decimal, int]:

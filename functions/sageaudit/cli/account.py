@@ -13,7 +13,7 @@ from rich.text import Text
 from sageaudit.adapters import policy_file
 from sageaudit.adapters.exact_json import to_json
 from sageaudit.auditing import AccountAudit, audit_account
-from sageaudit.cli import stored
+from sageaudit.cli import options, stored
 from sageaudit.cli.exits import Exit
 from sageaudit.domain.audit import (
     clear_names,
@@ -36,8 +36,8 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("account")
-@click.option("--since", default="30d", show_default=True, help="How many days back, such as 30d.")
-@click.option("--table", help="The DynamoDB table of the history.")
+@options.SINCE
+@options.TABLE
 @click.option(
     "--recording",
     "recordings",
@@ -48,10 +48,10 @@ Examples:
 @click.option(
     "--policy", "policy_path", type=click.Path(path_type=Path), help="A policy.toml to judge by."
 )
-@click.option("--region", help="The table's region; by default your AWS settings'.")
-@click.option("--profile", help="AWS profile.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR does the same.")
+@options.TABLE_REGION
+@options.PROFILE
+@options.OUTPUT
+@options.NO_COLOR
 def account(
     account: str,
     since: str,

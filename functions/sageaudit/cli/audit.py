@@ -14,7 +14,7 @@ from rich.console import Console
 from sageaudit.adapters import policy_file, recording
 from sageaudit.adapters.exact_json import to_json
 from sageaudit.auditing import Child, audit_job, audit_tuning
-from sageaudit.cli import fixes, live, ran
+from sageaudit.cli import fixes, live, options, ran
 from sageaudit.cli.exits import Exit, exit_of, first_that_applies
 from sageaudit.cli.render import render
 from sageaudit.domain import rollup
@@ -44,13 +44,9 @@ Examples:
     type=click.Path(path_type=Path),
     help="A recorded job: a Describe* answer as the AWS CLI prints it, or a recording.",
 )
-@click.option(
-    "--kind",
-    type=click.Choice([kind.value for kind in JobKind]),
-    help="What kind of job NAME is, where two kinds share it.",
-)
-@click.option("--region", help="AWS region; an ARN's own by default, else your AWS settings'.")
-@click.option("--profile", help="AWS profile.")
+@options.KIND
+@options.JOB_REGION
+@options.PROFILE
 @click.option(
     "--policy", "policy_path", type=click.Path(path_type=Path), help="A policy.toml to judge by."
 )
@@ -71,7 +67,7 @@ Examples:
     type=click.Choice(DIALECTS),
     help="Write each fix below the report, as the API, an SDK, boto3 or Terraform takes it.",
 )
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR does the same.")
+@options.NO_COLOR
 def audit(
     jobs: tuple[str, ...],
     recordings: tuple[Path, ...],

@@ -5,8 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.policy_diff import standing
+from sageaudit.domain.document import AuditDocument, stands
 from sageaudit.text.fixes.dialects import Dialect, fix_text
 from sageaudit.text.untrusted import terminal
 
@@ -15,7 +14,7 @@ _COUNTED = ("avoidable", "lost")
 
 def show(document: AuditDocument, console: Console, dialect: Dialect) -> None:
     """Prints each standing finding's fix, at the left margin and unbroken, as it is pasted."""
-    fixed = [one for one in document["findings"] if standing(one) and one["fix"]]
+    fixed = [one for one in document["findings"] if stands(one) and one["fix"]]
     console.print()
     console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to write", "bold"))
     for finding in fixed:

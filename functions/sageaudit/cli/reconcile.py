@@ -23,7 +23,7 @@ from sageaudit.adapters.cost_explorer import (
 )
 from sageaudit.adapters.dynamo_history import DynamoHistory
 from sageaudit.adapters.exact_json import to_json
-from sageaudit.cli import reconciliation
+from sageaudit.cli import options, reconciliation
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.session import session_of_table
 from sageaudit.domain.audited import Audited, AuditedLine, lines_of
@@ -34,7 +34,6 @@ from sageaudit.ports import History
 
 _PAGE = 100
 _MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
-_TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 _EPILOG = """\b
 Examples:
   sageaudit reconcile --month 2026-10 --table sageaudit-history
@@ -51,11 +50,11 @@ Examples:
     type=click.Path(path_type=Path),
     help="Compare job by job with this cost and usage report: CSV, CSV.gz or Parquet.",
 )
-@click.option("--region", help="The table's region; by default your AWS settings'.")
-@click.option("--profile", help="AWS profile.")
+@options.TABLE_REGION
+@options.PROFILE
 @click.option("--yes", is_flag=True, help="Pay for the Cost Explorer requests without asking.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR does the same.")
+@options.OUTPUT
+@options.NO_COLOR
 def reconcile(
     month_text: str,
     table: str,
@@ -75,9 +74,7 @@ def reconcile(
     first_day = _month(month_text, today)
     if account is not None and not re.fullmatch(r"\d{12}", account):
         raise BadUsage(f"--account {account} is not an account: 12 digits")
-    if not _TABLE.match(table):
-        raise BadUsage(f"--table {table} cannot be a table's name")
-    session = session_of_table(profile, region)
+    session = session_of_table(table, profile, region)
     if report is None:
         _agree_to_pay(yes=yes)
     account = account or _own_account(session)

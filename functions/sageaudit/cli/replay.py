@@ -17,7 +17,7 @@ from rich.text import Text
 from sageaudit.adapters import policy_file
 from sageaudit.adapters.exact_json import to_json
 from sageaudit.auditing import audit_job
-from sageaudit.cli import stored
+from sageaudit.cli import options, stored
 from sageaudit.cli.exits import Exit
 from sageaudit.domain.document import AuditDocument
 from sageaudit.domain.policy import Policy
@@ -58,8 +58,8 @@ class Replayed:
     type=click.Path(path_type=Path),
     help="The policy to compare with; by default that of a fresh install.",
 )
-@click.option("--since", default="30d", show_default=True, help="How many days back, such as 30d.")
-@click.option("--table", help="The DynamoDB table of the history.")
+@options.SINCE
+@options.TABLE
 @click.option(
     "--recording",
     "recordings",
@@ -67,10 +67,10 @@ class Replayed:
     type=click.Path(path_type=Path),
     help="Recorded jobs instead of the history; --since plays no part.",
 )
-@click.option("--region", help="The table's region; by default your AWS settings'.")
-@click.option("--profile", help="AWS profile.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR does the same.")
+@options.TABLE_REGION
+@options.PROFILE
+@options.OUTPUT
+@options.NO_COLOR
 def replay(
     new: Path,
     old: Path | None,

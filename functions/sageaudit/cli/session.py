@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError
 
 from sageaudit.errors import BadUsage, NoCredentials
 
+_TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 _REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d+")
 
 
@@ -28,8 +29,13 @@ def open_session(profile: str | None, region: str | None) -> Any:
     return session
 
 
-def session_of_table(profile: str | None, region: str | None) -> Any:
-    """As `open_session`, where a region must be known. Raises BadUsage where it is not."""
+def session_of_table(table: str, profile: str | None, region: str | None) -> Any:
+    """As `open_session`, for a history's table: its name must be one, and its region known.
+
+    Raises BadUsage where they are not.
+    """
+    if not _TABLE.match(table):
+        raise BadUsage(f"--table {table} cannot be a table's name")
     session = open_session(profile, region)
     if session.region_name is None:
         raise BadUsage("which region is the table in? give --region, or set one for your profile")

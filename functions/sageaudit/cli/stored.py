@@ -32,7 +32,6 @@ _PAGE = 100
 _DAYS = re.compile(r"(\d{1,3})d\Z")
 _MOST_DAYS = 90
 """As long as the history keeps what is needed to judge a run again."""
-_TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 _NOT_SAID = "unknown"
 """How the history files a run whose account or region a recording does not name."""
 
@@ -56,9 +55,7 @@ def days_of(since: str) -> int:
 
 def of_table(table: str, profile: str | None, region: str | None) -> History:
     """The history in a DynamoDB table. Raises BadUsage for a table's name or region that is off."""
-    if not _TABLE.match(table):
-        raise BadUsage(f"--table {table} cannot be a table's name")
-    session = session_of_table(profile, region)
+    session = session_of_table(table, profile, region)
     with aws_errors("dynamodb"):
         return DynamoHistory(client(session, "dynamodb"), table)
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from sageaudit.adapters import packaged, policy_file, recording
 from sageaudit.adapters.exact_json import to_json
-from sageaudit.cli import candidates, live, ran
+from sageaudit.cli import candidates, live, options, ran
 from sageaudit.cli.ran import Run
 from sageaudit.domain.audit import rounded
 from sageaudit.domain.bill import Bill, bill, billed_seconds
@@ -55,13 +55,9 @@ Examples:
     show_default=True,
     help="Percent that a type must hold above the run's P99.5.",
 )
-@click.option(
-    "--kind",
-    type=click.Choice([kind.value for kind in JobKind]),
-    help="What kind of job NAME is, where two kinds share it.",
-)
-@click.option("--region", help="AWS region; an ARN's own by default, else your AWS settings'.")
-@click.option("--profile", help="AWS profile.")
+@options.KIND
+@options.JOB_REGION
+@options.PROFILE
 @click.option(
     "--policy", "policy_path", type=click.Path(path_type=Path), help="A policy.toml with discounts."
 )
@@ -73,7 +69,7 @@ Examples:
     show_default=True,
     help="json: every type, for scripts.",
 )
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR does the same.")
+@options.NO_COLOR
 def what_if(
     job: str | None,
     path: Path | None,

@@ -97,6 +97,14 @@ def early_stopping_refused(strategy: str | None) -> str | None:
     return "Hyperband stops trials early itself" if strategy == HYPERBAND else None
 
 
+def type_fixed(job: Job) -> str | None:
+    """Why no other type is looked for, or None: it has several, or one that is paid for."""
+    if len({group.instance_type for group in job.groups}) > 1:
+        return "its instances are of several types"
+    plan = job.purchase is Purchase.TRAINING_PLAN
+    return "its training plan is prepaid, for this type" if plan else None
+
+
 def refused(change: Change, job: Job, *, savings_plan: bool) -> str | None:
     """Why a change's dollars are not counted for this job, or None."""
     if not isinstance(change, SetPurchase) or change.purchase is not Purchase.SPOT:

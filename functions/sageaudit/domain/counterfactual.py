@@ -229,9 +229,8 @@ def severity(
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
-    quiet = finding.subsumed_by or finding.superseded_by or finding.exempt
     return (
-        quiet is not None,
+        not finding.stands,
         finding.found.bucket not in _COUNTED,
         -(finding.saving_usd or _ZERO),
         -(finding.alone_usd or _ZERO),

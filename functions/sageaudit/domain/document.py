@@ -149,6 +149,11 @@ class FindingDocument(TypedDict):
     """False for guard-rails that are stored and shown, but never posted."""
 
 
+def stands(finding: FindingDocument) -> bool:
+    """Nobody exempted it, and no other finding tells its story or takes its place."""
+    return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
+
+
 class UnknownDocument(TypedDict):
     """A rule that could not be judged: a stable code and a sentence."""
 

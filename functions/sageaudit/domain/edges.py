@@ -6,13 +6,12 @@ after idle ones (`state_at`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from sageaudit.domain.busy import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.job import Job
-from sageaudit.domain.market import InstanceType
 from sageaudit.domain.measurements import (
     MIN_COVERAGE,
     Measurements,
@@ -30,24 +29,19 @@ def work_phase(job: Job) -> str:
     return next((phase.name for phase in job.phases if phase.name in WORK_PHASES), "Training")
 
 
-def unseen(job: Job, seen: Measurements, types: Mapping[str, InstanceType]) -> Missing | None:
+def unseen(seen: Measurements) -> Missing | None:
     """Why work may have gone on that was not recorded, or None. For rules that need the CPU."""
-    for group in job.groups:
-        kind = types.get(group.instance_type)
-        if kind is not None and kind.accelerator and not kind.gpus:
-            why = f"CloudWatch records no use of the accelerators of {kind.name}"
-            return Missing("accelerator_unseen", why)
+    missing = seen.missing.get(Metric.GPU)
+    if missing is None or seen.gpus == 0:
+        return None
     if seen.gpus is None:
-        return Missing("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
-    missing = seen.missing.get(Metric.GPU) if seen.gpus else None
-    return missing and Missing(missing.code, f"{Metric.GPU.value}: {missing.reason}")
+        return missing
+    return Missing(missing.code, f"{Metric.GPU.value}: {missing.reason}")
 
 
-def work_metric(
-    job: Job, seen: Measurements, types: Mapping[str, InstanceType]
-) -> Metric | Missing:
+def work_metric(seen: Measurements) -> Metric | Missing:
     """What shows how much a host works: its GPU where it has one, else its CPU; or why neither."""
-    if missing := unseen(job, seen, types):
+    if missing := unseen(seen):
         return missing
     if not seen.gpus:
         return Metric.CPU

@@ -132,3 +132,8 @@ class Finding:
     superseded_by: str | None = None
     subsumed_by: str | None = None
     exempt: Exemption | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Nobody exempted it, and no other finding tells its story or takes its place."""
+        return not (self.exempt or self.superseded_by or self.subsumed_by)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
+from sageaudit.domain.finding import Clear, Unknown
 from sageaudit.domain.job import Job
 
 _ZERO = Decimal(0)
@@ -37,3 +38,14 @@ def phase_share(job: Job, *names: str) -> PhaseShare | None:
         billed_s += phase.seconds
         seconds += phase.seconds if phase.name in names else _ZERO
     return PhaseShare(seconds, billed_s) if any(one.billed for one in job.phases) else None
+
+
+def large_share(
+    job: Job, *names: str, over_s: float, from_percent: float
+) -> PhaseShare | Clear | Unknown:
+    """The share of these phases where it is large: Clear under a limit, Unknown without phases."""
+    share = phase_share(job, *names)
+    if share is None:
+        return Unknown("phases_missing", "the answer does not split the run into phases")
+    small = share.seconds <= over_s or share.percent < from_percent
+    return Clear() if small else share

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.document import AuditDocument, FindingDocument
+from sageaudit.domain.document import AuditDocument, FindingDocument, stands
 
 _ZERO = Decimal(0)
 _COUNTED, _POSSIBLE = ("avoidable", "lost"), ("possible",)
@@ -90,18 +90,13 @@ def by_rule(found: Iterable[FindingMove]) -> list[RuleMoves]:
 def _move(was: FindingDocument | None, is_now: FindingDocument | None) -> tuple[Move | None, str]:
     if was is None or is_now is None:
         return (Move.VANISHES, "") if is_now is None else (Move.APPEARS, "")
-    if standing(was) != standing(is_now):
+    if stands(was) != stands(is_now):
         return Move.CHANGES, f"{_standing_words(was)} -> {_standing_words(is_now)}"
     if was["severity"] != is_now["severity"]:
         return Move.CHANGES, f"severity {was['severity']} -> {is_now['severity']}"
     if was["saving_usd"] != is_now["saving_usd"]:
         return Move.CHANGES, "dollars"
     return None, ""
-
-
-def standing(finding: FindingDocument) -> bool:
-    """Neither exempt nor told by another finding."""
-    return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
 
 
 def _standing_words(finding: FindingDocument) -> str:
@@ -113,6 +108,6 @@ def _standing_words(finding: FindingDocument) -> str:
 
 def _usd(finding: FindingDocument | None, buckets: tuple[str, ...]) -> Decimal:
     """What it gives to the sum of these buckets."""
-    if finding is None or finding["bucket"] not in buckets or not standing(finding):
+    if finding is None or finding["bucket"] not in buckets or not stands(finding):
         return _ZERO
     return finding["saving_usd"] or _ZERO

@@ -27,6 +27,7 @@ from sageaudit.domain.document import (
     JobDocument,
     Severity,
     SliceDocument,
+    stands,
 )
 from sageaudit.domain.finding import Bucket
 from sageaudit.domain.job import Job
@@ -178,7 +179,7 @@ def _findings(
     by_rule: dict[str, list[FindingDocument]] = {}
     for child in children:
         for finding in child["findings"]:
-            if not (finding["superseded_by"] or finding["subsumed_by"] or finding["exempt"]):
+            if stands(finding):
                 by_rule.setdefault(finding["rule"], []).append(finding)
     merged = [_merged(rows, len(children), limits) for rows in by_rule.values()]
     merged += [finding_document(finding) for finding in own.findings]

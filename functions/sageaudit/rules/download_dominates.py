@@ -34,15 +34,13 @@ from decimal import Decimal
 from sageaudit.domain.change import CutPhase
 from sageaudit.domain.finding import (
     Bucket,
-    Clear,
     Confidence,
     Found,
     Outcome,
     Parameter,
-    Unknown,
 )
 from sageaudit.domain.job import Channel, Job, Purchase, Source
-from sageaudit.domain.phase_share import phase_share
+from sageaudit.domain.phase_share import PhaseShare, large_share
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 
@@ -94,11 +92,11 @@ def _excuse(case: JobCase) -> str | None:
 )
 def check(case: JobCase) -> Outcome:
     """Judges the phases only; needs no metrics."""
-    share = phase_share(case.job, "Downloading")
-    if share is None:
-        return Unknown("phases_missing", "the answer does not split the run into phases")
-    if share.seconds <= case.limit(OVER) or share.percent < case.limit(SHARE_FROM):
-        return Clear()
+    share = large_share(
+        case.job, "Downloading", over_s=case.limit(OVER), from_percent=case.limit(SHARE_FROM)
+    )
+    if not isinstance(share, PhaseShare):
+        return share
     cause = "data copy and image pull together" if pulls_image(case.job) else "the data copy"
     channels = copied(case.job)
     fast, pipe = (

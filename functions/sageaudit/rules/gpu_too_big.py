@@ -30,6 +30,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.candidate import Candidate, Constraint
+from sageaudit.domain.compatibility import type_fixed
 from sageaudit.domain.demand import PEAK_PERCENTILE
 from sageaudit.domain.finding import (
     Bucket,
@@ -41,7 +42,6 @@ from sageaudit.domain.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job import Purchase
 from sageaudit.domain.measurements import Metric
 from sageaudit.domain.replay import Replay, impossible, replay
 from sageaudit.domain.request_paths import TYPE_PATHS
@@ -58,11 +58,7 @@ def _excuse(case: JobCase) -> str | None:
     types = {group.instance_type for group in case.job.groups}
     if any(not name.startswith("ml.p") for name in types):
         return "it is for p types"
-    if len(types) > 1:
-        return "its instances are of several types"
-    if case.job.purchase is Purchase.TRAINING_PLAN:
-        return "its training plan is prepaid, for this type"
-    return case.job.free
+    return type_fixed(case.job) or case.job.free
 
 
 @rule(

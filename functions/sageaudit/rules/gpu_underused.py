@@ -48,7 +48,7 @@ from sageaudit.domain.job import Purchase
 from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.domain.replay import Replay, impossible, replay
 from sageaudit.domain.request_paths import TYPE_PATHS
-from sageaudit.domain.series import mean, percentile
+from sageaudit.domain.series import mean, mean_of_hosts, percentile
 from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
 
 MEAN_BELOW = Threshold("mean_below", 25, "percent of one GPU", "amber", "Jobstats config.py")
@@ -172,7 +172,7 @@ def _use(seen: Measurements) -> _Use:
 
 def _evidence(case: JobCase, use: _Use) -> dict[str, str | float | int | None]:
     seen, red = case.seen, use.mean <= case.limit(RED_TO)
-    cores = mean([v for line in seen.series[Metric.CPU].values() for v in line.present])
+    cores = mean_of_hosts(seen.series[Metric.CPU].values())
     amber = "amber" if use.mean < case.limit(MEAN_BELOW) else "below target"
     return {
         "gpu_mean_percent": round(use.mean, 1),

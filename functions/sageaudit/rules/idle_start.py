@@ -71,7 +71,7 @@ CORES_AT_MOST = Threshold(
 def check(case: JobCase) -> Outcome:
     """Looks at the first minutes of the whole run."""
     whole = case.whole
-    if missing := unseen(case.job, whole, case.market.types):
+    if missing := unseen(whole):
         return Unknown(missing.code, missing.reason)
     head, wait = idle_head(whole), before_gpu(whole)
     cores = _cores(whole, wait)

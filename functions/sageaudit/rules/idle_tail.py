@@ -80,7 +80,7 @@ class _Tail:
 def check(case: JobCase) -> Outcome:
     """Looks back from the end of the whole run."""
     whole = case.whole
-    if missing := unseen(case.job, whole, case.market.types):
+    if missing := unseen(whole):
         return Unknown(missing.code, missing.reason)
     tail = _tail(case)
     counted_s = tail.idle_s if tail.idle_s >= case.limit(FROM) else 0

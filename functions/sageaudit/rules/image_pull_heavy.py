@@ -32,7 +32,6 @@ from sageaudit.domain.bill_facts import image_region
 from sageaudit.domain.change import CutPhase
 from sageaudit.domain.finding import (
     Bucket,
-    Clear,
     Confidence,
     Found,
     Outcome,
@@ -40,7 +39,7 @@ from sageaudit.domain.finding import (
     Unknown,
 )
 from sageaudit.domain.job import Job, Purchase, Source
-from sageaudit.domain.phase_share import phase_share
+from sageaudit.domain.phase_share import PhaseShare, large_share
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.download_dominates import SHARE_FROM, copied, pulls_image
@@ -70,11 +69,15 @@ def check(case: JobCase) -> Outcome:
     job = case.job
     if any(channel.source is Source.S3 and channel.mode is None for channel in job.channels):
         return Unknown("input_mode_unknown", "whether a channel copies its data is not recorded")
-    share = phase_share(job, "Downloading", "DownloadingTrainingImage")
-    if share is None:
-        return Unknown("phases_missing", "the answer does not split the run into phases")
-    if share.seconds <= case.limit(OVER) or share.percent < case.limit(SHARE_FROM):
-        return Clear()
+    share = large_share(
+        job,
+        "Downloading",
+        "DownloadingTrainingImage",
+        over_s=case.limit(OVER),
+        from_percent=case.limit(SHARE_FROM),
+    )
+    if not isinstance(share, PhaseShare):
+        return share
     region = image_region(job.image)
     away = region if region != job.region else None
     return Found(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from sageaudit.domain.finding import Found, NotApplicable, Outcome, RuleName, Unknown
 from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.domain.plot import plot
-from sageaudit.domain.series import mean
+from sageaudit.domain.series import mean_of_hosts
 from sageaudit.rules.card import (
     MIN_POINTS,
     AccountCase,
@@ -86,8 +86,8 @@ def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:
 
 
 def _busy_gpu(seen: Measurements) -> float | None:
-    points = [v for line in seen.series.get(Metric.GPU, {}).values() for v in line.present]
-    return busy if points and (busy := mean(points)) >= BUSY_GPU_PERCENT else None
+    hosts = seen.series.get(Metric.GPU)
+    return busy if hosts and (busy := mean_of_hosts(hosts.values())) >= BUSY_GPU_PERCENT else None
 
 
 def _metrics_gate(rule: Rule, seen: Measurements) -> Outcome | None:

@@ -33,6 +33,7 @@ from decimal import Decimal
 
 from sageaudit.domain.candidate import Constraint
 from sageaudit.domain.change import SetType
+from sageaudit.domain.compatibility import type_fixed
 from sageaudit.domain.finding import (
     Bucket,
     Clear,
@@ -42,7 +43,6 @@ from sageaudit.domain.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job import Purchase
 from sageaudit.domain.market import InstanceType, Rate, comparable
 from sageaudit.domain.replay import impossible, replay
 from sageaudit.domain.request_paths import TYPE_PATHS
@@ -60,10 +60,8 @@ class _Advice:
 
 
 def _excuse(case: JobCase) -> str | None:
-    if len({group.instance_type for group in case.job.groups}) > 1:
-        return "its instances are of several types"
-    if case.job.purchase is Purchase.TRAINING_PLAN:
-        return "its training plan is prepaid, for this type"
+    if why := type_fixed(case.job):
+        return why
     return "it never started" if case.job.never_started else case.job.free
 
 

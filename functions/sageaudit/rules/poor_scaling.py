@@ -167,7 +167,7 @@ def _was_heeded(case: FamilyCase) -> bool:
 
 def _by_use(case: FamilyCase) -> _Fewer | Missing | None:
     """As few hosts as hold all the work, and all the memory where it is known."""
-    now, metric = case.job.groups[0].count, work_metric(case.job, case.seen, case.market.types)
+    now, metric = case.job.groups[0].count, work_metric(case.seen)
     if isinstance(metric, Missing):
         return metric
     gpu = metric is Metric.GPU

@@ -70,7 +70,7 @@ def _excuse(case: JobCase) -> str | None:
 def check(case: JobCase) -> Outcome:
     """Counts the idle minutes at the end of the whole run."""
     whole, outputs = case.whole, _at_end(case.job)
-    if missing := unseen(case.job, whole, case.market.types):
+    if missing := unseen(whole):
         return Unknown(missing.code, missing.reason)
     tail = len(idle_tail(whole))
     tail_s = Decimal(tail * (whole.period_s or 0))

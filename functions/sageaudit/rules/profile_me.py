@@ -62,7 +62,7 @@ def check(case: JobCase) -> Outcome:
     total_usd = case.bill.total_usd
     if total_usd is None:
         return Unknown("bill_unknown", "the cost of this run is not known")
-    metric = work_metric(case.job, case.seen, case.market.types)
+    metric = work_metric(case.seen)
     if isinstance(metric, Missing):
         return Unknown(metric.code, metric.reason)
     average = mean_of_hosts(case.seen.series[metric].values())

@@ -34,7 +34,6 @@ from decimal import Decimal
 from sageaudit.domain.change import CutPhase
 from sageaudit.domain.finding import (
     Bucket,
-    Clear,
     Confidence,
     Found,
     Outcome,
@@ -42,7 +41,7 @@ from sageaudit.domain.finding import (
     Unknown,
 )
 from sageaudit.domain.job import Channel, Job, Purchase
-from sageaudit.domain.phase_share import phase_share
+from sageaudit.domain.phase_share import PhaseShare, large_share
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.download_dominates import OVER, copied
@@ -90,11 +89,11 @@ def check(case: JobCase) -> Outcome:
         return Unknown("type_unknown", "the number of instances is not known")
     if len(job.groups) > 1:
         return Unknown("groups_unmapped", "which instance group reads a channel is not recorded")
-    share = phase_share(job, "Downloading")
-    if share is None:
-        return Unknown("phases_missing", "the answer does not split the run into phases")
-    if share.seconds <= case.limit(OVER) or share.percent < case.limit(SHARE_FROM):
-        return Clear()
+    share = large_share(
+        job, "Downloading", over_s=case.limit(OVER), from_percent=case.limit(SHARE_FROM)
+    )
+    if not isinstance(share, PhaseShare):
+        return share
     channels = _replicated(job)
     return Found(
         confidence=Confidence.HEURISTIC,

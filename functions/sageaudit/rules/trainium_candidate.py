@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.compatibility import type_fixed
 from sageaudit.domain.family import repository
 from sageaudit.domain.finding import (
     Bucket,
@@ -37,7 +38,7 @@ from sageaudit.domain.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job import Job, Purchase
+from sageaudit.domain.job import Job
 from sageaudit.domain.market import comparable
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
@@ -57,8 +58,8 @@ def _excuse(case: JobCase) -> str | None:
     }
     if len(job.groups) != 1 or not family <= _FAMILIES:
         return "it is for g5 and p4 types"
-    if job.purchase is Purchase.TRAINING_PLAN:
-        return "its training plan is prepaid, for this type"
+    if why := type_fixed(job):
+        return why
     if job.status != "Completed":
         return "the run did not complete"
     if not job.hints.deep_learning or not _supported(job):

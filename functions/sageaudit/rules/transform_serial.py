@@ -68,7 +68,7 @@ def check(case: JobCase) -> Outcome:
     job, batch, vcpu = case.job, case.job.batch, case.seen.vcpu
     if batch is None or vcpu is None:
         return Unknown("batch_unknown", "how the job feeds its container is not recorded")
-    if missing := unseen(job, case.seen, case.market.types):
+    if missing := unseen(case.seen):
         return Unknown(missing.code, missing.reason)
     average = cpu_mean(case)
     several = min(vcpu, _room_for(batch.max_payload_mb))

@@ -58,7 +58,7 @@ def check(case: JobCase) -> Outcome:
     job = case.job
     if job.batch is None:
         return Unknown("batch_unknown", "how the job feeds its container is not recorded")
-    if missing := unseen(job, case.seen, case.market.types):
+    if missing := unseen(case.seen):
         return Unknown(missing.code, missing.reason)
     average = cpu_mean(case)
     if average >= case.limit(CPU_BELOW):

@@ -84,7 +84,7 @@ def _excuse(case: JobCase) -> str | None:
 )
 def check(case: JobCase) -> Outcome:
     """Compares hosts on the minutes in which all of them have a point."""
-    job, metric = case.job, work_metric(case.job, case.whole, case.market.types)
+    job, metric = case.job, work_metric(case.whole)
     if isinstance(metric, Missing):
         return Unknown(metric.code, metric.reason)
     load = host_load(case.whole, metric, job.instance_count or 0)

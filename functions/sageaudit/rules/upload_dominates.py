@@ -33,15 +33,13 @@ from decimal import Decimal
 from sageaudit.domain.change import CutPhase
 from sageaudit.domain.finding import (
     Bucket,
-    Clear,
     Confidence,
     Found,
     Outcome,
     Parameter,
-    Unknown,
 )
 from sageaudit.domain.job import Purchase
-from sageaudit.domain.phase_share import phase_share
+from sageaudit.domain.phase_share import PhaseShare, large_share
 from sageaudit.domain.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 
@@ -75,11 +73,11 @@ def _excuse(case: JobCase) -> str | None:
 def check(case: JobCase) -> Outcome:
     """Judges the phases only; needs no metrics."""
     job = case.job
-    share = phase_share(job, "Uploading")
-    if share is None:
-        return Unknown("phases_missing", "the answer does not split the run into phases")
-    if share.seconds <= case.limit(OVER) or share.percent < case.limit(SHARE_FROM):
-        return Clear()
+    share = large_share(
+        job, "Uploading", over_s=case.limit(OVER), from_percent=case.limit(SHARE_FROM)
+    )
+    if not isinstance(share, PhaseShare):
+        return share
     packed = job.output_compression != _NOT_PACKED
     unpack = Parameter("OutputDataConfig.CompressionType", job.output_compression, _NOT_PACKED)
     checkpoint = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")

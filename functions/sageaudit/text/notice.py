@@ -14,6 +14,7 @@ from sageaudit.domain.document import (
     FindingDocument,
     JobDocument,
     Severity,
+    stands,
 )
 from sageaudit.text.money import usd
 
@@ -76,20 +77,15 @@ def _is_trial(job: JobDocument) -> bool:
     return job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
 
 
-def stands(finding: FindingDocument) -> bool:
-    """A finding for chat that nobody exempted and no other finding covers."""
-    return (
-        finding["in_chat"]
-        and finding["exempt"] is None
-        and finding["superseded_by"] is None
-        and finding["subsumed_by"] is None
-    )
+def for_chat(finding: FindingDocument) -> bool:
+    """A finding that stands, and is not only stored and shown."""
+    return finding["in_chat"] and stands(finding)
 
 
 def _counts(finding: FindingDocument) -> bool:
     """Dollars that are not known count: only the floor can tell. No dollars are no news."""
     return (
-        stands(finding)
+        for_chat(finding)
         and finding["bucket"] in {"avoidable", "lost"}
         and finding["severity"] != "info"
         and finding["saving_usd"] != 0

@@ -20,7 +20,7 @@ from sageaudit.domain.document import (
 )
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import share, usd
-from sageaudit.text.notice import stands, told, worst
+from sageaudit.text.notice import for_chat, told, worst
 from sageaudit.text.sparkline import plain_facts
 from sageaudit.text.words import (
     BASIS,
@@ -219,7 +219,7 @@ def _other(finding: FindingDocument) -> str:
 def _is_trial(finding: FindingDocument, counted: tuple[FindingDocument, ...]) -> bool:
     """A heuristic advice, or a derived one whose sure end is nothing."""
     return finding["bucket"] in {"possible", "avoidable"} and (
-        stands(finding) and finding not in counted
+        for_chat(finding) and finding not in counted
     )
 
 

@@ -4,20 +4,18 @@ import pytest
 
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, Unknown
 from sageaudit.domain.job import InstanceGroup, Job
-from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.measurements import Measurements, Metric
 from sageaudit.domain.ref import JobKind
 from tests.fakes.jobs import (
-    FixedPrices,
     Points,
     flat,
-    instance_type,
     phases,
     ran,
     seen,
     series,
 )
 from tests.fakes.judging import found, outcome, priced, unknown, usd
+from tests.fakes.trainium import MARKET, TRAINIUM, cpu_alone
 
 RULE = "idle-start"
 CPU_JOB = ran(7200, "ml.m5.4xlarge")
@@ -189,11 +187,8 @@ def test_a_short_run_and_coarse_points_are_unknown() -> None:
 
 def test_accelerators_that_nobody_measures_may_have_worked() -> None:
     """Trainium reports no such metric."""
-    types = {"ml.trn1.2xlarge": instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron")}
-    run = ran(7200, "ml.trn1.2xlarge")
-    raw = [series(Metric.CPU, [0] * 30 + [200] * 90)]
-    of = measure(run, raw, types, absent=Missing("metric_missing", "no points"))
-    answer = outcome(RULE, run, of, on=Market(types, FixedPrices()))
+    run = ran(7200, TRAINIUM)
+    answer = outcome(RULE, run, cpu_alone(run, [0] * 30 + [200] * 90), on=MARKET)
     assert isinstance(answer, Unknown)
     assert answer.code == "accelerator_unseen"
 

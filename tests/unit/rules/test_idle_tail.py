@@ -22,6 +22,7 @@ from tests.fakes.jobs import (
     series,
 )
 from tests.fakes.judging import found, outcome, priced, unknown, usd
+from tests.fakes.trainium import MARKET, TRAINIUM, cpu_alone
 
 RULE = "idle-tail"
 ONE = ran(7200, "ml.m5.4xlarge")
@@ -200,11 +201,8 @@ def test_a_short_run_is_unknown() -> None:
 
 def test_accelerators_that_nobody_measures_may_have_worked() -> None:
     """Trainium reports no such metric."""
-    types = {"ml.trn1.2xlarge": instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron")}
-    run = ran(7200, "ml.trn1.2xlarge")
-    raw = [series(Metric.CPU, [200] * 90 + [0] * 30)]
-    of = measure(run, raw, types, absent=Missing("metric_missing", "no points"))
-    answer = outcome(RULE, run, of, on=Market(types, FixedPrices()))
+    run = ran(7200, TRAINIUM)
+    answer = outcome(RULE, run, cpu_alone(run, [200] * 90 + [0] * 30), on=MARKET)
     assert isinstance(answer, Unknown)
     assert answer.code == "accelerator_unseen"
 

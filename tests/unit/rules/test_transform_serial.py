@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sageaudit.domain.finding import Bucket, Clear, Confidence, Found, NotApplicable
 from sageaudit.domain.job import Batch, Job
-from sageaudit.domain.market import Market
 from sageaudit.domain.ref import JobKind
 from tests.fakes.batch_jobs import batch_job, used
-from tests.fakes.jobs import TYPES, FixedPrices, instance_type, ran
+from tests.fakes.jobs import ran
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.trainium import MARKET, TRAINIUM, cpu_alone
 
 RULE = "transform-serial"
 
@@ -114,16 +113,9 @@ def test_a_gpu_without_figures_is_unknown() -> None:
 
 
 def test_an_accelerator_that_nobody_measures_is_unknown() -> None:
-    """Inferentia has no metric."""
-    types = TYPES | {"ml.inf2.xlarge": instance_type("ml.inf2.xlarge", 4, 16, accelerator="inf2")}
-    run = transform(instance="ml.m5.xlarge")
-    of = used(run, cpu=[5] * 60)
-    answer = outcome(
-        RULE,
-        replace(run, groups=(replace(run.groups[0], instance_type="ml.inf2.xlarge"),)),
-        of,
-        on=Market(types, FixedPrices()),
-    )
+    """Trainium has no metric."""
+    run = transform(instance=TRAINIUM)
+    answer = outcome(RULE, run, cpu_alone(run, [40] * 60), on=MARKET)
     assert getattr(answer, "code", None) == "accelerator_unseen"
 
 

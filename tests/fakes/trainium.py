@@ -1,0 +1,18 @@
+"""A job on an accelerator of whose use CloudWatch has no metric."""
+
+from __future__ import annotations
+
+from sageaudit.domain.job import Job
+from sageaudit.domain.market import Market
+from sageaudit.domain.measurements import Measurements, Metric, Missing, measure
+from tests.fakes.jobs import FixedPrices, Points, instance_type, series
+
+TRAINIUM = "ml.trn1.2xlarge"
+TYPES = {TRAINIUM: instance_type(TRAINIUM, 8, 32, accelerator="neuron")}
+MARKET = Market(TYPES, FixedPrices())
+
+
+def cpu_alone(run: Job, values: Points) -> Measurements:
+    """What was measured of a run on TRAINIUM: its CPU, as CloudWatch gives it."""
+    raw = [series(Metric.CPU, values, host=f"{run.name}/algo-1")]
+    return measure(run, raw, TYPES, absent=Missing("metric_missing", "no points"))
