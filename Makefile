@@ -26,6 +26,7 @@ lint: $(READY) ## style, format and types
 	@$(RUN)/ruff check .
 	@$(RUN)/ruff format --check .
 	@$(RUN)/mypy
+	@$(RUN)/python -m tools.sizes
 
 format: $(READY) ## rewrites the code in its format
 	@$(RUN)/ruff check --fix .

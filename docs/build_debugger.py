@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sageaudit.adapters import recording
+from sageaudit.adapters.files import recording
 from sageaudit.auditing import audit_job
-from sageaudit.cli.ran import of_recording
-from sageaudit.domain.finding import Clear, Found, NotApplicable, Outcome, Unknown
-from sageaudit.domain.policy import Policy
+from sageaudit.cli.sources.recorded_run import of_recording
+from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, Unknown
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 

@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra.bundling import LAMBDA, stage
 from infra.stack import SageAuditStack
-from sageaudit.adapters import policy_file
+from sageaudit.adapters.files import policy_file
 from sageaudit.errors import BadPolicy
 
 ROOT = Path(__file__).parent.parent

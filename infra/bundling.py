@@ -1,4 +1,6 @@
-"""The Lambda asset, built here: our code less the CLI, pinned wheels, the policy. No Docker.
+"""The Lambda asset, built here: our code less the command line, pinned wheels, the policy.
+
+No Docker is needed.
 
 CDK is handed a finished folder, so that the three functions share one asset and an unchanged
 project is not built twice: both steps are kept under build/ by the hash of what goes into them.
@@ -20,6 +22,8 @@ ROOT = Path(__file__).parent.parent
 FUNCTIONS = ROOT / "functions"
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
 BUILD = ROOT / "build"
+NOT_ON_LAMBDA = ("cli", "adapters/billing", "adapters/in_memory")
+"""Folders of the package that no handler imports: the command line and what only it uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,11 @@ def _install(folder: Path, options: tuple[str, ...]) -> None:
 
 def _code() -> Iterator[Path]:
     """Every file of ours that a handler may import, or read as package data."""
-    cli = FUNCTIONS / "sageaudit" / "cli"
+    left_out = [FUNCTIONS / "sageaudit" / folder for folder in NOT_ON_LAMBDA]
     for path in FUNCTIONS.rglob("*"):
-        if path.is_dir() or path.suffix not in {".py", ".json"} or path.is_relative_to(cli):
-            continue
-        yield path
+        needed = not any(path.is_relative_to(folder) for folder in left_out)
+        if needed and path.is_file() and path.suffix in {".py", ".json"}:
+            yield path
 
 
 def _assemble(folder: Path, wheels: Path, code: list[Path], policy: Path) -> None:

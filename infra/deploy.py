@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import NODE, NPX
 from infra.names import FINGERPRINT_KEY, SLACK_WEBHOOK
-from sageaudit.adapters.slack import check_webhook
+from sageaudit.adapters.channels.slack import check_webhook
 
 CDK_CLI = "aws-cdk@2.1148.1"
 """A 3.x reads no assemblies of aws-cdk-lib 2, and the registry's latest is one."""

@@ -15,18 +15,11 @@ from infra.names import FINGERPRINT_KEY, SLACK_WEBHOOK
 from infra.notices import Notices
 from infra.sources import feed_from_queue, feed_from_stream
 from infra.trigger import Trigger
-from sageaudit.adapters import (
-    accounts,
-    cloudwatch,
-    dynamo_history,
-    dynamo_ledger,
-    price_cache,
-    price_list,
-    sagemaker,
-    secrets,
-    sns,
-    sqs,
-)
+from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs
+from sageaudit.adapters.channels import sns
+from sageaudit.adapters.dynamo import history as dynamo_history
+from sageaudit.adapters.dynamo import ledger as dynamo_ledger
+from sageaudit.adapters.prices import price_cache, price_list
 
 AUDIT_TIMEOUT = cdk.Duration.minutes(3)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(1)

@@ -10,7 +10,7 @@ from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra.queues import dead_letter_queue, work_queue
-from sageaudit.domain.event import DETAIL_TYPES, SOURCES, TERMINAL
+from sageaudit.domain.job.event import DETAIL_TYPES, SOURCES, TERMINAL
 
 
 class Trigger(Construct):

@@ -25,8 +25,8 @@ from local.recorded import RecordedJob
 from local.sagemaker import RecordedSageMaker, put_series
 from local.sources import QueueSource, Source, StreamSource
 from local.stack import create_stack
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.domain.policy import Policy
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.domain.policy.policy import Policy
 
 WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
 STEP_S = 60

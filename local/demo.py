@@ -20,9 +20,9 @@ from local import ACCOUNT, slack_view
 from local.aws import LocalAws, local_aws
 from local.recorded import RECORDINGS, RecordedJob, of_file, recorded_jobs
 from local.slack import slack_stand_in
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.adapters.policy_file import load
-from sageaudit.domain.record import FindingRow, Head
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.files.policy_file import load
+from sageaudit.domain.audit.record import FindingRow, Head
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
 

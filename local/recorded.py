@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from local import ACCOUNT, REGION
-from sageaudit.adapters.recording import RecordedSet, Recording, read
-from sageaudit.domain import fields
-from sageaudit.domain.describe import kind_of
-from sageaudit.domain.event import DETAIL_TYPES
-from sageaudit.domain.measurements import RawSeries
-from sageaudit.domain.record import JobKey
-from sageaudit.domain.ref import JobKind
+from sageaudit.adapters.files.recording import RecordedSet, Recording, read
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.describe import kind_of
+from sageaudit.domain.job.event import DETAIL_TYPES
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import RawSeries
 
 RECORDINGS = Path(__file__).parent / "recordings"
 

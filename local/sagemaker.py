@@ -16,9 +16,9 @@ from botocore.awsrequest import AWSResponse, HeadersDict
 from botocore.parsers import create_parser
 
 from local.recorded import RecordedJob
-from sageaudit.domain import fields
-from sageaudit.domain.measurements import RawSeries
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import RawSeries
 
 NAMESPACES = {
     JobKind.TRAINING: "/aws/sagemaker/TrainingJobs",

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from sageaudit.adapters.slack import Response
+from sageaudit.adapters.channels.slack import Response
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 _HOME = "127.0.0.1"

@@ -24,22 +24,23 @@ import boto3
 from aws_lambda_powertools import Logger
 
 from sageaudit import flow
-from sageaudit.adapters import packaged, policy_file
-from sageaudit.adapters.accounts import Accounts
-from sageaudit.adapters.aws import client
-from sageaudit.adapters.batch import MESSAGES, Batch, Handler, Record
-from sageaudit.adapters.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.counts import Counts
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.adapters.price_book import LiveMarkets
-from sageaudit.adapters.price_cache import PriceCache
-from sageaudit.adapters.price_list import PriceList
-from sageaudit.adapters.sagemaker import SageMakerJobs
-from sageaudit.adapters.secrets import SecretReader
-from sageaudit.adapters.sqs import SqsQueue
-from sageaudit.domain.event import JobEnded, job_ended
-from sageaudit.domain.policy import Policy
-from sageaudit.domain.record import Verdict
+from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.aws.secrets import SecretReader
+from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.files import policy_file
+from sageaudit.adapters.lambda_runtime.batch import MESSAGES, Batch, Handler, Record
+from sageaudit.adapters.lambda_runtime.counts import Counts
+from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices.price_book import LiveMarkets
+from sageaudit.adapters.prices.price_cache import PriceCache
+from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.domain.audit.record import Verdict
+from sageaudit.domain.job.event import JobEnded, job_ended
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadSettings, RejectedEvent
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED

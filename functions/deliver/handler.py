@@ -21,15 +21,15 @@ from typing import Any
 import boto3
 from aws_lambda_powertools import Logger
 
-from sageaudit.adapters.aws import client
-from sageaudit.adapters.batch import MESSAGES, Batch, Handler, Record
-from sageaudit.adapters.counts import Counts
-from sageaudit.adapters.dynamo_ledger import DynamoLedger
-from sageaudit.adapters.secrets import SecretReader
-from sageaudit.adapters.slack import SlackWebhook, Transport, https_post
-from sageaudit.adapters.sns import ONE_TRY, SnsChannel
-from sageaudit.adapters.sqs import SqsQueue
-from sageaudit.domain.record import Claim
+from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.secrets import SecretReader
+from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.channels.slack import SlackWebhook, Transport, https_post
+from sageaudit.adapters.channels.sns import ONE_TRY, SnsChannel
+from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.adapters.lambda_runtime.batch import MESSAGES, Batch, Handler, Record
+from sageaudit.adapters.lambda_runtime.counts import Counts
+from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     ChannelBroken,
     ChannelUnavailable,

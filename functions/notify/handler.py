@@ -24,18 +24,19 @@ from typing import Any
 import boto3
 from aws_lambda_powertools import Logger
 
-from sageaudit.adapters import policy_file, stream
-from sageaudit.adapters.aws import client
-from sageaudit.adapters.batch import STREAM, Batch, Handler, Record
-from sageaudit.adapters.counts import Counts
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.adapters.dynamo_ledger import DynamoLedger
-from sageaudit.adapters.sqs import SqsQueue
-from sageaudit.domain.policy import Policy
+from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.adapters.files import policy_file
+from sageaudit.adapters.lambda_runtime import stream
+from sageaudit.adapters.lambda_runtime.batch import STREAM, Batch, Handler, Record
+from sageaudit.adapters.lambda_runtime.counts import Counts
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
+from sageaudit.notifying import Bureau, NewAudit, Queued, Quiet, tell
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
-from sageaudit.telling import Bureau, NewAudit, Queued, Quiet, tell
 from sageaudit.text import untrusted
 
 _STOP_BEFORE_MS = 15_000

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain import rollup
-from sageaudit.domain.audit import Audit, Outcomes
-from sageaudit.domain.bill import bill
-from sageaudit.domain.bill_facts import facts
-from sageaudit.domain.counterfactual import settle, severity
-from sageaudit.domain.discounts import own
-from sageaudit.domain.document import AuditDocument, JobDocument
-from sageaudit.domain.earlier import EarlierRun, RunFacts, facts_of
-from sageaudit.domain.exemption import exemptions
-from sageaudit.domain.failure import reason_class
-from sageaudit.domain.family import family
-from sageaudit.domain.finding import Finding, Found
-from sageaudit.domain.job import Job
-from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements
-from sageaudit.domain.policy import Policy
-from sageaudit.domain.trial import trial_of
-from sageaudit.domain.tuning_savings import settle_trials
+from sageaudit.domain.audit import rollup
+from sageaudit.domain.audit.audit import Audit, Outcomes
+from sageaudit.domain.audit.document import AuditDocument, JobDocument
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.audit.trial import trial_of
+from sageaudit.domain.audit.tuning_savings import settle_trials
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.bill_facts import facts
+from sageaudit.domain.bill.counterfactual import settle, severity
+from sageaudit.domain.bill.finding import Finding, Found
+from sageaudit.domain.job.failure import reason_class
+from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.policy.discounts import own
+from sageaudit.domain.policy.exemption import exemptions
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge, judge_account, judge_tuning
 

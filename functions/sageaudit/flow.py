@@ -10,25 +10,25 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from sageaudit.auditing import Child, audit_job, audit_tuning, run_facts
-from sageaudit.domain import rollup
-from sageaudit.domain.audit import iso
-from sageaudit.domain.describe import parse
-from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.earlier import EarlierRun, RunFacts
-from sageaudit.domain.event import JobEnded
-from sageaudit.domain.family import FAMILY_VERSION, family
-from sageaudit.domain.job import Job
-from sageaudit.domain.measurements import (
+from sageaudit.domain.audit import rollup
+from sageaudit.domain.audit.audit import iso
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey, Recorded, earlier_run
+from sageaudit.domain.audit.sanitize import detail_of
+from sageaudit.domain.audit.unaudited import unaudited
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.family import FAMILY_VERSION, family
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
     Measurements,
     Metric,
 )
-from sageaudit.domain.policy import Policy
-from sageaudit.domain.record import Detail, Entry, Head, JobKey, Recorded, earlier_run
-from sageaudit.domain.ref import JobKind
-from sageaudit.domain.scrub import detail_of
-from sageaudit.domain.unaudited import unaudited
 from sageaudit.errors import AccessDenied, JobGone, Malformed
 from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset

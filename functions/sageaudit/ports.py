@@ -8,12 +8,21 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Protocol
 
-from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.job import Job
-from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements
-from sageaudit.domain.record import Claim, Detail, Entry, FindingRow, Head, JobKey, Page, Recorded
-from sageaudit.domain.ref import JobRef
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import (
+    Claim,
+    Detail,
+    Entry,
+    FindingRow,
+    Head,
+    JobKey,
+    Page,
+    Recorded,
+)
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements
 
 
 @dataclass(frozen=True, slots=True)

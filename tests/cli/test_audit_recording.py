@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.cli.audit import of_recording
-from sageaudit.domain.policy import Policy
+from sageaudit.cli.commands.audit import of_recording
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
 from tests.labelled.sagas import sweep

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.cli import audit as command
+from sageaudit.cli.commands import audit as command
 from sageaudit.cli.main import main
-from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from sageaudit.cli.fixes import show
 from sageaudit.cli.main import commands
+from sageaudit.cli.views.fixes import show
 from sageaudit.text.fixes.dialects import DIALECTS, Dialect
 from tests.fakes.documents import document, finding, fix
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters import packaged
-from sageaudit.cli import live_prices, main
-from sageaudit.cli import prices as command
-from sageaudit.domain.market import Component
+from sageaudit.adapters.prices import packaged
+from sageaudit.cli import main
+from sageaudit.cli.commands import prices as command
+from sageaudit.cli.sources import live_prices
+from sageaudit.domain.prices.market import Component
 from tests.fakes.price_lists import PricingClient, denied, product
 
 Run = Callable[..., tuple[int, str, str]]

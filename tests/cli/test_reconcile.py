@@ -16,14 +16,14 @@ import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
 
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.adapters.memory_history import MemoryHistory
-from sageaudit.cli import reconcile as command
-from sageaudit.cli.audit import of_recording
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.cli.commands import reconcile as command
+from sageaudit.cli.commands.audit import of_recording
 from sageaudit.cli.main import main
-from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.policy import Policy
-from sageaudit.domain.record import Entry, JobKey
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.documents import document, job, line

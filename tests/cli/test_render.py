@@ -10,8 +10,8 @@ from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
 
-from sageaudit.cli.render import render
-from sageaudit.domain.document import AuditDocument
+from sageaudit.cli.views.render import render
+from sageaudit.domain.audit.document import AuditDocument
 from tests.fakes.documents import (
     document,
     finding,

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.cli import stored
+from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.cli.main import commands
-from sageaudit.domain.record import Entry
+from sageaudit.cli.sources import stored
+from sageaudit.domain.audit.record import Entry
 from sageaudit.errors import BadUsage, JobGone
 from sageaudit.ports import History
 from tests.contract.tables import dynamodb, new_table

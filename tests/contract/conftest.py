@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.adapters.dynamo_ledger import DynamoLedger
-from sageaudit.adapters.memory_history import MemoryHistory
-from sageaudit.adapters.memory_ledger import MemoryLedger
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.adapters.in_memory.history import MemoryHistory
 from tests.contract.tables import dynamodb, new_table
+from tests.fakes.memory_ledger import MemoryLedger
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
 
-from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.record import Detail, Entry, JobKey
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Detail, Entry, JobKey
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNT = "111122223333"

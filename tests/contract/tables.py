@@ -11,7 +11,7 @@ import boto3
 from botocore.config import Config
 from moto import mock_aws
 
-from sageaudit.adapters.table import INDEXES, PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
 
 _NUMBERS = itertools.count(1)
 

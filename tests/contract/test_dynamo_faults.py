@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from sageaudit.adapters.dynamo_history import WAITS_S, DynamoHistory
-from sageaudit.domain.record import Recorded, Verdict
+from sageaudit.adapters.dynamo.history import WAITS_S, DynamoHistory
+from sageaudit.domain.audit.record import Recorded, Verdict
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
 from tests.contract.entries import NOON, entry, finding, key, unsettled
 from tests.contract.faults import Killed, everything, kill, meanwhile, once, refusal, time_out

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters import dynamo_history, dynamo_ledger
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.adapters.dynamo_ledger import DynamoLedger
-from sageaudit.domain.record import Claim
+from sageaudit.adapters.dynamo import history as dynamo_history
+from sageaudit.adapters.dynamo import ledger as dynamo_ledger
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import Told
 from tests.contract.entries import NOON, entry, key, unsettled, with_detail
 from tests.contract.faults import everything, meanwhile, once, refusal

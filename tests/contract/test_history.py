@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.record import Detail, Head, Recorded, Verdict
+from sageaudit.domain.audit.record import Detail, Head, Recorded, Verdict
 from sageaudit.ports import History
 from tests.contract.entries import (
     DETAIL,

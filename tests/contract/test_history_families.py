@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-from sageaudit.domain.earlier import RunFacts
-from sageaudit.domain.job import Purchase
-from sageaudit.domain.record import earlier_run
+from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import earlier_run
+from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.contract.entries import ACCOUNT, NOON, REGION, ended
 

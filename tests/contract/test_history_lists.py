@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import pytest
 
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.adapters.memory_history import MemoryHistory
-from sageaudit.domain.record import Page
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.domain.audit.record import Page
 from sageaudit.ports import History
 from tests.contract.entries import ACCOUNT, NOON, REGION, ended, entry, finding, key, unsettled
 

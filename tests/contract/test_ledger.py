@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from sageaudit.domain.record import Claim
+from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import Ledger, Told
 from tests.contract.entries import NOON
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.record import Verdict
+from sageaudit.domain.audit.record import Verdict
 from sageaudit.ports import History
 from tests.contract.entries import document, entry, finding, key, phase
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.adapters.dynamo_ledger import DynamoLedger
-from sageaudit.adapters.memory_history import MemoryHistory
-from sageaudit.adapters.memory_ledger import MemoryLedger
-from sageaudit.domain.record import Entry, Head, Verdict
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.domain.audit.record import Entry, Head, Verdict
 from sageaudit.ports import History, Ledger, Told
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.contract.tables import dynamodb, new_table
+from tests.fakes.memory_ledger import MemoryLedger
 
 NAMES = ("a", "b", "c")
 RULES = ("r1", "r2")

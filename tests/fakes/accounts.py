@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sageaudit.domain.earlier import EarlierRun
-from sageaudit.domain.finding import Found, NotApplicable, Outcome
-from sageaudit.domain.policy import Policy
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.bill.finding import Found, NotApplicable, Outcome
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import AccountCase
 from sageaudit.rules.judge import judge_account
 from tests.fakes.judging import card

@@ -8,8 +8,8 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from sageaudit.domain.earlier import EarlierRun
-from sageaudit.domain.job import (
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.job.job import (
     Batch,
     Channel,
     CustomRule,
@@ -22,8 +22,8 @@ from sageaudit.domain.job import (
     Upload,
     WarmPool,
 )
-from sageaudit.domain.measurements import Metric, RawSeries
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Metric, RawSeries
 from tests.fakes.bad_series import Values, market, raw
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases

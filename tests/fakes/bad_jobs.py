@@ -9,7 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from itertools import islice
 
-from sageaudit.domain.job import (
+from sageaudit.domain.job.job import (
     Batch,
     Channel,
     CustomRule,
@@ -24,7 +24,7 @@ from sageaudit.domain.job import (
     Upload,
     WarmPool,
 )
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.job.ref import JobKind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase
 from tests.fakes.bad_series import case, host, measured, other_kinds, with_curves, workers

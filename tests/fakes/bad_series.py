@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 
-from sageaudit.adapters import packaged
-from sageaudit.domain.job import Batch, Direction, Job, Objective, Upload
-from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements, Metric, Missing, RawSeries, measure
-from sageaudit.domain.ref import JobKind
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.job.job import Batch, Direction, Job, Objective, Upload
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
 from sageaudit.rules.card import FamilyCase
 from tests.fakes import judging
 from tests.fakes.jobs import START, job, phases, ran

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sageaudit.domain.job import Job
-from sageaudit.domain.measurements import Measurements, Metric
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, phases, ran, seen, series
 
 

@@ -11,11 +11,11 @@ from typing import Any, cast
 from aws_lambda_powertools import Logger
 
 from deliver.handler import DeliverBatch
-from sageaudit.adapters.counts import Counts
-from sageaudit.adapters.exact_json import to_json
-from sageaudit.adapters.sqs import SqsQueue
-from sageaudit.adapters.stored_document import stored_text
-from sageaudit.domain.document import AuditDocument
+from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.dynamo.stored_document import stored_text
+from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.adapters.lambda_runtime.counts import Counts
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.ports import Channel, Ledger
 from sageaudit.text.envelope import Notice, to_body
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, cast
 
-from sageaudit.domain.document import (
+from sageaudit.domain.audit.document import (
     AuditDocument,
     FindingDocument,
     FixDocument,

@@ -7,9 +7,9 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.earlier import EarlierRun, RunFacts
-from sageaudit.domain.job import Purchase
-from sageaudit.domain.trial import Trial
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.job.job import Purchase
 from tests.fakes.jobs import START
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument
 from tests.fakes.documents import document, finding, job, phase
 
 ATTACKS = (

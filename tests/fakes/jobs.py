@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.job import Channel, InstanceGroup, Job, Phase, Source
-from sageaudit.domain.market import Component, InstanceType, Market, Rate
-from sageaudit.domain.measurements import Measurements, Metric, Missing, RawSeries, measure
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.job.job import Channel, InstanceGroup, Job, Phase, Source
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.market import Component, InstanceType, Market, Rate
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 START = datetime(2026, 5, 20, 10, 0, tzinfo=UTC)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from sageaudit.domain.bill import bill
-from sageaudit.domain.counterfactual import SeverityLimits, settle
-from sageaudit.domain.earlier import EarlierRun
-from sageaudit.domain.finding import Finding, Found, NotApplicable, Outcome, Unknown
-from sageaudit.domain.job import Job
-from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements
-from sageaudit.domain.policy import Policy
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.finding import Finding, Found, NotApplicable, Outcome, Unknown
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, Rule
 from sageaudit.rules.judge import judge

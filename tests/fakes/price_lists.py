@@ -12,9 +12,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.price_cache import Stored
-from sageaudit.domain.market import Component
-from sageaudit.domain.price_list import ROLES, STORAGE, ListedRate, Listing
+from sageaudit.adapters.prices.price_cache import Stored
+from sageaudit.domain.prices.market import Component
+from sageaudit.domain.prices.price_list import ROLES, STORAGE, ListedRate, Listing
 
 DOCUMENTS = Path(__file__).parents[1] / "recorded" / "data" / "price-list-documents"
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sageaudit.adapters import packaged
-from sageaudit.adapters.recording import RecordedSet, Recording, read
+from sageaudit.adapters.files.recording import RecordedSet, Recording, read
+from sageaudit.adapters.prices import packaged
 from sageaudit.auditing import audit_job
-from sageaudit.domain.audit import Audit
-from sageaudit.domain.bill import Bill, bill
-from sageaudit.domain.describe import parse
-from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.finding import Outcome
-from sageaudit.domain.job import Job
-from sageaudit.domain.measurements import Measurements, Missing, measure
-from sageaudit.domain.policy import Policy
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.finding import Outcome
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import Measurements, Missing, measure
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from tests.fakes.jobs import START

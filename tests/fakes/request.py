@@ -8,7 +8,7 @@ from functools import cache
 import botocore.session
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
 
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.job.ref import JobKind
 
 _STEP = re.compile(r"(?P<member>\w+)(?:\[(?P<item>[^\]]+)\])?\Z")
 

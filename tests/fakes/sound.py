@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from sageaudit.domain.counterfactual import SeverityLimits, settle
-from sageaudit.domain.finding import Bucket, Confidence, Found, RuleName, Unknown
-from sageaudit.domain.policy import Policy
-from sageaudit.domain.ref import JobKind
-from sageaudit.domain.tuning_savings import settle_trials
+from sageaudit.domain.audit.tuning_savings import settle_trials
+from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName, Unknown
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
 from sageaudit.rules.judge import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sageaudit.domain.job import Job
-from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
 from tests.fakes.jobs import FixedPrices, Points, instance_type, series
 
 TRAINIUM = "ml.trn1.2xlarge"

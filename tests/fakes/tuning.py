@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sageaudit.domain.counterfactual import SeverityLimits
-from sageaudit.domain.finding import Finding, Found, Outcome
-from sageaudit.domain.job import Direction, Job, Objective, Tuning
-from sageaudit.domain.policy import Policy
-from sageaudit.domain.ref import JobKind
-from sageaudit.domain.trial import Trial
-from sageaudit.domain.tuning_savings import settle_trials
+from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.tuning_savings import settle_trials
+from sageaudit.domain.bill.counterfactual import SeverityLimits
+from sageaudit.domain.bill.finding import Finding, Found, Outcome
+from sageaudit.domain.job.job import Direction, Job, Objective, Tuning
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import TuningCase
 from sageaudit.rules.judge import judge_tuning
 from tests.fakes.jobs import job

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sageaudit.cli.render import render
-from sageaudit.domain.document import AuditDocument
+from sageaudit.cli.views.render import render
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.text import plain, slack
 from tests.fakes import documents
 from tests.labelled import confusion

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ MAY_IMPORT = {
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
     "flow": {"errors", "domain", "rules", "ports", "auditing"},
-    "telling": {"errors", "domain", "ports", "text"},
+    "notifying": {"errors", "domain", "ports", "text"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
     "cli": {
         "errors",
@@ -34,9 +35,14 @@ MAY_IMPORT = {
         "adapters",
     },
 }
-"""A room of the package, and the other rooms it may know."""
+"""A part of the package, and the other parts that it may import."""
+ORDER = {
+    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
+    "cli": ("exits", "options", "sources", "views", "commands", "main"),
+}
+"""Folders of one part that follow the flow: each may import those before it."""
 
-PURE = ("domain", "rules", "text", "ports", "auditing", "flow", "telling", "errors")
+PURE = ("domain", "rules", "text", "ports", "auditing", "flow", "notifying", "errors")
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
     "requests", "secrets", "socket", "subprocess", "sys", "tempfile", "threading", "time",
@@ -58,7 +64,24 @@ def pure_modules() -> list[Path]:
 
 def room(path: Path) -> str:
     """The first part of a module's place in the package."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return place(path, 0)
+
+
+def place(path: Path, depth: int) -> str:
+    """The part of a module's place in the package at a depth, without the file's ending."""
+    return path.relative_to(PACKAGE).parts[depth].removesuffix(".py")
+
+
+def module_name(path: Path) -> str:
+    """The name by which a module is imported."""
+    return ".".join(path.relative_to(FUNCTIONS).with_suffix("").parts).removesuffix(".__init__")
+
+
+def owner(imported_name: str, names: Container[str]) -> str:
+    """The module that an imported name is, or is defined in; empty where it is not ours."""
+    while imported_name and imported_name not in names:
+        imported_name = imported_name.rpartition(".")[0]
+    return imported_name
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -83,6 +106,32 @@ def test_a_module_imports_inwards_only(path: Path) -> None:
     rooms = {parts[1] for parts in names if parts[0] == "sageaudit"}
     here = room(path)
     assert not rooms - MAY_IMPORT.get(here, set()) - {here, "data", "__version__"}
+
+
+@pytest.mark.parametrize("part", ORDER)
+def test_the_folders_of_a_part_follow_the_flow(part: str) -> None:
+    """A folder imports itself and the folders before it, never one after it."""
+    order = ORDER[part]
+    assert {place(path, 1) for path in modules() if room(path) == part} == {*order, "__init__"}
+    backwards = [
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for path in modules()
+        if room(path) == part and place(path, 1) in order
+        for name in imported(path)
+        if name.startswith(f"sageaudit.{part}.")
+        and order.index(name.split(".")[2]) > order.index(place(path, 1))
+    ]
+    assert not backwards
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Not across files either: `prepare` raises CycleError and names the circle."""
+    names = {module_name(path): path for path in modules()}
+    graph = {
+        name: {target for found in imported(path) if (target := owner(found, names)) != name}
+        for name, path in names.items()
+    }
+    TopologicalSorter(graph).prepare()
 
 
 @pytest.mark.parametrize("path", pure_modules(), ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.bundling import FUNCTIONS, LAMBDA, REQUIREMENTS, THIS_MACHINE, stage
+from infra.bundling import FUNCTIONS, LAMBDA, NOT_ON_LAMBDA, REQUIREMENTS, THIS_MACHINE, stage
 
 POLICY = FUNCTIONS.parent / "policy.toml"
 HANDLERS = ("audit", "notify", "deliver")
@@ -73,12 +73,14 @@ def test_the_wheels_are_the_pinned_ones(lambda_asset: Path) -> None:
     assert installed == {f"{name.replace('-', '_')}-{v}.dist-info" for name, v in pinned}
 
 
-def test_it_holds_our_code_the_policy_and_no_cli(lambda_asset: Path) -> None:
+def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Path) -> None:
     """Handlers at the root, the shared package beside them."""
     assert (lambda_asset / "policy.toml").read_bytes() == POLICY.read_bytes()
-    assert (lambda_asset / "sageaudit" / "domain" / "job.py").exists()
+    assert (lambda_asset / "sageaudit" / "flow.py").exists()
     assert list((lambda_asset / "sageaudit" / "data").glob("*.json"))
-    assert not (lambda_asset / "sageaudit" / "cli").exists()
+    assert not [
+        folder for folder in NOT_ON_LAMBDA if (lambda_asset / "sageaudit" / folder).exists()
+    ]
     assert not list(lambda_asset.rglob("__pycache__"))
 
 

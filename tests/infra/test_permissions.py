@@ -54,10 +54,8 @@ def test_all_that_our_code_calls_is_granted_and_nothing_else(
 ) -> None:
     """PERMISSIONS stand beside the calls; the rest is what Lambda itself does for a function."""
     called: set[str] = set()
-    for module in pkgutil.iter_modules(adapters.__path__):
-        called |= set(
-            getattr(import_module(f"sageaudit.adapters.{module.name}"), "PERMISSIONS", ())
-        )
+    for module in pkgutil.walk_packages(adapters.__path__, f"{adapters.__name__}."):
+        called |= set(getattr(import_module(module.name), "PERMISSIONS", ()))
     lambdas_own = {*sources.POLL_QUEUE, *sources.POLL_STREAM, *sources.HAND_ON}
     lambdas_own |= {"logs:CreateLogStream", "logs:PutLogEvents"}
     granted = {

@@ -9,7 +9,8 @@ import pytest
 
 from deliver import handler
 from infra.functions import METRICS_NAMESPACE
-from sageaudit.adapters import batch, table
+from sageaudit.adapters.dynamo import table
+from sageaudit.adapters.lambda_runtime import batch
 from tests.infra.conftest import OTHER_ACCOUNT
 from tests.infra.reading import of_type, one, text
 

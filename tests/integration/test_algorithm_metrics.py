@@ -10,11 +10,11 @@ from moto import mock_aws
 
 from local.recorded import RecordedJob
 from local.sagemaker import put_series
-from sageaudit.adapters import packaged
-from sageaudit.adapters.cloudwatch import CloudWatchMetrics
-from sageaudit.domain.describe import parse
-from sageaudit.domain.measurements import Metric, Missing, RawSeries, measure
-from sageaudit.domain.ref import JobKind
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Metric, Missing, RawSeries, measure
 from tests.fakes.jobs import REGION, START, training_answer
 
 TRAINING = START + timedelta(minutes=10)

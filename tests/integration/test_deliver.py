@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deliver.handler import LEASE_S
-from sageaudit.adapters.memory_ledger import MemoryLedger
-from sageaudit.domain.record import Claim
+from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     ChannelBroken,
     ChannelUnavailable,
@@ -39,6 +38,7 @@ from tests.fakes.delivering import (
     notice_body,
     sqs_record,
 )
+from tests.fakes.memory_ledger import MemoryLedger
 
 NOTICE = f"{PK}|1|slack"
 RECORD = sqs_record(notice_body())

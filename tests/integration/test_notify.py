@@ -16,17 +16,16 @@ from moto import mock_aws
 
 import notify.handler
 from notify.handler import NotifyBatch, build
-from sageaudit import telling
-from sageaudit.adapters.counts import Counts
-from sageaudit.adapters.dynamo_history import DynamoHistory
-from sageaudit.adapters.keys import audit_sk, job_pk
-from sageaudit.adapters.memory_history import MemoryHistory
-from sageaudit.adapters.memory_ledger import MemoryLedger
-from sageaudit.domain.policy import Policy
-from sageaudit.domain.record import Entry, JobKey
+from sageaudit import notifying
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.dynamo.keys import audit_sk, job_pk
+from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.lambda_runtime.counts import Counts
+from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy, BadSettings, Throttled
+from sageaudit.notifying import Bureau
 from sageaudit.ports import Queue
-from sageaudit.telling import Bureau
 from sageaudit.text.envelope import Notice, read_body
 from tests.contract.tables import new_table
 from tests.fakes.delivering import (
@@ -48,6 +47,7 @@ from tests.fakes.delivering import (
     stream_record,
 )
 from tests.fakes.documents import document, job
+from tests.fakes.memory_ledger import MemoryLedger
 
 POLICY = Policy(floor_usd=Decimal(1))
 CREATED_AT = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
@@ -154,7 +154,7 @@ def test_a_writer_that_fails_fails_its_record(
     queue, undecided = RecordingQueue(), RecordingQueue()
     handle = notifier(queue, undecided=undecided, service="defect")
     with monkeypatch.context() as patched:
-        patched.setitem(telling._WRITERS, "slack", broken)
+        patched.setitem(notifying._WRITERS, "slack", broken)
         assert failures(handle(batch(run_of(1), run_of(2)), None)) == ["1"]
     assert (queue.sent, undecided.sent) == ([], [])
     printed = capsys.readouterr().out

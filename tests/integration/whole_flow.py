@@ -17,9 +17,9 @@ from local.demo import POLICY
 from local.functions import Killed, Step
 from local.recorded import RECORDINGS, RecordedJob, of_file
 from local.slack import SlackStandIn, slack_stand_in
-from sageaudit.adapters.policy_file import load
-from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.record import Head
+from sageaudit.adapters.files.policy_file import load
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Head
 
 _WAIT_S = 30
 

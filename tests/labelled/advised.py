@@ -9,8 +9,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.change import Change, CutPhase, SetCount, SetType
-from sageaudit.domain.finding import Finding, Parameter, Scalar
+from sageaudit.domain.bill.change import Change, CutPhase, SetCount, SetType
+from sageaudit.domain.bill.finding import Finding, Parameter, Scalar
 from sageaudit.text.fixes.names import ELEMENT_NAMES
 from tests.labelled.heeded import HAPPENS, changed
 from tests.labelled.tape import Tape, put_together, taken_apart

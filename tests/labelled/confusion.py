@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from sageaudit.adapters import recording
+from sageaudit.adapters.files import recording
 from sageaudit.auditing import audit_job
-from sageaudit.cli.ran import of_recording
-from sageaudit.domain.audit import Audit
-from sageaudit.domain.policy import Policy
+from sageaudit.cli.sources.recorded_run import of_recording
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase
 from tests.fakes.recorded import DATA, files

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sageaudit.domain.change import (
+from sageaudit.domain.bill.change import (
     Change,
     CutPhase,
     DropRun,
@@ -18,7 +18,7 @@ from sageaudit.domain.change import (
     SetType,
     SetVolume,
 )
-from sageaudit.domain.finding import Parameter
+from sageaudit.domain.bill.finding import Parameter
 from tests.labelled.machine import machine
 from tests.labelled.tape import Line, Tape
 

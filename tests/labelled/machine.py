@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sageaudit.adapters import packaged
-from sageaudit.domain.market import InstanceType
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.prices.market import InstanceType
 
 BEGIN = datetime(2026, 5, 1, 10, 0, tzinfo=UTC)
 REGION, ACCOUNT = "us-east-1", "111122223333"

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sageaudit.adapters import packaged, recording
-from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.job import Job
-from sageaudit.domain.measurements import Measurements, Missing, RawSeries, measure
-from sageaudit.domain.ref import JobKind
+from sageaudit.adapters.files import recording
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries, measure
 from sageaudit.flow import Done, Office, audit_finished_job
-from tests.fakes.office import SaidJobs, ended, office
+from tests.fakes.dependencies import SaidJobs, ended, office
 from tests.labelled.machine import ACCOUNT, BEGIN, REGION, Doing, Plot, alike, iso, training
 from tests.labelled.more_stories import falling
 from tests.labelled.stories import BUSY_A10G, TRIALS

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters import packaged, recording
+from sageaudit.adapters.files import recording
+from sageaudit.adapters.prices import packaged
 from sageaudit.auditing import audit_job, run_facts
-from sageaudit.domain.audit import Audit
-from sageaudit.domain.describe import parse
-from sageaudit.domain.document import FindingDocument, FixDocument
-from sageaudit.domain.earlier import EarlierRun
-from sageaudit.domain.finding import Finding, Found
-from sageaudit.domain.measurements import Missing, measure
-from sageaudit.domain.policy import Policy
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import FindingDocument, FixDocument
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.bill.finding import Finding, Found
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import Missing, measure
 from sageaudit.rules import catalogue
 from tests.labelled.advised import Way, followed, put, ways
 from tests.labelled.machine import Doing, Plot, alike, training

@@ -10,10 +10,10 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.adapters import packaged
-from sageaudit.domain.earlier import EarlierRun
-from sageaudit.domain.market import Component, InstanceType
-from sageaudit.domain.ref import JobKind
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.market import Component, InstanceType
 from tests.labelled.advised import Way, followed, ways
 from tests.labelled.heeded import cluster
 from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Plot, training

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters import packaged
-from sageaudit.domain.bill import Bill, bill
-from sageaudit.domain.job import Job, Purchase, WarmPool
-from sageaudit.domain.market import Component
-from sageaudit.domain.ref import JobKind
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.job.job import Job, Purchase, WarmPool
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.market import Component
 from tests.fakes.jobs import ran
 from tests.fakes.recorded import DATA
 

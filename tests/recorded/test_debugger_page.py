@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from docs.build_debugger import PAGE, Verdict, explained, page, verdicts
-from sageaudit.domain.finding import Found
+from sageaudit.domain.bill.finding import Found
 
 
 def test_the_page_is_fresh() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.exact_json import to_json
-from sageaudit.adapters.recording import RecordedSet, read
+from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.adapters.files.recording import RecordedSet, read
 from sageaudit.errors import BadRecording, Malformed
 from tests.fakes.recorded import Recorded, files
 

@@ -9,12 +9,12 @@ from random import Random
 
 import pytest
 
-from sageaudit.adapters import packaged
-from sageaudit.adapters.exact_json import from_json, to_json
-from sageaudit.domain.bill import bill
-from sageaudit.domain.finding import Clear, Found, NotApplicable, Unknown
-from sageaudit.domain.measurements import Metric, RawSeries
-from sageaudit.domain.ref import JobKind
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Unknown
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Metric, RawSeries
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.judge import RULE_FAILED

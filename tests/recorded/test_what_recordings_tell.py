@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from sageaudit.domain.describe import parse
-from sageaudit.domain.hints import kept
-from sageaudit.domain.scrub import scrubbed
+from sageaudit.domain.audit.sanitize import scrubbed
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.hints import kept
 from tests.fakes.recorded import everything, one
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import botocore
 import pytest
 
-from sageaudit.adapters import packaged
+from sageaudit.adapters.prices import packaged
 from tools import catalogue
 
 DOCUMENT: dict[str, Any] = json.loads(catalogue.CATALOGUE.read_text(encoding="utf-8"))

@@ -18,14 +18,14 @@ from contextlib import suppress
 import click
 
 from sageaudit import __version__
-from sageaudit.cli.account import account
-from sageaudit.cli.audit import audit
+from sageaudit.cli.commands.account import account
+from sageaudit.cli.commands.audit import audit
+from sageaudit.cli.commands.prices import prices
+from sageaudit.cli.commands.reconcile import reconcile
+from sageaudit.cli.commands.replay import replay
+from sageaudit.cli.commands.rules import rules
+from sageaudit.cli.commands.what_if import what_if
 from sageaudit.cli.exits import Exit, exit_of
-from sageaudit.cli.prices import prices
-from sageaudit.cli.reconcile import reconcile
-from sageaudit.cli.replay import replay
-from sageaudit.cli.rules import rules
-from sageaudit.cli.what_if import what_if
 from sageaudit.errors import SageauditError
 from sageaudit.text.untrusted import terminal
 

@@ -11,21 +11,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sageaudit.domain.bill import Bill
-from sageaudit.domain.earlier import EarlierRun
-from sageaudit.domain.finding import Outcome, RuleName
-from sageaudit.domain.job import Job
-from sageaudit.domain.market import Market
-from sageaudit.domain.measurements import (
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.bill.bill import Bill
+from sageaudit.domain.bill.finding import Outcome, RuleName
+from sageaudit.domain.bill.resize import HEADROOM_PERCENT
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
     Measurements,
     Metric,
 )
-from sageaudit.domain.policy import Policy
-from sageaudit.domain.ref import JobKind
-from sageaudit.domain.replay import HEADROOM_PERCENT
-from sageaudit.domain.trial import Trial
 
 MIN_POINTS = 3
 """Of each metric and host: fewer are an accident, however long their period."""

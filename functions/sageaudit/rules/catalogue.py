@@ -1,4 +1,4 @@
-"""Every rule in this folder, in the order of their ids."""
+"""Every rule of the folders beside this file, in the order of their ids."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import importlib
 import inspect
 import pkgutil
 from functools import cache
-from typing import Any
 
 from sageaudit import __version__, rules
 from sageaudit.rules.card import Rule, Ruleset
-
-_NOT_RULES = frozenset({"card", "catalogue", "judge", "page"})
 
 
 @cache
 def load() -> tuple[Rule, ...]:
     """Imports each rule's module once and reads the card on its `check`."""
-    found = [_module(name).check for name in _names() if name not in _NOT_RULES]
+    checks = (getattr(importlib.import_module(name), "check", None) for name in _names())
+    found = [check for check in checks if isinstance(check, Rule)]
     return tuple(sorted(found, key=lambda item: item.name.id))
 
 
@@ -27,7 +25,7 @@ def version() -> str:
     """Names the ruleset: the package's version and a digest of everything in this folder."""
     digest = hashlib.sha256()
     for name in _names():
-        digest.update(inspect.getsource(_module(name)).encode())
+        digest.update(inspect.getsource(importlib.import_module(name)).encode())
     return f"{__version__}+{digest.hexdigest()[:8]}"
 
 
@@ -37,11 +35,9 @@ def ruleset() -> Ruleset:
 
 
 def _names() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
-
-
-def _module(name: str) -> Any:
-    return importlib.import_module(f"{rules.__name__}.{name}")
+    """The modules of the folder and of its sub-folders, one of them for each century of ids."""
+    walked = pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
+    return sorted(module.name for module in walked if not module.ispkg)
 
 
 def threshold_units() -> dict[str, dict[str, str]]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sageaudit.domain.finding import Found, NotApplicable, Outcome, RuleName, Unknown
-from sageaudit.domain.measurements import Measurements, Metric
-from sageaudit.domain.plot import plot
-from sageaudit.domain.series import mean_of_hosts
+from sageaudit.domain.bill.finding import Found, NotApplicable, Outcome, RuleName, Unknown
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.plot import plot
+from sageaudit.domain.usage.series import mean_of_hosts
 from sageaudit.rules.card import (
     MIN_POINTS,
     AccountCase,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from sageaudit.domain.document import AuditDocument, Kind
+from sageaudit.domain.audit.document import AuditDocument, Kind
 from sageaudit.text.words import time_of
 
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d{1,2}\Z")

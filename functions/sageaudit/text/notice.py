@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from sageaudit.domain.document import (
+from sageaudit.domain.audit.document import (
     AuditDocument,
     FindingDocument,
     JobDocument,

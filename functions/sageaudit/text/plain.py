@@ -6,9 +6,9 @@ import json
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
-from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.text.message import Story, story
 from sageaudit.text.notice import told, worst
-from sageaudit.text.story import Story, story
 from sageaudit.text.untrusted import middle, plain
 
 SUBJECT = 99

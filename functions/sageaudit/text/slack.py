@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.text.message import Story, story
 from sageaudit.text.slack_fit import fit
-from sageaudit.text.story import Story, story
 from sageaudit.text.untrusted import slack, slack_code
 
 _USER = re.compile(r"[UW][A-Z0-9]{2,20}\Z")

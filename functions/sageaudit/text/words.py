@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 
-from sageaudit.domain.document import Basis, FixDocument
+from sageaudit.domain.audit.document import Basis, FixDocument
 from sageaudit.text.money import usd
 
 PURCHASE = {

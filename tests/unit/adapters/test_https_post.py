@@ -12,8 +12,8 @@ from http.client import HTTPConnection
 
 import pytest
 
-from sageaudit.adapters import slack
-from sageaudit.adapters.slack import https_post
+from sageaudit.adapters.channels import slack
+from sageaudit.adapters.channels.slack import https_post
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 URL = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"

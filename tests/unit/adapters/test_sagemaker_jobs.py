@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from sageaudit.adapters.sagemaker import SageMakerJobs
-from sageaudit.domain.ref import JobKind, JobRef
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.domain.job.ref import JobKind, JobRef
 from sageaudit.errors import AccessDenied, JobGone, NoCredentials, Throttled, Unavailable
 
 PLACE = "us-east-1:111122223333"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.describe import kind_of, parse
-from sageaudit.domain.job import InstanceGroup, ParentKind, Purchase, Source
-from sageaudit.domain.ref import JobKind, JobRef
+from sageaudit.domain.job.describe import kind_of, parse
+from sageaudit.domain.job.job import InstanceGroup, ParentKind, Purchase, Source
+from sageaudit.domain.job.ref import JobKind, JobRef
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.domain.bill import bill
-from sageaudit.domain.change import (
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.change import (
     Change,
     CutPhase,
     DropRun,
@@ -17,9 +17,9 @@ from sageaudit.domain.change import (
     SetType,
     Stage,
 )
-from sageaudit.domain.counterfactual import Savings, SeverityLimits, settle
-from sageaudit.domain.finding import Bucket, Confidence, Exemption, Finding, Found, RuleName
-from sageaudit.domain.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.bill.counterfactual import Savings, SeverityLimits, settle
+from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Finding, Found, RuleName
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
 from tests.fakes.jobs import HOURLY_USD, START, job, market, phases
 
 FAST = settings(max_examples=120, deadline=None, derandomize=True, database=None)

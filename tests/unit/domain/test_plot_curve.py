@@ -3,8 +3,8 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from sageaudit.domain.measurements import Curve
-from sageaudit.domain.plot import MOST_POINTS, plot_curve
+from sageaudit.domain.usage.measurements import Curve
+from sageaudit.domain.usage.plot import MOST_POINTS, plot_curve
 from tests.fakes.jobs import START
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters import packaged
-from sageaudit.domain.bill import Bill, bill
-from sageaudit.domain.describe import parse
-from sageaudit.domain.family import family
-from sageaudit.domain.job import Job
-from sageaudit.domain.measurements import Metric, Missing, RawSeries, measure
-from sageaudit.domain.ref import JobRef
-from sageaudit.domain.scrub import scrubbed
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.audit.sanitize import scrubbed
+from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.usage.measurements import Metric, Missing, RawSeries, measure
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/train"
 START = datetime(2026, 5, 1, 10, tzinfo=UTC)

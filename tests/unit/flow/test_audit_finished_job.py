@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.document import AuditDocument
-from sageaudit.domain.event import JobEnded
-from sageaudit.domain.measurements import Missing
-from sageaudit.domain.record import JobKey, Verdict
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import JobKey, Verdict
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobGone, Throttled, Unavailable
 from sageaudit.flow import Done, Later, Office, audit_finished_job
+from tests.fakes.dependencies import SaidJobs, SaidMetrics, ended, office
 from tests.fakes.jobs import training_answer, transition
-from tests.fakes.office import SaidJobs, SaidMetrics, ended, office
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)

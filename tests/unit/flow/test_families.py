@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.finding import Clear, Outcome
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.bill.finding import Clear, Outcome
+from sageaudit.domain.job.ref import JobKind
 from sageaudit.flow import Done, audit_finished_job
 from sageaudit.rules.card import FamilyCase, Rule, Ruleset, rule
+from tests.fakes.dependencies import SaidJobs, ended, office
 from tests.fakes.jobs import training_answer, transition
-from tests.fakes.office import SaidJobs, ended, office
 
 FIRST_END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 

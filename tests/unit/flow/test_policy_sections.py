@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sageaudit.auditing import audit_job, audit_tuning
-from sageaudit.domain import rollup
-from sageaudit.domain.family import family
-from sageaudit.domain.finding import Severity
-from sageaudit.domain.policy import Policy
-from sageaudit.domain.ref import JobKind
-from sageaudit.domain.rule_choices import RuleChoices, Section
+from sageaudit.domain.audit import rollup
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.family import family
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.rule_choices import RuleChoices, Section
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset, TuningCase
 from tests.fakes.jobs import ACCOUNT, START, job, market, seen

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.job import Job
-from sageaudit.domain.measurements import Measurements, Missing, measure
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Measurements, Missing, measure
 from sageaudit.flow import ROLL_UP_ATTEMPTS, Done, Later, Office, audit_finished_job
+from tests.fakes.dependencies import SaidJobs, SaidMetrics, ended, office
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
-from tests.fakes.office import SaidJobs, SaidMetrics, ended, office
 
 NOW = datetime(2026, 5, 20, 11, 5, tzinfo=UTC)
 TUNING_ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/sweep"

@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.domain.finding import Clear, Found, Outcome
-from sageaudit.domain.job import Batch, Hints, Upload
-from sageaudit.domain.measurements import Metric
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.bill.finding import Clear, Found, Outcome
+from sageaudit.domain.job.job import Batch, Hints, Upload
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase, Rule
 from sageaudit.rules.judge import judge

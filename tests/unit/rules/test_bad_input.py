@@ -9,10 +9,10 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.earlier import EarlierRun, RunFacts
-from sageaudit.domain.job import Direction, Objective, Purchase, Tuning
-from sageaudit.domain.ref import JobKind
-from sageaudit.domain.trial import Trial
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.job.job import Direction, Objective, Purchase, Tuning
+from sageaudit.domain.job.ref import JobKind
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
 from tests.fakes import bad_jobs, bad_series
 from tests.fakes.bad_series import case, measured, workers

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from sageaudit.domain.finding import Clear, Found
-from sageaudit.domain.job import Hints, Job
-from sageaudit.domain.measurements import Measurements, Metric
+from sageaudit.domain.bill.finding import Clear, Found
+from sageaudit.domain.job.job import Hints, Job
+from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import flat, ran, seen, series
 from tests.fakes.judging import card, found, outcome
 

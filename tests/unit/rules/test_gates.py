@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from sageaudit.domain.finding import Clear, Found, NotApplicable, Outcome, Unknown
-from sageaudit.domain.job import InstanceGroup
-from sageaudit.domain.measurements import Metric, Missing, measure
-from sageaudit.domain.ref import JobKind
+from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, Unknown
+from sageaudit.domain.job.job import InstanceGroup
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.judge import RULE_FAILED, judge

@@ -13,7 +13,7 @@ from typing import Any
 import botocore.session
 import pytest
 
-from sageaudit.domain.document import Kind
+from sageaudit.domain.audit.document import Kind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 from sageaudit.text.fixes.names import ELEMENT_NAMES, NAMES

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.document import FixDocument, Kind
+from sageaudit.domain.audit.document import FixDocument, Kind
 from sageaudit.text.fixes.dialects import DIALECTS, Dialect, fix_text
 from sageaudit.text.fixes.names import NAMES
 from tests.fakes.documents import fix

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.text.notice import Decision, Mode, told, worst, worth_telling
 from tests.fakes.documents import (
     TUNING_ARN,

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.text.plain import attributes, message
 from tests.fakes.documents import document, job, lost_document
 from tests.fakes.hostile import documents, whole_documents

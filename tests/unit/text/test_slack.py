@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.text import slack_fit
 from sageaudit.text.slack import message
 from sageaudit.text.untrusted import units

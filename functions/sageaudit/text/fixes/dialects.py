@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
-from sageaudit.domain.document import FixDocument, Kind
+from sageaudit.domain.audit.document import FixDocument, Kind
 from sageaudit.text.fixes import hcl_text, python_text
 from sageaudit.text.fixes.literals import json_value, one_line
 from sageaudit.text.fixes.names import ALWAYS_SENT, TEXT_MAPS, WRITTEN

@@ -10,7 +10,7 @@ Sources: those of `training`.
 
 from __future__ import annotations
 
-from sageaudit.domain.document import Kind
+from sageaudit.domain.audit.document import Kind
 from sageaudit.text.fixes import training
 from sageaudit.text.fixes.training import TRAINING, Names
 

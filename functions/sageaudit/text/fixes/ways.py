@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sageaudit.domain.document import Kind
+from sageaudit.domain.audit.document import Kind
 from sageaudit.text.fixes import literals
 from sageaudit.text.fixes.names import CALLS, DEFINITION, ELEMENT_NAMES, NAMES
 from sageaudit.text.fixes.training import Names

@@ -1,0 +1,63 @@
+"""Clients for each account and region of the allow-list: own, or through an assumed role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sageaudit.adapters.aws.clients import CONFIG, client
+
+PERMISSIONS = ("sts:AssumeRole",)
+"""Only on the roles that the policy lists."""
+_EARLY_S = 300
+
+
+class Accounts:
+    """Makes clients and keeps them while their credentials last.
+
+    `own` is the account that this runs in; `roles` maps every other account to the role to assume
+    there. `clock` gives seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        own: str,
+        roles: Mapping[str, str | None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._session = session
+        self._own = own
+        self._roles = roles
+        self._clock = clock
+        self._clients: dict[tuple[str, str, str], tuple[Any, float | None]] = {}
+
+    def of(self, service: str) -> Callable[[str, str], Any]:
+        """A function from account and region to that service's client."""
+        return lambda account, region: self._client(service, account, region)
+
+    def _client(self, service: str, account: str, region: str) -> Any:
+        key = (service, account, region)
+        known, until = self._clients.get(key, (None, None))
+        if known is not None and (until is None or self._clock() < until):
+            return known
+        made = self._make(service, account, region)
+        self._clients[key] = made
+        return made[0]
+
+    def _make(self, service: str, account: str, region: str) -> tuple[Any, float | None]:
+        role = self._roles.get(account)
+        if account == self._own or role is None:
+            return client(self._session, service, region), None
+        answer = client(self._session, "sts", region).assume_role(
+            RoleArn=role, RoleSessionName="sageaudit"
+        )["Credentials"]
+        made = self._session.client(
+            service,
+            region_name=region,
+            config=CONFIG,
+            aws_access_key_id=answer["AccessKeyId"],
+            aws_secret_access_key=answer["SecretAccessKey"],
+            aws_session_token=answer["SessionToken"],
+        )
+        return made, answer["Expiration"].timestamp() - _EARLY_S

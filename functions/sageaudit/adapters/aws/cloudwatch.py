@@ -1,0 +1,186 @@
+"""CloudWatch's series of a job: few points, few calls, and what could not be read is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sageaudit.adapters.aws.clients import aws_errors
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
+from sageaudit.domain.usage.work_windows import work_windows
+from sageaudit.errors import AccessDenied
+
+PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
+
+MAX_POINTS = 1440
+"""Points a series: a day of minutes. Longer runs are read at a coarser period."""
+_QUERIES_A_CALL = 500
+_POINTS_A_CALL = 100_800
+_MOST_ALGORITHM_METRICS = 40
+"""As many as a training job can define."""
+_MAX_LISTED = 20_000
+"""Hosts of transform jobs that are looked through for one job's own."""
+_MAX_PAGES = 200
+"""A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
+_RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
+_NAMESPACES = {
+    JobKind.TRAINING: "/aws/sagemaker/TrainingJobs",
+    JobKind.PROCESSING: "/aws/sagemaker/ProcessingJobs",
+    JobKind.TRANSFORM: "/aws/sagemaker/TransformJobs",
+}
+
+
+class CloudWatchMetrics:
+    """Implements Metrics. `client_of` gives the CloudWatch client for an account and region."""
+
+    def __init__(
+        self, client_of: Callable[[str, str], Any], types: Mapping[str, InstanceType]
+    ) -> None:
+        self._client_of = client_of
+        self._types = types
+
+    def seen(self, job: Job, now: datetime) -> Measurements:
+        """Reads every host and metric at the smallest period that age and length allow."""
+        windows = list(work_windows(job))
+        if not windows or job.account is None or job.region is None:
+            absent = Missing("metric_missing", "the job's own code did not run")
+            return measure(job, (), self._types, absent=absent)
+        start, end = windows[0][0], windows[-1][1]
+        period_s = period_for(start, end, now)
+        if period_s is None:
+            absent = Missing("metric_missing", "CloudWatch keeps metrics for 455 days")
+            return measure(job, (), self._types, absent=absent)
+        absent = Missing("metric_missing", "CloudWatch has no points")
+        try:
+            with aws_errors("cloudwatch"):
+                client = self._client_of(job.account, job.region)
+                hosts = self._hosts(client, job, now)
+                queries = self._queries(job, hosts, period_s)
+                raw, notes = _read(client, queries, start, end, period_s)
+        except AccessDenied as denied:
+            absent = Missing("metric_denied", str(denied).rstrip("."))
+            return measure(job, (), self._types, absent=absent)
+        return measure(job, raw, self._types, absent=absent, notes=tuple(notes))
+
+    def _hosts(self, client: Any, job: Job, now: datetime) -> list[str]:
+        """Training and processing hosts are algo-1 to n; a transform's are instance ids to list.
+
+        CloudWatch lists the hosts of every transform job: only the recent ones where that suffices.
+        """
+        if job.kind is not JobKind.TRANSFORM:
+            return [f"{job.name}/algo-{n}" for n in range(1, (job.instance_count or 0) + 1)]
+        pages = client.get_paginator("list_metrics").paginate(
+            Namespace=_NAMESPACES[job.kind],
+            MetricName=Metric.CPU.value,
+            Dimensions=[{"Name": "Host"}],
+            PaginationConfig={"MaxItems": _MAX_LISTED},
+            **({"RecentlyActive": "PT3H"} if _ended_lately(job, now) else {}),
+        )
+        hosts = {
+            dimension["Value"]
+            for page in pages
+            for metric in page["Metrics"]
+            for dimension in metric["Dimensions"]
+            if dimension["Name"] == "Host" and dimension["Value"].startswith(f"{job.name}/")
+        }
+        return sorted(hosts)
+
+    def _queries(self, job: Job, hosts: list[str], period_s: int) -> list[dict[str, Any]]:
+        """One a host and metric, and one an algorithm metric, which the job itself publishes.
+
+        Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
+        """
+        kinds = [self._types.get(group.instance_type) for group in job.groups]
+        gpus = any(kind is None or kind.gpus for kind in kinds)
+        metrics = [m for m in Metric if gpus or m not in {Metric.GPU, Metric.GPU_MEMORY}]
+        if job.kind is JobKind.TRANSFORM:
+            metrics.remove(Metric.DISK)
+        series = [("Host", host, metric.value) for host in hosts for metric in metrics]
+        if job.kind is JobKind.TRAINING:
+            names = job.metric_names[:_MOST_ALGORITHM_METRICS]
+            series += [("TrainingJobName", job.name, name) for name in names]
+        return [
+            {
+                "Id": f"q{number}",
+                "MetricStat": {
+                    "Metric": {
+                        "Namespace": _NAMESPACES[job.kind],
+                        "MetricName": metric,
+                        "Dimensions": [{"Name": dimension, "Value": whose}],
+                    },
+                    "Period": period_s,
+                    "Stat": "Average",
+                },
+            }
+            for number, (dimension, whose, metric) in enumerate(series)
+        ]
+
+
+def _ended_lately(job: Job, now: datetime) -> bool:
+    """Within the three hours that ListMetrics takes for recent, with some to spare."""
+    return job.ended_at is not None and now - job.ended_at < timedelta(hours=2)
+
+
+def period_for(start: datetime, end: datetime, now: datetime) -> int | None:
+    """Seconds: the finest that is still kept for `start`, coarser so that 1,440 points suffice."""
+    kept_s = next((period for age, period in _RETENTION if now - start <= age), None)
+    if kept_s is None:
+        return None
+    needed_s = (end - start).total_seconds() / MAX_POINTS
+    return max(kept_s, math.ceil(needed_s / kept_s) * kept_s)
+
+
+def _read(
+    client: Any, queries: list[dict[str, Any]], start: datetime, end: datetime, period_s: int
+) -> tuple[list[RawSeries], list[str]]:
+    first = math.floor(start.timestamp() / period_s) * period_s
+    points = math.ceil((end.timestamp() - first) / period_s)
+    batch = max(1, min(_QUERIES_A_CALL, _POINTS_A_CALL // max(points, 1)))
+    values: dict[str, list[float | None]] = {q["Id"]: [None] * points for q in queries}
+    notes: dict[str, None] = {}
+    for position in range(0, len(queries), batch):
+        call = {
+            "MetricDataQueries": queries[position : position + batch],
+            "StartTime": datetime.fromtimestamp(first, UTC),
+            "EndTime": datetime.fromtimestamp(first + points * period_s, UTC),
+            "ScanBy": "TimestampAscending",
+        }
+        for result in _results(client, call, notes):
+            for moment, value in zip(result["Timestamps"], result["Values"], strict=False):
+                place = int(moment.timestamp() - first) // period_s
+                if 0 <= place < points:
+                    values[result["Id"]][place] = value
+            if result.get("StatusCode") in {"InternalError", "Forbidden"}:
+                notes[f"CloudWatch answered {result['StatusCode']} for some series"] = None
+    raw = [
+        RawSeries(
+            host=query["MetricStat"]["Metric"]["Dimensions"][0]["Value"],
+            metric=query["MetricStat"]["Metric"]["MetricName"],
+            start=datetime.fromtimestamp(first, UTC),
+            period_s=period_s,
+            values=tuple(values[query["Id"]]),
+        )
+        for query in queries
+        if any(value is not None for value in values[query["Id"]])
+    ]
+    return raw, list(notes)
+
+
+def _results(client: Any, call: dict[str, Any], notes: dict[str, None]) -> Iterator[dict[str, Any]]:
+    """All pages; PartialData means that more pages follow."""
+    token: str | None = None
+    for _ in range(_MAX_PAGES):
+        answer = client.get_metric_data(**call, **({"NextToken": token} if token else {}))
+        yield from answer["MetricDataResults"]
+        following = answer.get("NextToken")
+        if not following:
+            return
+        if following == token:
+            break
+        token = following
+    notes["CloudWatch's pages did not end: some points were not read"] = None

@@ -1,0 +1,81 @@
+"""SageMaker's answers: Describe*, ListTags and the children of a tuning job, in each account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of
+from sageaudit.domain.job.ref import JobKind, JobRef
+from sageaudit.errors import JobGone
+
+PERMISSIONS = (
+    "sagemaker:DescribeTrainingJob",
+    "sagemaker:DescribeProcessingJob",
+    "sagemaker:DescribeTransformJob",
+    "sagemaker:DescribeHyperParameterTuningJob",
+    "sagemaker:ListTags",
+)
+CHILDREN_PERMISSIONS = ("sagemaker:ListTrainingJobsForHyperParameterTuningJob",)
+"""Only the command line lists a tuning job's children; the Lambda reads them from the history."""
+
+_DESCRIBE: Mapping[JobKind, tuple[str, str]] = {
+    JobKind.TRAINING: ("describe_training_job", "TrainingJobName"),
+    JobKind.PROCESSING: ("describe_processing_job", "ProcessingJobName"),
+    JobKind.TRANSFORM: ("describe_transform_job", "TransformJobName"),
+    JobKind.TUNING: ("describe_hyper_parameter_tuning_job", "HyperParameterTuningJobName"),
+}
+
+
+class SageMakerJobs:
+    """Implements Jobs. `client_of` gives the SageMaker client for an account and region."""
+
+    def __init__(self, client_of: Callable[[str, str], Any]) -> None:
+        self._client_of = client_of
+
+    def describe(self, ref: JobRef) -> dict[str, Any]:
+        """The answer without its transport metadata."""
+        method, parameter = _DESCRIBE[ref.kind]
+        with aws_errors("sagemaker"):
+            client = self._client_of(ref.account, ref.region)
+            try:
+                answer: dict[str, Any] = getattr(client, method)(**{parameter: ref.name})
+            except ClientError as error:
+                if is_gone(error):
+                    raise JobGone(f"there is no {ref.kind.value} job {ref.name}") from error
+                raise
+        answer.pop("ResponseMetadata", None)
+        return answer
+
+    def tags(self, ref: JobRef) -> dict[str, str]:
+        """All tags, page by page."""
+        with aws_errors("sagemaker"):
+            pages = self._client_of(ref.account, ref.region).get_paginator("list_tags")
+            return {
+                tag["Key"]: tag["Value"]
+                for page in pages.paginate(ResourceArn=ref.arn)
+                for tag in page["Tags"]
+            }
+
+    def children(self, ref: JobRef) -> Iterator[JobRef]:
+        """The training jobs of a tuning job."""
+        with aws_errors("sagemaker"):
+            client = self._client_of(ref.account, ref.region)
+            pages = client.get_paginator("list_training_jobs_for_hyper_parameter_tuning_job")
+            for page in pages.paginate(HyperParameterTuningJobName=ref.name):
+                for row in page["TrainingJobSummaries"]:
+                    child = JobRef.from_arn(row["TrainingJobArn"], row["TrainingJobName"])
+                    if child is not None:
+                        yield child
+
+
+def is_gone(error: ClientError) -> bool:
+    """No such job: ResourceNotFound in the model, ValidationException with words in practice."""
+    if code_of(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
+        return True
+    said = message_of(error).lower()
+    return code_of(error) == "ValidationException" and (
+        "not found" in said or "could not find" in said or "does not exist" in said
+    )

@@ -1,0 +1,63 @@
+"""One SQS queue: messages sent to it, and messages of it made to wait."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sageaudit.adapters.aws.clients import aws_errors
+
+PERMISSIONS = ("sqs:ChangeMessageVisibility", "sqs:SendMessage")
+SEND_PERMISSIONS = ("sqs:SendMessage",)
+"""What `send` calls."""
+WAIT_PERMISSIONS = ("sqs:ChangeMessageVisibility",)
+"""What `change_visibility` calls."""
+
+LONGEST_DELAY_S = 900
+LONGEST_VISIBILITY_S = 43_200
+_LONGEST_VALUE = 1_000
+"""Characters of an attribute that says why: it must not push a large body over SQS's limit."""
+_NUMBER = re.compile(r"[0-9]{1,38}")
+_REFUSED = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that SQS takes in no message."""
+
+
+class SqsQueue:
+    """Implements Queue. `client` is boto3's SQS client."""
+
+    def __init__(self, client: Any, url: str) -> None:
+        self._client = client
+        self._url = url
+
+    def send(
+        self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
+    ) -> None:
+        """Sends a body as it is. An attribute that is all digits is a Number, others are Strings.
+
+        Raises AccessDenied, NoCredentials, Throttled or Unavailable.
+        """
+        if not 0 <= delay_s <= LONGEST_DELAY_S:
+            raise ValueError(f"SQS delays a message 0 to {LONGEST_DELAY_S} s, not {delay_s} s")
+        named = {name: _typed(value) for name, value in (attributes or {}).items() if value}
+        with aws_errors("sqs"):
+            self._client.send_message(
+                QueueUrl=self._url,
+                MessageBody=body,
+                # Left out at 0: the queue's own default delay then holds.
+                **({"DelaySeconds": delay_s} if delay_s else {}),
+                **({"MessageAttributes": named} if named else {}),
+            )
+
+    def change_visibility(self, receipt_handle: str, seconds: int) -> None:
+        """Lets a received message come back after `seconds`, 0 to 12 hours since its receive."""
+        if not 0 <= seconds <= LONGEST_VISIBILITY_S:
+            raise ValueError(f"SQS hides a message 0 to {LONGEST_VISIBILITY_S} s, not {seconds} s")
+        with aws_errors("sqs"):
+            self._client.change_message_visibility(
+                QueueUrl=self._url, ReceiptHandle=receipt_handle, VisibilityTimeout=seconds
+            )
+
+
+def _typed(value: str) -> dict[str, str]:
+    safe = _REFUSED.sub("\ufffd", value[:_LONGEST_VALUE])
+    return {"DataType": "Number" if _NUMBER.fullmatch(safe) else "String", "StringValue": safe}

@@ -1,0 +1,159 @@
+"""Cost Explorer: what a month of SageMaker was, by usage type and region.
+
+Every request costs, each page too; so a month is two questions, and their pages have a limit.
+The region is asked for because a usage type's prefix does not say it reliably.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from sageaudit.adapters.aws.clients import aws_errors
+from sageaudit.domain.reconcile.spend import USAGE_TYPES, AwsLine, AwsSpend, Excluded
+from sageaudit.errors import Malformed, Unavailable
+
+CLI_PERMISSIONS = ("ce:GetCostAndUsage",)
+"""A person's own: no Lambda asks Cost Explorer."""
+REGION = "us-east-1"
+"""The one endpoint, wherever the usage was."""
+USD_PER_REQUEST = Decimal("0.01")
+FEWEST_REQUESTS, MOST_REQUESTS = 2, 20
+
+_SERVICE = "Amazon SageMaker"
+_NOWHERE = frozenset({"", "global", "NoRegion"})
+_LARGEST_EXPONENT = 15
+
+
+class CostExplorer:
+    """`client` is boto3's "ce" client in `REGION`; `requests` counts what was asked so far."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.requests = 0
+
+    def month(self, account: str, first_day: date, today: date) -> AwsSpend:
+        """One account's month, up to today where it is not over.
+
+        Raises AccessDenied, NoCredentials, Throttled, Unavailable, or Malformed for an answer
+        that cannot be read.
+        """
+        after = (first_day + timedelta(days=31)).replace(day=1)
+        period = {
+            "Start": first_day.isoformat(),
+            "End": min(after, today + timedelta(days=1)).isoformat(),
+        }
+        usage = {"Dimensions": {"Key": "RECORD_TYPE", "Values": list(USAGE_TYPES)}}
+        lines: list[AwsLine] = []
+        negative: list[Decimal] = []
+        estimated = False
+        for result in self._results(account, period, usage, ("USAGE_TYPE", "REGION")):
+            estimated = estimated or bool(result.get("Estimated"))
+            for group in _groups(result):
+                line = _line(group)
+                if line.usd < 0 or line.quantity < 0:
+                    negative.append(line.usd)
+                elif line.usd or line.quantity:
+                    lines.append(line)
+        excluded = list(self._excluded(account, period, usage))
+        if negative:
+            total = sum(negative, Decimal(0))
+            excluded.append(Excluded("usage below zero", len(negative), total))
+        return AwsSpend(tuple(lines), tuple(excluded), estimated)
+
+    def _excluded(
+        self, account: str, period: dict[str, str], usage: dict[str, Any]
+    ) -> Iterator[Excluded]:
+        for result in self._results(account, period, {"Not": usage}, ("RECORD_TYPE",)):
+            for group in _groups(result):
+                usd = _amount(group, "UnblendedCost")
+                if usd:
+                    yield Excluded(_keys(group, 1)[0], None, usd)
+
+    def _results(
+        self, account: str, period: dict[str, str], records: dict[str, Any], by: tuple[str, ...]
+    ) -> Iterator[dict[str, Any]]:
+        """The results of every page."""
+        of_account = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [account]}}
+        of_service = {"Dimensions": {"Key": "SERVICE", "Values": [_SERVICE]}}
+        asked: dict[str, Any] = {
+            "TimePeriod": period,
+            "Granularity": "MONTHLY",
+            "Metrics": ["UnblendedCost", "UsageQuantity"],
+            "Filter": {"And": [of_service, of_account, records]},
+            "GroupBy": [{"Type": "DIMENSION", "Key": key} for key in by],
+        }
+        seen: set[str] = set()
+        while True:
+            answer = self._ask(asked)
+            results = answer.get("ResultsByTime")
+            if not isinstance(results, list):
+                raise Malformed("ResultsByTime", "is missing in Cost Explorer's answer")
+            yield from results
+            token = answer.get("NextPageToken")
+            if not token:
+                return
+            if token in seen:
+                raise Unavailable("Cost Explorer goes round in circles: a page came twice.")
+            seen.add(token)
+            asked["NextPageToken"] = token
+
+    def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if self.requests >= MOST_REQUESTS:
+            spent = self.requests * USD_PER_REQUEST
+            raise Unavailable(
+                f"Cost Explorer has more than {MOST_REQUESTS} pages for this month: "
+                f"stopped after ${spent}; use a cost and usage report (--cur)."
+            )
+        self.requests += 1
+        with aws_errors("ce", "for this account's billing data"):
+            answer: dict[str, Any] = self._client.get_cost_and_usage(**asked)
+        return answer
+
+
+def _groups(result: dict[str, Any]) -> list[dict[str, Any]]:
+    groups = result.get("Groups")
+    if not isinstance(groups, list):
+        raise Malformed("Groups", "is missing in Cost Explorer's answer")
+    return groups
+
+
+def _line(group: dict[str, Any]) -> AwsLine:
+    usage_type, region = _keys(group, 2)
+    quantity, usd = _amount(group, "UsageQuantity"), _amount(group, "UnblendedCost")
+    unit = str(group["Metrics"]["UsageQuantity"].get("Unit") or "")
+    return AwsLine(
+        usage_type=usage_type,
+        region=None if region in _NOWHERE else region,
+        unit="" if unit == "N/A" else unit,
+        quantity=quantity,
+        usd=usd,
+    )
+
+
+def _keys(group: dict[str, Any], count: int) -> list[str]:
+    keys = group.get("Keys")
+    if (
+        not isinstance(keys, list)
+        or len(keys) != count
+        or not isinstance(group.get("Metrics"), dict)
+    ):
+        raise Malformed("Groups", "holds a group without its keys or metrics")
+    return [str(key) for key in keys]
+
+
+def _amount(group: dict[str, Any], metric: str) -> Decimal:
+    found = group["Metrics"].get(metric) if isinstance(group.get("Metrics"), dict) else None
+    text = str(found.get("Amount")) if isinstance(found, dict) else ""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        raise Malformed(metric, f"is no number in Cost Explorer's answer: {text!r}") from None
+    if not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
+        raise Malformed(metric, f"is no amount in Cost Explorer's answer: {text!r}")
+    unit = found.get("Unit") if isinstance(found, dict) else None
+    if metric == "UnblendedCost" and unit not in {None, "USD"}:
+        raise Malformed(metric, f"is in {unit}: only USD can be compared")
+    return amount

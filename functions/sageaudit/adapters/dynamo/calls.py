@@ -1,0 +1,186 @@
+"""One DynamoDB table as plain Python items, and its refusals as this project's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
+from botocore.exceptions import ClientError
+
+from sageaudit.adapters.aws.clients import aws_errors, code_of
+from sageaudit.adapters.dynamo.items import Item
+from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.errors import TableGone, Throttled
+
+_BATCH = 25
+"""The most that one BatchWriteItem takes."""
+_BATCH_TRIES = 3
+_CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
+_BUSY = frozenset(
+    {
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "ThrottlingError",
+        "TransactionConflict",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    }
+)
+"""Error codes and cancellation reasons that pass when asked again later."""
+
+
+class ConditionFailed(Exception):
+    """Another writer was there first; `item` is what stands, where it was asked for."""
+
+    def __init__(self, item: Item | None = None) -> None:
+        super().__init__("a condition of the write does not hold")
+        self.item = item
+
+
+class Dynamo:
+    """A boto3 DynamoDB client and a table's name. Raises AwsError or ConditionFailed."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        self._client = client
+        self._table = table_name
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        """One item, read consistently."""
+        with _aws_errors(self._table):
+            answer = self._client.get_item(
+                TableName=self._table,
+                Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+                ConsistentRead=True,
+            )
+        return _plain(answer["Item"]) if "Item" in answer else None
+
+    def pages(self, **query: Any) -> Iterator[list[Item]]:
+        """The pages of a Query, each read when it is asked for; values are plain Python."""
+        values = _typed(query.pop("ExpressionAttributeValues"))
+        asked = {"TableName": self._table, "ExpressionAttributeValues": values, **query}
+        while True:
+            with _aws_errors(self._table):
+                answer = self._client.query(**asked)
+            yield [_plain(item) for item in answer["Items"]]
+            if "LastEvaluatedKey" not in answer:
+                return
+            asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def put(self, item: Item, *, condition: str, values: Item, names: dict[str, str]) -> None:
+        """Puts an item under a condition; the ConditionFailed carries the item that stands."""
+        with _aws_errors(self._table):
+            self._client.put_item(
+                TableName=self._table,
+                Item=_typed(item),
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **_condition(condition, values, names),
+            )
+
+    def put_all(self, items: list[Item]) -> None:
+        """Puts items, each by itself and over what stands; raises Throttled when some are left."""
+        for start in range(0, len(items), _BATCH):
+            batch = items[start : start + _BATCH]
+            left = {self._table: [{"PutRequest": {"Item": _typed(item)}} for item in batch]}
+            for _ in range(_BATCH_TRIES):
+                with _aws_errors(self._table):
+                    left = self._client.batch_write_item(RequestItems=left)["UnprocessedItems"]
+                if not left:
+                    break
+            if left:
+                raise Throttled(f"The table {self._table} did not take all items of a batch.")
+
+    def update(
+        self,
+        pk: str,
+        sk: str,
+        change: str,
+        *,
+        values: Item,
+        names: dict[str, str],
+        condition: str | None = None,
+    ) -> None:
+        """Changes an item, under a condition where one is given."""
+        with _aws_errors(self._table):
+            self._client.update_item(
+                TableName=self._table,
+                Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+                UpdateExpression=change,
+                **_condition(condition, values, names),
+            )
+
+    def delete(
+        self, pk: str, sk: str, *, condition: str, values: Item, names: dict[str, str]
+    ) -> None:
+        """Deletes an item under a condition."""
+        with _aws_errors(self._table):
+            self._client.delete_item(
+                TableName=self._table,
+                Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+                **_condition(condition, values, names),
+            )
+
+    def transact(self, actions: list[dict[str, Any]]) -> None:
+        """Writes all or nothing; actions come from `put_action` and `delete_action`."""
+        named = [
+            {kind: {"TableName": self._table, **action}}
+            for one in actions
+            for kind, action in one.items()
+        ]
+        with _aws_errors(self._table):
+            self._client.transact_write_items(TransactItems=named)
+
+
+def put_action(item: Item, condition: str | None = None, values: Item | None = None) -> Item:
+    """One Put of a transaction."""
+    return {"Put": {"Item": _typed(item), **_condition(condition, values or {}, {})}}
+
+
+def delete_action(pk: str, sk: str) -> Item:
+    """One Delete of a transaction."""
+    return {"Delete": {"Key": _typed({PARTITION_KEY: pk, SORT_KEY: sk})}}
+
+
+def _condition(condition: str | None, values: Item, names: dict[str, str]) -> Item:
+    parts = {
+        "ConditionExpression": condition,
+        "ExpressionAttributeValues": _typed(values),
+        "ExpressionAttributeNames": names,
+    }
+    return {name: part for name, part in parts.items() if part}
+
+
+def _typed(item: Item) -> Item:
+    serializer = TypeSerializer()
+    return {name: serializer.serialize(value) for name, value in item.items()}
+
+
+def _plain(item: Item) -> Item:
+    deserializer = TypeDeserializer()
+    values = ((name, deserializer.deserialize(value)) for name, value in item.items())
+    return {
+        name: bytes(value.value) if isinstance(value, Binary) else value for name, value in values
+    }
+
+
+@contextmanager
+def _aws_errors(table: str) -> Iterator[None]:
+    """As `aws_errors`, with DynamoDB's own refusals: a failed condition and a busy transaction."""
+    with aws_errors("dynamodb", f"on the table {table}"):
+        try:
+            yield
+        except ClientError as error:
+            answer: dict[str, Any] = dict(error.response)
+            codes = {reason.get("Code") for reason in answer.get("CancellationReasons", ())}
+            codes.add(code_of(error))
+            if codes & _CONDITIONS:
+                raise ConditionFailed(
+                    _plain(answer["Item"]) if "Item" in answer else None
+                ) from error
+            if codes & _BUSY:
+                busy = f"The table {table} is busy: DynamoDB asks to come back later."
+                raise Throttled(busy) from error
+            if "ResourceNotFoundException" in codes:
+                raise TableGone(f"There is no table {table} in this account and region.") from error
+            raise

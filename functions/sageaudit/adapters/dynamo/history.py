@@ -1,0 +1,297 @@
+"""History over DynamoDB. docs/data-model.md has the keys and the query of each list."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.adapters.dynamo import items, keys
+from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
+from sageaudit.adapters.dynamo.items import Item
+from sageaudit.adapters.dynamo.paging import last_seen, page_of
+from sageaudit.adapters.dynamo.rows import filed_findings, head_of
+from sageaudit.adapters.dynamo.stored_document import digest_of
+from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, INDEXES, PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.dynamo.versions import Standing, Step, next_step, unchanged
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import (
+    Detail,
+    Entry,
+    FindingRow,
+    Head,
+    JobKey,
+    Page,
+    Recorded,
+    Verdict,
+)
+from sageaudit.errors import Throttled
+
+RECORD_PERMISSIONS = (
+    "dynamodb:DeleteItem",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+)
+"""What `record` calls; TransactWriteItems is no IAM action, its parts are."""
+READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
+"""What every other method calls: Query on the table and on its indexes."""
+INDEX_PERMISSIONS = ("dynamodb:Query",)
+"""What lists and `family_avoidable_usd` call, on their index alone."""
+PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
+
+DETAIL_DAYS = 90
+WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Between tries of one recording: conflicts last for one other delivery's write."""
+FAMILY_PAGES = 10
+"""Pages of 1 MB, together some 8,000 heads, that a family's sum reads at most."""
+_AS_READ = "version = :version AND last_modified_at = :read"
+_INDEXES = {index.name: index for index in INDEXES}
+
+
+class DynamoHistory:
+    """The table of audits. `client` is boto3's low-level DynamoDB client."""
+
+    def __init__(
+        self,
+        client: Any,
+        table_name: str,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._table = Dynamo(client, table_name)
+        self._clock = clock
+        self._sleep = sleep
+
+    def record(self, entry: Entry) -> Recorded:
+        """Writes HEAD, version, findings and detail in one conditional transaction."""
+        digest = digest_of(entry.document)
+        for wait_s in WAITS_S:
+            try:
+                return self._try_to_record(entry, digest)
+            except ConditionFailed:
+                continue  # another delivery wrote since HEAD was read: decide again
+            except Throttled:
+                self._sleep(wait_s)
+        try:
+            return self._try_to_record(entry, digest)
+        except ConditionFailed as error:
+            raise Throttled(f"Other writers of {entry.key.arn} were always faster.") from error
+
+    def _try_to_record(self, entry: Entry, digest: str) -> Recorded:
+        item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
+        standing = None if item is None else items.read_standing(item)
+        step = next_step(standing, entry, digest)
+        if standing is None or step is Step.WRITE:
+            return self._write(entry, digest, standing)
+        if step is Step.ADVANCE:
+            self._advance(entry, standing)
+        return unchanged(step, standing)
+
+    def _write(self, entry: Entry, digest: str, standing: Standing | None) -> Recorded:
+        version = 1 if standing is None else standing.version + 1
+        filed = filed_findings(entry)
+        head = items.head_item(entry, head_of(entry, version), digest, filed)
+        vanished = set(standing.finding_ids if standing else ()) - set(head["finding_ids"])
+        actions = [
+            _put_head(head, standing),
+            put_action(items.audit_item(entry, version), f"attribute_not_exists({PARTITION_KEY})"),
+            *(put_action(items.finding_item(one)) for one in filed),
+            *(
+                delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
+                for rule_id in sorted(vanished)
+            ),
+        ]
+        if entry.detail is not None:
+            expires_at = self._clock() + timedelta(days=DETAIL_DAYS)
+            actions.append(put_action(items.detail_item(entry.key, entry.detail, expires_at)))
+        self._table.transact(actions)
+        return Recorded(Verdict.RECORDED, version)
+
+    def _advance(self, entry: Entry, standing: Standing) -> None:
+        self._table.update(
+            keys.job_pk(entry.key),
+            keys.HEAD_SK,
+            "SET last_modified_at = :new",
+            condition=_AS_READ,
+            values=_as_read(standing) | {":new": keys.moment_text(entry.last_modified_at)},
+            names={},
+        )
+
+    def head(self, key: JobKey) -> Head | None:
+        """The newest version as lists show it."""
+        item = self._table.get(keys.job_pk(key), keys.HEAD_SK)
+        return None if item is None else items.read_head(item)
+
+    def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
+        """One version's document, the newest by default."""
+        if version is not None:
+            item = self._table.get(keys.job_pk(key), keys.audit_sk(version))
+            return None if item is None else items.read_audit(item)
+        newest = self._table.pages(
+            KeyConditionExpression="#p = :p AND begins_with(#s, :audit)",
+            ExpressionAttributeNames={"#p": PARTITION_KEY, "#s": SORT_KEY},
+            ExpressionAttributeValues={":p": keys.job_pk(key), ":audit": AUDIT_PREFIX},
+            ScanIndexForward=False,
+            ConsistentRead=True,
+            Limit=1,
+        )
+        page = next(newest)
+        return items.read_audit(page[0]) if page else None
+
+    def detail(self, key: JobKey) -> Detail | None:
+        """What is needed to judge the job again, unless it has expired."""
+        item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
+        return None if item is None else items.read_detail(item)
+
+    def by_day(self, day: date, *, limit: int, cursor: str | None = None) -> Page[Head]:
+        """Jobs that ended on a day in UTC, newest first, merged from its shards."""
+        return self._heads("by-day", keys.day_pks(day), limit, cursor)
+
+    def by_family(
+        self,
+        account: str,
+        region: str,
+        family: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | None = None,
+    ) -> Page[Head]:
+        """The runs of one family that ended before a moment, newest first."""
+        partition = keys.family_pk(account, region, family)
+        return self._heads("by-family", [partition], limit, cursor, before)
+
+    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+        """One owner's jobs, newest first."""
+        return self._heads("by-owner", [keys.owner_pk(owner)], limit, cursor)
+
+    def by_account(
+        self, account: str, month: str, *, limit: int, cursor: str | None = None
+    ) -> Page[Head]:
+        """One account's jobs of a month, newest first."""
+        return self._heads("by-account", [keys.account_pk(account, month)], limit, cursor)
+
+    def by_rule(
+        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+    ) -> Page[FindingRow]:
+        """What one rule found in a month, newest first."""
+        partition = keys.rule_pk(rule, month)
+        asked = f"by-rule {partition}"
+        walked = self._newest("by-rule", [partition], limit, last_seen(asked, cursor))
+        return page_of(asked, ((sk, items.read_finding(item)) for sk, item in walked), limit)
+
+    def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
+        """Heads whose second look is due at or before a moment, the oldest first."""
+        last = last_seen("due", cursor) or ""
+        names, until = _names("due"), keys.due_until(before)
+        walks = [
+            self._walk(
+                "due_sk",
+                IndexName="due",
+                KeyConditionExpression="#p = :p AND #s BETWEEN :last AND :until",
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues={":p": shard, ":last": last or "0", ":until": until},
+                Limit=_share(limit, keys.DUE_SHARDS),
+            )
+            for shard in keys.due_pks()
+            if last <= until
+        ]
+        merged = heapq.merge(*walks, key=_sort_key)
+        rows = ((sk, items.read_head(item)) for sk, item in merged if sk != last)
+        return page_of("due", rows, limit)
+
+    def family_avoidable_usd(
+        self,
+        account: str,
+        region: str,
+        family: str,
+        *,
+        since: datetime,
+        enough_usd: Decimal,
+        other_than: JobKey | None = None,
+    ) -> Decimal:
+        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`."""
+        names = {"#rollup": "rollup"}  # a reserved word
+        pages = self._table.pages(
+            IndexName="by-family",
+            KeyConditionExpression="#p = :p AND #s >= :since",
+            ProjectionExpression="pk, #rollup, avoidable_usd, lost_usd",
+            ExpressionAttributeNames=_names("by-family") | names,
+            ExpressionAttributeValues={
+                ":p": keys.family_pk(account, region, family),
+                ":since": keys.moment_text(since),
+            },
+            ScanIndexForward=False,
+        )
+        left_out = None if other_than is None else keys.job_pk(other_than)
+        total_usd = Decimal(0)
+        for _, page in zip(range(FAMILY_PAGES), pages, strict=False):
+            counted = (item for item in page if not item["rollup"] and item["pk"] != left_out)
+            for item in counted:
+                total_usd += Decimal(item.get("avoidable_usd", 0) + item.get("lost_usd", 0))
+                if total_usd >= enough_usd:
+                    return total_usd
+        return total_usd
+
+    def _heads(
+        self,
+        index: str,
+        partitions: Sequence[str],
+        limit: int,
+        cursor: str | None,
+        before: datetime | None = None,
+    ) -> Page[Head]:
+        asked = f"{index} {partitions[0]}"
+        last = last_seen(asked, cursor) or (keys.moment_text(before) if before else None)
+        walked = self._newest(index, partitions, limit, last)
+        return page_of(asked, ((sk, items.read_head(item)) for sk, item in walked), limit)
+
+    def _newest(
+        self, index: str, partitions: Sequence[str], limit: int, last: str | None
+    ) -> Iterator[tuple[str, Item]]:
+        walks = [
+            self._walk(
+                "ended_sk",
+                IndexName=index,
+                KeyConditionExpression="#p = :p AND #s < :last",
+                ExpressionAttributeNames=_names(index),
+                ExpressionAttributeValues={":p": partition, ":last": last or "~"},
+                ScanIndexForward=False,
+                Limit=_share(limit, len(partitions)),
+            )
+            for partition in partitions
+        ]
+        return heapq.merge(*walks, key=_sort_key, reverse=True)
+
+    def _walk(self, sort_key: str, **query: Any) -> Iterator[tuple[str, Item]]:
+        for page in self._table.pages(**query):
+            yield from ((item[sort_key], item) for item in page)
+
+
+def _put_head(head: Item, standing: Standing | None) -> dict[str, Any]:
+    """HEAD only over what was read: the decision holds for nothing else."""
+    if standing is None:
+        return put_action(head, f"attribute_not_exists({PARTITION_KEY})")
+    return put_action(head, _AS_READ, _as_read(standing))
+
+
+def _as_read(standing: Standing) -> Item:
+    return {":version": standing.version, ":read": keys.moment_text(standing.last_modified_at)}
+
+
+def _names(index: str) -> dict[str, str]:
+    return {"#p": _INDEXES[index].partition_key, "#s": _INDEXES[index].sort_key}
+
+
+def _sort_key(walked: tuple[str, Item]) -> str:
+    return walked[0]
+
+
+def _share(limit: int, partitions: int) -> int:
+    """Rows to ask of each partition: a fair share and as much again, for days that lie unevenly."""
+    return limit + 1 if partitions == 1 else max(8, 2 * limit // partitions)

@@ -1,0 +1,160 @@
+"""The strings that items are found by. docs/data-model.md says which question each one answers.
+
+Times inside keys are UTC and of fixed width, so that strings sort as times do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from datetime import UTC, date, datetime, timedelta
+
+from sageaudit.adapters.dynamo.table import AUDIT_PREFIX
+from sageaudit.domain.audit.record import JobKey
+
+HEAD_SK = "HEAD"
+DETAIL_SK = "DETAIL"
+FINDING_PREFIX = "FINDING#"
+DAY_SHARDS = 8
+"""A sweep ends 1,000 jobs in a minute; the day's newest rows would all hit one partition."""
+DUE_SHARDS = 4
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LONGEST_TEXT = 2_000
+"""Characters of a text that rows and keys know; a document has the whole of it."""
+_LONGEST_PART_BYTES = 512
+"""A partition key holds 2,048 bytes, a sort key 1,024: no name may refuse a whole transaction."""
+
+
+def as_utc(moment: datetime) -> datetime:
+    """The moment in UTC; one without a zone is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def moment_text(moment: datetime) -> str:
+    """ISO 8601 in UTC, always 27 characters."""
+    return as_utc(moment).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def read_moment(text: str) -> datetime:
+    """A moment from ISO 8601."""
+    return as_utc(datetime.fromisoformat(text))
+
+
+def epoch_s(moment: datetime) -> int:
+    """Whole seconds since 1970, as TTL attributes count."""
+    return (as_utc(moment) - _EPOCH) // timedelta(seconds=1)
+
+
+def part(text: str) -> str:
+    """The text as one part of a key: itself, or when too long its beginning and a hash."""
+    encoded = text[:LONGEST_TEXT].encode("utf-8", "replace")
+    if len(encoded) <= _LONGEST_PART_BYTES:
+        return encoded.decode()
+    kept = encoded[: _LONGEST_PART_BYTES - 65].decode("utf-8", "ignore")
+    return f"{kept}~{hashlib.sha256(encoded).hexdigest()}"
+
+
+def run_id(key: JobKey) -> str:
+    """One run: ARN and creation time in epoch milliseconds."""
+    created_ms = (as_utc(key.created_at) - _EPOCH) // timedelta(milliseconds=1)
+    return f"{part(key.arn)}#{created_ms}"
+
+
+def job_pk(key: JobKey) -> str:
+    """The partition of everything about one run."""
+    return f"JOB#{run_id(key)}"
+
+
+def audit_sk(version: int) -> str:
+    """Versions sort as numbers up to 99,999."""
+    return f"{AUDIT_PREFIX}{version:05d}"
+
+
+def finding_sk(rule_id: str) -> str:
+    """One item for each rule that found something."""
+    return f"{FINDING_PREFIX}{rule_id}"
+
+
+def month_of(moment: datetime) -> str:
+    """YYYY-MM in UTC."""
+    return moment_text(moment)[:7]
+
+
+def ended_sk(ended_at: datetime, key: JobKey) -> str:
+    """Sorts by the job's end; unique, so that a list can go on after it."""
+    return f"{moment_text(ended_at)}#{run_id(key)}"
+
+
+def day_pk(ended_at: datetime, key: JobKey) -> str:
+    """The shard of the day that this job belongs to."""
+    return f"{moment_text(ended_at)[:10]}#{_shard(key, DAY_SHARDS)}"
+
+
+def day_pks(day: date) -> tuple[str, ...]:
+    """All shards of a day."""
+    return tuple(f"{day.isoformat()}#{shard}" for shard in range(DAY_SHARDS))
+
+
+def due_pk(key: JobKey) -> str:
+    """The shard of the waiting list that this job belongs to."""
+    return f"DUE#{_shard(key, DUE_SHARDS)}"
+
+
+def due_pks() -> tuple[str, ...]:
+    """All shards of the waiting list."""
+    return tuple(f"DUE#{shard}" for shard in range(DUE_SHARDS))
+
+
+def due_sk(due_at: datetime, key: JobKey) -> str:
+    """Sorts by the time of the second look; unique."""
+    return f"{moment_text(due_at)}#{run_id(key)}"
+
+
+def due_until(before: datetime) -> str:
+    """The largest `due_sk` of a job that is due at or before the moment ("$" follows "#")."""
+    return f"{moment_text(before)}$"
+
+
+def family_pk(account: str, region: str, family: str) -> str:
+    """One family of one account and region; the family's own text is last and may hold any sign."""
+    return f"{part(account)}#{part(region)}#{part(family)}"
+
+
+def owner_pk(owner: str) -> str:
+    """One owner's jobs, of all accounts and times."""
+    return f"OWNER#{part(owner)}"
+
+
+def account_pk(account: str, month: str) -> str:
+    """One account's month."""
+    return f"{part(account)}#{month}"
+
+
+def rule_pk(rule: str, month: str) -> str:
+    """One rule's month."""
+    return f"{part(rule)}#{month}"
+
+
+def told_pk(family: str) -> str:
+    """The ledger of a family's messages; one item a day."""
+    return f"TOLD#{part(family)}"
+
+
+def news_pk(job: str) -> str:
+    """The ledger of what was told of one run of a job."""
+    return f"NEWS#{part(job)}"
+
+
+def notice_pk(notice_id: str) -> str:
+    """The ledger of one notice."""
+    return f"NOTICE#{part(notice_id)}"
+
+
+def price_pk(region: str, component: str) -> str:
+    """The rates of one region and component, which are read together."""
+    return f"PRICE#{part(region)}#{part(component)}"
+
+
+def _shard(key: JobKey, shards: int) -> int:
+    """Even and the same for ever, which Python's own hash is not."""
+    return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards

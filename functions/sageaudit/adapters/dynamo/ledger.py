@@ -1,0 +1,187 @@
+"""Ledger over DynamoDB, in the history's table. A lease must be longer than its holder may live."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from sageaudit.adapters.dynamo import keys
+from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.dynamo.items import Item
+from sageaudit.adapters.dynamo.leases import LEDGER_DAYS, Lease, State, claim_of, released
+from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.domain.audit.record import Claim
+from sageaudit.ports import Told
+
+TELL_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
+"""What `claim_family_day`, `told` and `remember` call."""
+SEND_PERMISSIONS = (
+    "dynamodb:DeleteItem",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+)
+"""What every other method calls: claims, marks and releases of a notice."""
+PERMISSIONS = SEND_PERMISSIONS
+
+_NEWS_SK = "NEWS"
+_NOTICE_SK = "NOTICE"
+_LONGEST_REASON = 500
+_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_UNTOUCHED = "#state = :state AND tries = :tries AND lease_until = :lease_until"
+_STATE = {"#state": "state"}
+
+
+class DynamoLedger:
+    """What was told to whom. `client` is boto3's low-level DynamoDB client."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        self._table = Dynamo(client, table_name)
+
+    def claim_family_day(self, family: str, day: date, audit: str) -> bool:
+        """True when this audit is the family's message of the day, also when asked again."""
+        item = {
+            PARTITION_KEY: keys.told_pk(family),
+            SORT_KEY: day.isoformat(),
+            "audit": audit,
+            TTL_ATTRIBUTE: _expiry(datetime.combine(day, time(), UTC)),
+        }
+        condition = f"{_ABSENT} OR #audit = :audit"
+        try:
+            self._table.put(
+                item, condition=condition, values={":audit": audit}, names={"#audit": "audit"}
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def told(self, job: str) -> Told | None:
+        """What was last told of this run of a job."""
+        item = self._table.get(keys.news_pk(job), _NEWS_SK)
+        return None if item is None else Told(int(item["version"]), item["news"])
+
+    def remember(self, job: str, told: Told) -> None:
+        """Keeps what is told of it, for ever: new rules may judge a job again at any time."""
+        item = {
+            PARTITION_KEY: keys.news_pk(job),
+            SORT_KEY: _NEWS_SK,
+            "version": told.version,
+            "news": told.news,
+        }
+        with suppress(ConditionFailed):  # a newer version was told
+            self._table.put(
+                item,
+                condition=f"{_ABSENT} OR version <= :version",
+                values={":version": told.version},
+                names={},
+            )
+
+    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
+        """Takes the lease to send one notice."""
+        try:
+            self._hold(notice_id, None, now, lease_s)
+        except ConditionFailed as failed:
+            lease = _read_lease(failed.item)
+        else:
+            return Claim.FIRST
+        claim = claim_of(lease, keys.epoch_s(now))
+        if claim is Claim.FIRST:
+            return Claim.BUSY  # released between our write and its answer
+        if claim is not Claim.REPEAT:
+            return claim
+        try:
+            self._hold(notice_id, lease, now, lease_s)
+        except ConditionFailed:
+            return Claim.BUSY  # another delivery took the expired lease first
+        return claim
+
+    def mark_sent(self, notice_id: str, now: datetime) -> None:
+        """It was posted: never again."""
+        self._table.update(
+            keys.notice_pk(notice_id),
+            _NOTICE_SK,
+            f"SET #state = :state, sent_at = :now, {TTL_ATTRIBUTE} = :expires",
+            values={
+                ":state": State.SENT.value,
+                ":now": keys.moment_text(now),
+                ":expires": _expiry(now),
+            },
+            names=_STATE,
+        )
+
+    def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
+        """A permanent failure: it is not tried again. What was sent stays sent."""
+        with suppress(ConditionFailed):
+            self._table.update(
+                keys.notice_pk(notice_id),
+                _NOTICE_SK,
+                "SET #state = :state, failed_at = :now, reason = :reason"
+                f", {TTL_ATTRIBUTE} = :expires",
+                condition="attribute_not_exists(#state) OR #state <> :sent",
+                values={
+                    ":state": State.FAILED.value,
+                    ":sent": State.SENT.value,
+                    ":now": keys.moment_text(now),
+                    ":reason": whole_text(reason)[:_LONGEST_REASON],
+                    ":expires": _expiry(now),
+                },
+                names=_STATE,
+            )
+
+    def release(self, notice_id: str) -> None:
+        """Gives the lease back when nothing was posted: the next claim is answered as this one."""
+        pk = keys.notice_pk(notice_id)
+        lease = _read_lease(self._table.get(pk, _NOTICE_SK))
+        before = released(lease)
+        if lease is None or before == lease:
+            return
+        with suppress(ConditionFailed):  # whoever moved it on holds it now
+            if before is None:
+                self._table.delete(
+                    pk, _NOTICE_SK, condition=_UNTOUCHED, values=_untouched(lease), names=_STATE
+                )
+            else:
+                self._table.update(
+                    pk,
+                    _NOTICE_SK,
+                    "SET tries = :tries_before, lease_until = :lease_before",
+                    condition=_UNTOUCHED,
+                    values=_untouched(lease)
+                    | {":tries_before": before.tries, ":lease_before": before.lease_until_s},
+                    names=_STATE,
+                )
+
+    def _hold(self, notice_id: str, lease: Lease | None, now: datetime, lease_s: int) -> None:
+        """Writes the lease over the one that was read, or where there is none."""
+        item = {
+            PARTITION_KEY: keys.notice_pk(notice_id),
+            SORT_KEY: _NOTICE_SK,
+            "state": State.SENDING.value,
+            "tries": 1 if lease is None else lease.tries + 1,
+            "lease_until": keys.epoch_s(now) + lease_s,
+            TTL_ATTRIBUTE: _expiry(now),
+        }
+        if lease is None:
+            self._table.put(item, condition=_ABSENT, values={}, names={})
+        else:
+            self._table.put(item, condition=_UNTOUCHED, values=_untouched(lease), names=_STATE)
+
+
+def _expiry(moment: datetime) -> int:
+    return keys.epoch_s(moment + timedelta(days=LEDGER_DAYS))
+
+
+def _untouched(lease: Lease) -> Item:
+    return {
+        ":state": lease.state.value,
+        ":tries": lease.tries,
+        ":lease_until": lease.lease_until_s,
+    }
+
+
+def _read_lease(item: Item | None) -> Lease | None:
+    if item is None:
+        return None
+    return Lease(State(item["state"]), int(item.get("tries", 1)), int(item.get("lease_until", 0)))

@@ -1,0 +1,120 @@
+"""The rows that lists show, taken from an entry: one head and its findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from sageaudit.adapters.dynamo.keys import LONGEST_TEXT, as_utc, read_moment
+from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.audit.record import Entry, FindingRow, Head, JobKey
+
+MOST_FINDING_ROWS = 48
+"""A transaction has 100 actions: these replace as many others, beside head, version and detail."""
+UNKNOWN = "unknown"
+"""Stands in keys for an account or region that a recording does not name."""
+_MICRODOLLAR = Decimal("0.000001")
+_LARGEST_EXPONENT = 20
+"""With 6 decimals, 27 digits: Decimal computes with 28, DynamoDB holds 38."""
+_SEVERITIES = ("info", "low", "medium", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A finding's row with what only its item keeps."""
+
+    rule_id: str
+    row: FindingRow
+    confidence: str
+    saving_alone_usd: Decimal | None
+
+
+def head_of(entry: Entry, version: int) -> Head:
+    """What lists show of this version."""
+    document = entry.document
+    job, audit = document["job"], document["audit"]
+    due_at = None if audit["settled"] or audit["due_at"] is None else read_moment(audit["due_at"])
+    return Head(
+        key=run_of(entry),
+        version=version,
+        settled=audit["settled"],
+        due_at=due_at,
+        last_modified_at=as_utc(entry.last_modified_at),
+        name=_text(job["name"]),
+        kind=job["kind"],
+        status=_text(job["status"]),
+        account=job["account"] or UNKNOWN,
+        region=job["region"] or UNKNOWN,
+        family=_text(job["family"]),
+        owner=_owner(document),
+        ended_at=_ended_at(entry),
+        rollup=document["rollup"],
+        total_usd=_usd(document["bill"]["total_usd"]),
+        avoidable_usd=_usd(document["avoidable_usd"]),
+        lost_usd=_usd(document["lost_usd"]),
+        top_rule=_top_rule(document["findings"]),
+        unauditable=None if document["unauditable"] is None else _text(document["unauditable"]),
+        facts=entry.facts,
+    )
+
+
+def filed_findings(entry: Entry) -> tuple[Filed, ...]:
+    """One row for each rule that found something, in the document's order."""
+    first_of = {finding["id"]: finding for finding in reversed(entry.document["findings"])}
+    chosen = [one for one in entry.document["findings"] if first_of[one["id"]] is one]
+    return tuple(_filed(entry, finding) for finding in chosen[:MOST_FINDING_ROWS])
+
+
+def _filed(entry: Entry, finding: FindingDocument) -> Filed:
+    row = FindingRow(
+        key=run_of(entry),
+        rule=finding["rule"],
+        severity=finding["severity"],
+        bucket=finding["bucket"],
+        name=_text(entry.document["job"]["name"]),
+        family=_text(entry.document["job"]["family"]),
+        owner=_owner(entry.document),
+        ended_at=_ended_at(entry),
+        saving_usd=_usd(finding["saving_usd"]),
+        summary=_text(finding["summary"]),
+    )
+    return Filed(finding["id"], row, finding["confidence"], _usd(finding["saving_alone_usd"]))
+
+
+def run_of(entry: Entry) -> JobKey:
+    """The entry's key, its time in UTC."""
+    return JobKey(whole_text(entry.key.arn), as_utc(entry.key.created_at))
+
+
+def _ended_at(entry: Entry) -> datetime:
+    ended = entry.document["job"]["ended_at"]
+    return as_utc(entry.key.created_at) if ended is None else read_moment(ended)
+
+
+def _owner(document: AuditDocument) -> str | None:
+    return _text(document["job"]["owner"] or "") or None
+
+
+def _text(text: str) -> str:
+    return whole_text(text)[:LONGEST_TEXT]
+
+
+def _usd(amount: Decimal | None) -> Decimal | None:
+    """The amount as DynamoDB holds it; one that is no sum of money is not known."""
+    if amount is None or not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
+        return None
+    return amount.quantize(_MICRODOLLAR)
+
+
+def _top_rule(findings: list[FindingDocument]) -> str | None:
+    """The finding that counts most: dollars in the sums first, then severity, then order."""
+    standing = [one for one in findings if stands(one)]
+    return max(standing, key=_weight)["rule"] if standing else None
+
+
+def _weight(finding: FindingDocument) -> tuple[Decimal, int]:
+    counted = finding["bucket"] in ("avoidable", "lost")
+    saving = (_usd(finding["saving_usd"]) if counted else None) or Decimal(0)
+    return saving, _SEVERITIES.index(finding["severity"])

@@ -1,0 +1,111 @@
+"""The stored form of an audit: its text, its digest, and what is left out when it is too large.
+
+It is plain JSON in a string attribute, never compressed: people open the table in the console, the
+stream carries the item to `notify` as it stands, and a usual audit has 5 to 15 KB, so compression
+would save cents. 1,000 phases are 90 KB; what is larger is trimmed, and says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, cast
+
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.domain.audit.document import AuditDocument
+
+LARGEST_BYTES = 350_000
+"""UTF-8 bytes of one document; an item holds 400 KB, names and other attributes included."""
+LONGEST_TEXT = 300
+LONGEST_LIST = 50
+"""Characters and entries kept of each text and list by the last trim."""
+
+_Document = dict[str, Any]
+
+
+def digest_of(document: AuditDocument) -> str:
+    """Equal for two audits that say the same; the version is given by History and left out."""
+    audit = {name: value for name, value in document["audit"].items() if name != "version"}
+    return hashlib.sha256(
+        to_json({**document, "audit": audit}, sort_keys=True).encode()
+    ).hexdigest()
+
+
+def stored_text(document: AuditDocument, version: int) -> str:
+    """The JSON to store, with its version, trimmed to fit one item."""
+    audit = {**document["audit"], "version": version}
+    fitting = cast("_Document", {**document, "audit": audit})
+    text = to_json(fitting)
+    for trim, note in _TRIMS:
+        if len(text.encode()) <= LARGEST_BYTES:
+            break
+        trimmed = trim(fitting)
+        if trimmed != fitting:
+            fitting = _with_note(trimmed, note)
+            text = to_json(fitting)
+    return text
+
+
+def read_text(text: str) -> AuditDocument:
+    """The document of a stored text."""
+    return cast("AuditDocument", from_json(text))
+
+
+def _with_note(document: _Document, note: str) -> _Document:
+    coverage = document["audit"]["coverage"]
+    coverage = {**coverage, "missing": [*coverage["missing"], note]}
+    return {**document, "audit": {**document["audit"], "coverage": coverage}}
+
+
+def _without_evidence(document: _Document) -> _Document:
+    return {**document, "findings": [{**one, "evidence": {}} for one in document["findings"]]}
+
+
+def _with_light_children(document: _Document) -> _Document:
+    light = [
+        {**_without_evidence(child), "phases": [], "waterfall": []}
+        for child in document["children"] or ()
+    ]
+    return {**document, "children": light if document["children"] is not None else None}
+
+
+def _without_children(document: _Document) -> _Document:
+    return {**document, "children": [] if document["children"] is not None else None}
+
+
+def _with_merged_phases(document: _Document) -> _Document:
+    merged: dict[tuple[str, bool], _Document] = {}
+    for phase in document["phases"]:
+        known = merged.setdefault((phase["name"], phase["billed"]), phase)
+        if known is not phase:
+            merged[phase["name"], phase["billed"]] = {
+                **known,
+                "seconds": _sum(known["seconds"], phase["seconds"]),
+                "usd": _sum(known["usd"], phase["usd"]),
+            }
+    return {**document, "phases": list(merged.values())}
+
+
+def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:
+    return None if one is None or other is None else one + other
+
+
+def _clipped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _clipped(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_clipped(entry) for entry in value[:LONGEST_LIST]]
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        return value[: LONGEST_TEXT - 1] + "…"
+    return value
+
+
+_TRIMS: tuple[tuple[Callable[[_Document], _Document], str], ...] = (
+    (_with_light_children, "Phases and evidence of the child jobs stand in their own audits only."),
+    (_without_children, "The child jobs are left out: each has its own audit."),
+    (_with_merged_phases, "Phases of one name are shown as one: there were too many to store."),
+    (_without_evidence, "The evidence of the findings was too large to store."),
+    (_clipped, "Long texts and lists were cut: the audit was too large to store."),
+)
+"""In this order, until it fits; no trim changes a sum of dollars."""

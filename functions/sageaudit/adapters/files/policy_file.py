@@ -1,0 +1,100 @@
+"""The policy from its TOML file."""
+
+from __future__ import annotations
+
+import bisect
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.aws.clients import known_regions
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.policy.discounts import Discounts
+from sageaudit.domain.policy.policy import Policy, parse
+from sageaudit.domain.policy.table_reader import named
+from sageaudit.domain.prices.market import Component
+from sageaudit.errors import BadPolicy, KeyPath
+from sageaudit.rules.catalogue import threshold_units
+
+
+def load(path: Path) -> Policy:
+    """Reads and validates a policy. Raises BadPolicy: one sentence with file, line and key."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        table = tomllib.loads(text)
+    except OSError as error:
+        raise BadPolicy(f"{path}: cannot be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadPolicy(f"{path}: is not TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # what Python refuses to read: numbers of thousands of digits, endless nesting
+        raise BadPolicy(f"{path}: is too long or too deep in one place to be read") from error
+    try:
+        policy = parse(table, threshold_units())
+        _check_names(policy.discounts)
+    except BadPolicy as error:
+        line = line_of(text, error.key)
+        place = path if line is None else f"{path}:{line}"
+        raise BadPolicy(f"{place}: {error}", error.key) from error
+    return policy
+
+
+def line_of(text: str, key: KeyPath) -> int | None:
+    """The line on which the statement begins that first holds a key; None where none does.
+
+    `text` is valid TOML, and its parser is what is asked: a key is in the first run of whole
+    statements from the top that has it, which halving finds.
+    """
+    lines = text.split("\n")
+    starts = _starts(lines)
+    if not key or not _holds(text, key):
+        return None
+    place = bisect.bisect_left(
+        starts[1:], True, key=lambda start: _holds("\n".join(lines[:start]), key)
+    )
+    return starts[place] + 1
+
+
+def _starts(lines: list[str]) -> list[int]:
+    """Where statements begin, and where the last one ends: each is TOML by itself."""
+    starts = [0]
+    for end in range(1, len(lines) + 1):
+        if _parsed("\n".join(lines[starts[-1] : end])) is not None:
+            starts.append(end)
+    return starts
+
+
+def _holds(text: str, key: KeyPath) -> bool:
+    found: Any = _parsed(text)
+    for part in key:
+        places = range(len(found)) if isinstance(found, list) else ()
+        if part not in (found if isinstance(found, dict) else places):
+            return False
+        found = found[part]
+    return True
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _check_names(discounts: Discounts) -> None:
+    """Families and types of the catalogue: a typing mistake never changes a price unseen."""
+    types = packaged.types()
+    known = {kind.family for kind in types.values()} | {part.value for part in Component}
+    if strange := sorted(set(discounts.percent) - known):
+        raise _refused("is neither a component nor a family", "percent", strange[0])
+    regions = known_regions() if discounts.rates else set()
+    for region, rates in discounts.rates.items():
+        if region not in regions:
+            raise _refused("is no AWS region that is known", "rates", region)
+        if strange := sorted(set(rates) - set(types)):
+            raise _refused("is no type of the catalogue", "rates", region, strange[0])
+
+
+def _refused(why: str, *parts: str) -> BadPolicy:
+    path = ("discounts", *parts)
+    return BadPolicy(f"{named(path)} {why}", path)

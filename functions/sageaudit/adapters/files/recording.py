@@ -1,0 +1,135 @@
+"""Recordings: one JSON file with what AWS said of a job, as the CLI prints it, and its series."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.describe import kind_of
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import RawSeries
+from sageaudit.errors import BadRecording, Malformed
+
+_FORMS = '"children", "describe", or a ...JobName with a ...JobStatus'
+_TOP = "the top level"
+_MAX_POINTS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One recorded job. Account and region None where the file does not say."""
+
+    describe: Mapping[str, Any]
+    tags: Mapping[str, str]
+    series: tuple[RawSeries, ...]
+    account: str | None
+    region: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSet:
+    """A tuning job's set, and its own answer where the file has one beside them."""
+
+    children: tuple[Recording, ...]
+    tuning: Recording | None = None
+
+
+def read(path: Path) -> Recording | RecordedSet:
+    """Reads a file. Raises BadRecording: one sentence naming file and key."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise BadRecording(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise BadRecording(f"{path}: is not JSON") from error
+    if not isinstance(document, dict):
+        raise BadRecording(f"{path}: is not an object with {_FORMS}")
+    try:
+        if "children" in document:
+            children = fields.items(document, "children")
+            if not children:
+                raise Malformed("children", "is empty")
+            return RecordedSet(
+                tuple(_child(child, position) for position, child in enumerate(children)),
+                _tuning(document),
+            )
+        return of_document(document)
+    except Malformed as error:
+        raise BadRecording(f"{path}: {error}") from error
+
+
+def _tuning(document: Mapping[str, Any]) -> Recording | None:
+    """The tuning job's own answer beside its children, if there is one."""
+    if kind_of(fields.section(document, "describe")) is not JobKind.TUNING:
+        return None
+    return of_document(document)
+
+
+def _child(document: Mapping[str, Any], position: int) -> Recording:
+    try:
+        return of_document(document)
+    except Malformed as error:
+        where = f"children[{position}]"
+        key = where if error.key == _TOP else f"{where}.{error.key}"
+        raise Malformed(key, error.reason) from error
+
+
+def of_document(document: Mapping[str, Any]) -> Recording:
+    """One job's recording, as JSON reads it. Raises Malformed with the key."""
+    if "describe" in document:
+        answer = fields.section(document, "describe")
+        if kind_of(answer) is None:
+            raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
+        return Recording(
+            describe=answer,
+            tags=_tags(document),
+            series=tuple(_series(fields.section(document, "metrics"))),
+            account=fields.text(document, "account"),
+            region=fields.text(document, "region"),
+        )
+    if kind_of(document) is not None:
+        return Recording(document, _tags(document), (), None, None)
+    raise Malformed(_TOP, f"has none of {_FORMS}")
+
+
+def _tags(document: Mapping[str, Any]) -> dict[str, str]:
+    key = "tags" if "describe" in document else "Tags"
+    tags = {}
+    for item in fields.items(document, key):
+        name = fields.text(item, "Key")
+        if name is None:
+            raise Malformed(key, "has an item without Key")
+        tags[name] = fields.text(item, "Value") or ""
+    return tags
+
+
+def _series(metrics: Mapping[str, Any]) -> list[RawSeries]:
+    common_s = fields.count(metrics, "period_s")
+    found = []
+    for position, item in enumerate(fields.items(metrics, "series")):
+        where = f"metrics.series[{position}]"
+        host, metric = fields.text(item, "host"), fields.text(item, "metric")
+        start = fields.parsed_time(item.get("start"), f"{where}.start")
+        period_s = fields.count(item, "period_s") or common_s
+        if host is None or metric is None or start is None or not period_s:
+            raise Malformed(where, "needs host, metric, start and a period_s above 0")
+        if (fields.text(item, "stat") or "Average") == "Average":
+            values = _values(item.get("values"), f"{where}.values")
+            found.append(RawSeries(host, metric, start, period_s, values))
+    return found
+
+
+def _values(values: object, key: str) -> tuple[float | None, ...]:
+    if not isinstance(values, list) or len(values) > _MAX_POINTS:
+        raise Malformed(key, "is not a list of numbers")
+    for value in values:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise Malformed(key, "holds something that is neither a number nor null")
+    try:
+        return tuple(None if value is None else float(value) for value in values)
+    except OverflowError as error:
+        raise Malformed(key, "holds a number that nothing measures") from error

@@ -1,0 +1,224 @@
+"""History in memory: the twin of `dynamo_history`, for the CLI and the tests.
+
+It shares the decisions, rows, keys and cursors; nothing here expires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+
+from sageaudit.adapters.dynamo import keys
+from sageaudit.adapters.dynamo.items import Item, packed_detail, read_detail
+from sageaudit.adapters.dynamo.paging import last_seen, page_of
+from sageaudit.adapters.dynamo.rows import filed_findings, head_of
+from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stored_text
+from sageaudit.adapters.dynamo.versions import Standing, Step, next_step, unchanged
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import (
+    Detail,
+    Entry,
+    FindingRow,
+    Head,
+    JobKey,
+    Page,
+    Recorded,
+    Verdict,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Everything about one run. `texts` are its documents, the first version first."""
+
+    head: Head
+    digest: str
+    texts: tuple[str, ...]
+    findings: tuple[FindingRow, ...]
+    detail: Item | None
+
+
+class MemoryHistory:
+    """The table of audits, for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Kept] = {}
+
+    def record(self, entry: Entry) -> Recorded:
+        """Keeps HEAD, version, findings and detail, or nothing."""
+        known = self._runs.get(keys.job_pk(entry.key))
+        standing = None if known is None else _standing(known)
+        digest = digest_of(entry.document)
+        step = next_step(standing, entry, digest)
+        if known is None or standing is None or step is Step.WRITE:
+            return self._write(entry, digest, known)
+        if step is Step.ADVANCE:
+            modified_at = keys.as_utc(entry.last_modified_at)
+            head = replace(known.head, last_modified_at=modified_at)
+            self._runs[keys.job_pk(entry.key)] = replace(known, head=head)
+        return unchanged(step, standing)
+
+    def _write(self, entry: Entry, digest: str, known: _Kept | None) -> Recorded:
+        texts = () if known is None else known.texts
+        version = len(texts) + 1
+        detail = None if known is None else known.detail
+        self._runs[keys.job_pk(entry.key)] = _Kept(
+            head=head_of(entry, version),
+            digest=digest,
+            texts=(*texts, stored_text(entry.document, version)),
+            findings=tuple(one.row for one in filed_findings(entry)),
+            detail=detail if entry.detail is None else packed_detail(entry.detail),
+        )
+        return Recorded(Verdict.RECORDED, version)
+
+    def head(self, key: JobKey) -> Head | None:
+        """The newest version as lists show it."""
+        known = self._runs.get(keys.job_pk(key))
+        return None if known is None else known.head
+
+    def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
+        """One version's document, the newest by default."""
+        known = self._runs.get(keys.job_pk(key))
+        if known is None:
+            return None
+        wanted = len(known.texts) if version is None else version
+        return read_text(known.texts[wanted - 1]) if 1 <= wanted <= len(known.texts) else None
+
+    def detail(self, key: JobKey) -> Detail | None:
+        """What is needed to judge the job again."""
+        known = self._runs.get(keys.job_pk(key))
+        return None if known is None or known.detail is None else read_detail(known.detail)
+
+    def by_day(self, day: date, *, limit: int, cursor: str | None = None) -> Page[Head]:
+        """Jobs that ended on a day in UTC, newest first."""
+        shards = keys.day_pks(day)
+        return self._heads(
+            f"by-day {shards[0]}",
+            lambda head: keys.day_pk(head.ended_at, head.key) in shards,
+            limit,
+            cursor,
+        )
+
+    def by_family(
+        self,
+        account: str,
+        region: str,
+        family: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | None = None,
+    ) -> Page[Head]:
+        """The runs of one family that ended before a moment, newest first."""
+        wanted = keys.family_pk(account, region, family)
+        return self._heads(
+            f"by-family {wanted}",
+            lambda head: keys.family_pk(head.account, head.region, head.family) == wanted,
+            limit,
+            cursor,
+            before,
+        )
+
+    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+        """One owner's jobs, newest first."""
+        wanted = keys.owner_pk(owner)
+        return self._heads(
+            f"by-owner {wanted}",
+            lambda head: head.owner is not None and keys.owner_pk(head.owner) == wanted,
+            limit,
+            cursor,
+        )
+
+    def by_account(
+        self, account: str, month: str, *, limit: int, cursor: str | None = None
+    ) -> Page[Head]:
+        """One account's jobs of a month, newest first."""
+        wanted = keys.account_pk(account, month)
+        return self._heads(
+            f"by-account {wanted}",
+            lambda head: keys.account_pk(head.account, keys.month_of(head.ended_at)) == wanted,
+            limit,
+            cursor,
+        )
+
+    def by_rule(
+        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+    ) -> Page[FindingRow]:
+        """What one rule found in a month, newest first."""
+        wanted = keys.rule_pk(rule, month)
+        asked = f"by-rule {wanted}"
+        last = last_seen(asked, cursor) or "~"
+        found = (
+            (keys.ended_sk(row.ended_at, row.key), row)
+            for kept in self._runs.values()
+            for row in kept.findings
+            if keys.rule_pk(row.rule, keys.month_of(row.ended_at)) == wanted
+        )
+        rows = sorted((one for one in found if one[0] < last), key=_sort_key, reverse=True)
+        return page_of(asked, iter(rows), limit)
+
+    def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
+        """Heads whose second look is due at or before a moment, the oldest first."""
+        last, until = last_seen("due", cursor) or "0", keys.due_until(before)
+        waiting = (
+            (keys.due_sk(kept.head.due_at, kept.head.key), kept.head)
+            for kept in self._runs.values()
+            if kept.head.due_at is not None
+        )
+        rows = sorted((one for one in waiting if last < one[0] <= until), key=_sort_key)
+        return page_of("due", iter(rows), limit)
+
+    def family_avoidable_usd(
+        self,
+        account: str,
+        region: str,
+        family: str,
+        *,
+        since: datetime,
+        enough_usd: Decimal,
+        other_than: JobKey | None = None,
+    ) -> Decimal:
+        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`."""
+        wanted = keys.family_pk(account, region, family)
+        left_out = None if other_than is None else keys.job_pk(other_than)
+        total_usd = Decimal(0)
+        for _, head in self._newest():
+            if head.ended_at < keys.as_utc(since) or total_usd >= enough_usd:
+                break
+            of_family = keys.family_pk(head.account, head.region, head.family) == wanted
+            if of_family and not head.rollup and keys.job_pk(head.key) != left_out:
+                total_usd += (head.avoidable_usd or 0) + (head.lost_usd or 0)
+        return total_usd
+
+    def _heads(
+        self,
+        asked: str,
+        wanted: Callable[[Head], bool],
+        limit: int,
+        cursor: str | None,
+        before: datetime | None = None,
+    ) -> Page[Head]:
+        last = last_seen(asked, cursor) or (keys.moment_text(before) if before else "~")
+        rows = ((sk, head) for sk, head in self._newest() if sk < last and wanted(head))
+        return page_of(asked, rows, limit)
+
+    def _newest(self) -> Iterator[tuple[str, Head]]:
+        heads = (kept.head for kept in self._runs.values())
+        keyed = ((keys.ended_sk(head.ended_at, head.key), head) for head in heads)
+        return iter(sorted(keyed, key=_sort_key, reverse=True))
+
+
+def _standing(known: _Kept) -> Standing:
+    return Standing(
+        version=known.head.version,
+        last_modified_at=known.head.last_modified_at,
+        settled=known.head.settled,
+        digest=known.digest,
+        finding_ids=(),
+    )
+
+
+def _sort_key(keyed: tuple[str, object]) -> str:
+    return keyed[0]

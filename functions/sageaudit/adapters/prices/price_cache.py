@@ -1,0 +1,104 @@
+"""Rates that were read from the Price List API, kept in the history table for every function.
+
+One item for each region, component and type, and one head that says what the last whole read
+brought. The head is written last, so that a read that was cut off is never taken for a whole one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.adapters.dynamo import keys
+from sageaudit.adapters.dynamo.calls import Dynamo
+from sageaudit.adapters.dynamo.items import Item
+from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.domain.prices.market import Component
+from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused
+
+PERMISSIONS = ("dynamodb:BatchWriteItem", "dynamodb:Query")
+"""On the table alone."""
+KEPT_DAYS = 45
+"""A rate that old is no better than the packaged one."""
+_HEAD = "HEAD"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A listing and when it was read."""
+
+    listing: Listing
+    read_at: datetime
+
+
+class PriceCache:
+    """`client` is boto3's low-level DynamoDB client."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        self._table = Dynamo(client, table_name)
+
+    def read(self, region: str, component: Component) -> Stored | None:
+        """The last whole read, in one Query; None when there is none. Raises AwsError."""
+        items = [
+            item
+            for page in self._table.pages(
+                KeyConditionExpression=f"{PARTITION_KEY} = :pk",
+                ExpressionAttributeValues={":pk": keys.price_pk(region, component.value)},
+            )
+            for item in page
+        ]
+        head = next((item for item in items if item[SORT_KEY] == _HEAD), None)
+        if head is None:
+            return None
+        entries = {
+            item[SORT_KEY]: _read_entry(item)
+            for item in items
+            if item is not head and item.get("read_at") == head["read_at"]
+        }
+        if len(entries) != head["entries"]:
+            return None
+        return Stored(Listing(region, component, entries), keys.read_moment(head["read_at"]))
+
+    def write(self, stored: Stored) -> None:
+        """Keeps a whole read. Raises AwsError."""
+        listing = stored.listing
+        shared: Item = {
+            PARTITION_KEY: keys.price_pk(listing.region, listing.component.value),
+            "read_at": keys.moment_text(stored.read_at),
+            TTL_ATTRIBUTE: keys.epoch_s(stored.read_at + timedelta(days=KEPT_DAYS)),
+        }
+        self._table.put_all(
+            [
+                {**shared, SORT_KEY: name, **dict(_attributes(entry))}
+                for name, entry in listing.entries.items()
+            ]
+        )
+        self._table.put_all([{**shared, SORT_KEY: _HEAD, "entries": len(listing.entries)}])
+
+
+def _attributes(entry: Entry) -> Iterator[tuple[str, object]]:
+    if isinstance(entry, Refused):
+        yield "refused", entry.reason
+    elif isinstance(entry, Ambiguous):
+        yield "ambiguous_usd", list(entry.usd)
+    else:
+        yield "usd", entry.usd
+        yield "usage_type", entry.usage_type
+        if entry.effective is not None:
+            yield "effective", entry.effective.isoformat()
+
+
+def _read_entry(item: Item) -> Entry:
+    if "refused" in item:
+        return Refused(item["refused"])
+    if "ambiguous_usd" in item:
+        return Ambiguous(tuple(item["ambiguous_usd"]))
+    usd = item.get("usd")
+    if not isinstance(usd, Decimal) or usd <= 0:
+        return Refused("the stored price is no amount")
+    effective = item.get("effective")
+    day = None if effective is None else date.fromisoformat(effective)
+    return ListedRate(usd, day, item["usage_type"])

@@ -1,0 +1,157 @@
+"""Price lists of the past: which one was in force on a day, and its rates.
+
+GetProducts knows only today. ListPriceLists names the list of a day, GetPriceListFileUrl where its
+file lies; the file is read row by row up to a bound and never kept. Too slow for an audit: the
+command line asks for it. The columns' names are those of other services' files: none of
+SageMaker's was at hand to check, so a column that is not there is said.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from http.client import HTTPException, HTTPSConnection
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from sageaudit.adapters.aws.clients import aws_errors
+from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
+from sageaudit.domain.prices.market import Component
+from sageaudit.domain.prices.price_list import Listing, read
+from sageaudit.errors import Unavailable
+
+PAST_PERMISSIONS = ("pricing:GetPriceListFileUrl", "pricing:ListPriceLists")
+"""Of the command line's user; no Lambda function reads the past."""
+MOST_BYTES = 256 * 1024 * 1024
+_TIMEOUT_S = 30
+_OK = 200
+_VERSION = re.compile(r"/(\d{4})(\d{2})(\d{2})\d{6}/")
+_HOST = re.compile(r"(?:[a-z0-9-]+\.)+amazonaws\.com(?:\.cn)?")
+_NEEDED = (
+    "termtype", "unit", "priceperunit", "currency", "productfamily", "locationtype", "usagetype",
+    "instancename", "component",
+)  # fmt: skip
+"""Columns, without their spaces and capitals."""
+_NO_LETTERS = re.compile(r"[^a-z0-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class PastList:
+    """A price list of one region; `published` is the day that its version names."""
+
+    region: str
+    arn: str
+    published: date
+
+
+class PriceFiles:
+    """Reads price lists of the past. `open_url` opens an https address for reading."""
+
+    def __init__(self, clients: Callable[[str], Any], open_url: Callable[[str], IO[bytes]]) -> None:
+        self._clients = clients
+        self._open_url = open_url
+
+    def in_force(self, region: str, day: date) -> PastList | None:
+        """The price list in force on a day; None when AWS names none. Raises AwsError."""
+        with aws_errors("pricing"):
+            answer = self._clients(endpoint_of(region)).list_price_lists(
+                ServiceCode=SERVICE,
+                CurrencyCode="USD",
+                EffectiveDate=datetime.combine(day, time(), UTC),
+                RegionCode=region,
+            )
+        lists = [
+            PastList(region, one["PriceListArn"], date(*map(int, version.groups())))
+            for one in answer.get("PriceLists", ())
+            if one.get("RegionCode") == region
+            and (version := _VERSION.search(one["PriceListArn"])) is not None
+        ]
+        return max(lists, key=lambda one: one.arn, default=None)
+
+    def listing(self, past: PastList, component: Component) -> Listing:
+        """The rates of a component in that list. Raises AwsError."""
+        with aws_errors("pricing"):
+            url = self._clients(endpoint_of(past.region)).get_price_list_file_url(
+                PriceListArn=past.arn, FileFormat="csv"
+            )["Url"]
+        parts = urlsplit(url)
+        if parts.scheme != "https" or not _HOST.fullmatch(parts.netloc):
+            raise Unavailable("pricing:GetPriceListFileUrl named no https address of AWS's.")
+        try:
+            with self._open_url(url) as stream:
+                bounded = io.BufferedReader(_Bounded(stream))
+                text = io.TextIOWrapper(bounded, encoding="utf-8", errors="replace", newline="")
+                return read(_documents(csv.reader(text), past.region), past.region, component)
+        except (OSError, HTTPException, csv.Error) as error:
+            raise Unavailable(f"The price list file could not be read: {error}.") from error
+
+
+def open_https(url: str) -> IO[bytes]:
+    """Opens an address with a GET and follows nothing."""
+    parts = urlsplit(url)
+    connection = HTTPSConnection(parts.netloc, timeout=_TIMEOUT_S)
+    connection.request("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path)
+    response = connection.getresponse()
+    if response.status != _OK:
+        connection.close()
+        raise OSError(f"HTTP status {response.status}")
+    return response
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that refuses to be longer than a price list can be."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._left = MOST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        chunk = self._stream.read(len(buffer))
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise OSError(f"it is longer than {MOST_BYTES:,} bytes")
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+def _documents(rows: Iterator[list[str]], region: str) -> Iterator[object]:
+    """Each on-demand row as the product that GetProducts would give."""
+    header = next((row for row in rows if row and row[0] == "SKU"), None)
+    if header is None:
+        raise Unavailable("The price list file has no header.")
+    names = [_NO_LETTERS.sub("", name.lower()) for name in header]
+    for needed in _NEEDED:
+        if needed not in names:
+            raise Unavailable(f"The price list file has no column {needed}.")
+    return (
+        _document(dict(zip(names, row, strict=False)), region)
+        for row in rows
+        if _is_on_demand(row, names)
+    )
+
+
+def _is_on_demand(row: Sequence[str], names: Sequence[str]) -> bool:
+    return len(row) == len(names) and row[names.index("termtype")] == "OnDemand"
+
+
+def _document(row: dict[str, str], region: str) -> object:
+    said = {
+        "instanceName": row["instancename"],
+        "component": row["component"],
+        "usagetype": row["usagetype"],
+        "locationType": row["locationtype"],
+        "regionCode": row.get("regioncode") or region,
+    }
+    if row.get("instancetype"):
+        said["instanceType"] = row["instancetype"]
+    price = {"unit": row["unit"], "pricePerUnit": {row["currency"]: row["priceperunit"]}}
+    term = {"effectiveDate": row.get("effectivedate"), "priceDimensions": {"": price}}
+    product = {"productFamily": row["productfamily"], "attributes": said}
+    return {"product": product, "terms": {"OnDemand": {"": term}}}

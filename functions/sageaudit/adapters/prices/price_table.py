@@ -1,0 +1,189 @@
+"""The packaged tables, made again from the price list. Superseded hourly rates go to history."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.adapters.prices.packaged import PackagedPrices
+from sageaudit.domain.prices.market import Component
+from sageaudit.domain.prices.price_history import SAME_WITHIN, KnownRate
+from sageaudit.domain.prices.price_list import STORAGE, Listing
+from sageaudit.errors import BadUsage, Unavailable
+
+LEAST_SHARE = Decimal("0.8")
+"""Fewer of the known rows than this is no price list but half of one."""
+_SOURCE = "AWS Price List API (GetProducts), read by `sageaudit prices refresh`"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """The new table and what became of the old one's rows, a row being a region and a type."""
+
+    table: Row
+    known: int
+    came_back: int
+    added: int
+    superseded: int
+
+
+def refreshed(old: PackagedPrices, listings: list[Listing], day: date) -> Refreshed:
+    """The table as of a day. Raises Unavailable when too little of what is known came back."""
+    prices = _by_region(listings)
+    known = [(r, t) for r, row in old.hourly_table["usd_per_hour"].items() for t in row]
+    came_back = sum(name in prices.get(region, {}) for region, name in known)
+    if came_back < LEAST_SHARE * len(known):
+        raise Unavailable(
+            f"Only {came_back:,} of {len(known):,} known prices came back: nothing is written."
+        )
+    read = {(listing.region, listing.component) for listing in listings}
+    superseded = [
+        row for region, name in known for row in _superseded(old, region, name, prices, read)
+    ]
+    table = {
+        "provenance": _provenance(old, day),
+        "exceptions": [{"settled": str(day), **row} for row in old.hourly_table["exceptions"]],
+        "history": [*old.hourly_table["history"], *superseded],
+        "usd_per_hour": {
+            region: {name: _figure(own) for name, own in sorted(row.items())}
+            for region, row in sorted(prices.items())
+        },
+    }
+    added = sum(len(row) for row in prices.values()) - came_back
+    return Refreshed(table, len(known), came_back, added, len(superseded))
+
+
+def storage_refreshed(old: Mapping[str, Any], listings: list[Listing], day: date) -> Row:
+    """The storage table with what was listed; the others keep their figures and their date."""
+    regions = {region: dict(row) for region, row in old["regions"].items()}
+    for row in regions.values():
+        row.setdefault("as_of", old["provenance"]["as_of"])
+    for listing in sorted(listings, key=lambda one: one.component is not Component.TRAINING):
+        rate, part = listing.rates.get(STORAGE), listing.component.value.lower()
+        if rate is None or listing.component is Component.TRANSFORM:
+            continue
+        if listing.component is Component.TRAINING or listing.region in regions:
+            row = regions.setdefault(listing.region, {})
+            row |= {part: rate.usd, "basis": "observed: Price List API", "as_of": str(day)}
+    return {"provenance": old["provenance"], "regions": dict(sorted(regions.items()))}
+
+
+def write(text: str, path: Path) -> None:
+    """Replaces the file in one step: a reader sees the old table or the new one."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise BadUsage(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError as error:
+        raise BadUsage(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def text_of(table: Row) -> str:
+    """JSON with one row a line, so that a change of a price is a change of a line."""
+    regions = ",\n".join(
+        f"  {to_json(region)}: {_lines(row)}" for region, row in table["usd_per_hour"].items()
+    )
+    parts = [
+        f' "provenance": {_lines(table["provenance"], "  ")}',
+        f' "exceptions": {_lines(table["exceptions"], "  ")}',
+        f' "history": {_lines(table["history"], "  ")}',
+        f' "usd_per_hour": {{\n{regions}\n }}',
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def storage_text_of(table: Row) -> str:
+    """As `text_of`, for the storage table."""
+    parts = [f' "{name}": {_lines(table[name], "  ")}' for name in ("provenance", "regions")]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _lines(rows: Mapping[str, object] | list[Row], indent: str = "   ") -> str:
+    if isinstance(rows, Mapping):
+        lines = [f"{to_json(key)}: {to_json(value)}" for key, value in rows.items()]
+        opened, closed = "{", "}"
+    else:
+        lines = [to_json(row) for row in rows]
+        opened, closed = "[", "]"
+    body = ",\n".join(f"{indent}{line}" for line in lines)
+    return f"{opened}\n{body}\n{indent[:-1]}{closed}" if lines else f"{opened}{closed}"
+
+
+def _by_region(listings: list[Listing]) -> dict[str, dict[str, dict[str, Decimal]]]:
+    prices: dict[str, dict[str, dict[str, Decimal]]] = {}
+    for listing in listings:
+        for name, rate in listing.rates.items():
+            if name != STORAGE:
+                types = prices.setdefault(listing.region, {})
+                types.setdefault(name, {})[listing.component.value] = rate.usd
+    return prices
+
+
+def _figure(own: Mapping[str, Decimal]) -> Decimal | Mapping[str, Decimal]:
+    """One figure where all components have it; else each has its own, or none."""
+    figures = set(own.values())
+    return figures.pop() if len(figures) == 1 and len(own) == len(Component) else own
+
+
+def _superseded(
+    old: PackagedPrices,
+    region: str,
+    name: str,
+    prices: Mapping[str, Mapping[str, Mapping[str, Decimal]]],
+    read: AbstractSet[tuple[str, Component]],
+) -> Iterator[Row]:
+    """What the old table said and the new one does not; one row where all components agree."""
+    own = prices.get(region, {}).get(name)
+    rows = []
+    for component in Component:
+        before = old.present(region, component, name)
+        now = None if own is None else own.get(component.value)
+        missed = own is None or (region, component) not in read
+        if before is not None and (missed or _differs(before, now)):
+            rows.append((component, before))
+    if len(rows) == len(Component) and len({known for _, known in rows}) == 1:
+        yield _history_row(region, name, rows[0][1])
+        return
+    for component, before in rows:
+        yield _history_row(region, name, before) | {"component": component.value}
+
+
+def _differs(before: KnownRate, now: Decimal | None) -> bool:
+    return now is not None and abs(now - before.usd) > SAME_WITHIN * now
+
+
+def _history_row(region: str, name: str, known: KnownRate) -> Row:
+    row = {"region": region, "type": name, "usd": known.usd, "seen": known.as_of}
+    row["source"] = known.source
+    return row if known.note is None else row | {"note": known.note}
+
+
+def _provenance(old: PackagedPrices, day: date) -> Row:
+    before = dict(old.hourly_table["provenance"])
+    earlier = before.pop("earlier", [])
+    return {
+        "component": ", ".join(component.value for component in Component),
+        "what": "On-demand USD per instance-hour by region and type; one figure where all"
+        " components share it, else one for each component that has the type",
+        "as_of": str(day),
+        "source": _SOURCE,
+        "history": before["history"],
+        "absent": before["absent"],
+        "earlier": [*earlier, before],
+    }

@@ -1,0 +1,193 @@
+"""`sageaudit audit`: one job, from a recording or from a live account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from sageaudit.adapters.files import policy_file, recording
+from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.auditing import Child, audit_job, audit_tuning
+from sageaudit.cli import options
+from sageaudit.cli.exits import Exit, exit_of, first_that_applies
+from sageaudit.cli.sources import live, recorded_run
+from sageaudit.cli.views import fixes
+from sageaudit.cli.views.render import render
+from sageaudit.domain.audit import rollup
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadRecording, Malformed, SageauditError
+from sageaudit.rules import catalogue
+from sageaudit.text.fixes.dialects import DIALECTS, Dialect
+from sageaudit.text.untrusted import terminal
+
+_SEVERITIES = ("info", "low", "medium", "high")
+_EPILOG = """\b
+Examples:
+  sageaudit audit --recording job.json
+  sageaudit audit --recording job.json --fix-as sdk-v3
+  sageaudit audit my-training-job --region eu-west-1
+  sageaudit audit arn:aws:sagemaker:eu-west-1:111122223333:training-job/my-job --output json"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("jobs", nargs=-1, metavar="[ARN|NAME]...")
+@click.option(
+    "--recording",
+    "recordings",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A recorded job: a Describe* answer as the AWS CLI prints it, or a recording.",
+)
+@options.KIND
+@options.JOB_REGION
+@options.PROFILE
+@click.option(
+    "--policy", "policy_path", type=click.Path(path_type=Path), help="A policy.toml to judge by."
+)
+@click.option(
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="json: one line for each job; scripts read this.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(_SEVERITIES),
+    help="Exit with 10 when a finding is at least this severe.",
+)
+@click.option(
+    "--fix-as",
+    type=click.Choice(DIALECTS),
+    help="Write each fix below the report, as the API, an SDK, boto3 or Terraform takes it.",
+)
+@options.NO_COLOR
+def audit(
+    jobs: tuple[str, ...],
+    recordings: tuple[Path, ...],
+    kind: str | None,
+    region: str | None,
+    profile: str | None,
+    policy_path: Path | None,
+    output: str,
+    fail_on: str | None,
+    fix_as: Dialect | None,
+    no_color: bool,
+) -> int:
+    """What a job cost, what was avoidable, and what to change.
+
+    Reads only, with your own credentials; nothing is written anywhere.
+    """
+    if not jobs and not recordings:
+        raise click.UsageError("name a job, or a file with --recording")
+    if fix_as and output == "json":
+        raise click.UsageError("--fix-as is for people: the JSON has every fix already")
+    policy = policy_file.load(policy_path) if policy_path else Policy()
+    show = _json if output == "json" else _table(Console(no_color=no_color or None), fix_as)
+    account = live.Account(profile, region) if jobs else None
+    wanted = JobKind(kind) if kind else None
+    tasks: list[Callable[[], AuditDocument]] = [
+        *(lambda path=path: of_recording(path, policy) for path in recordings),
+        *(lambda job=job: account.audit(job, wanted, policy) for job in jobs if account),
+    ]
+    return int(first_that_applies(_run(task, show, fail_on) for task in tasks))
+
+
+def _run(
+    task: Callable[[], AuditDocument], show: Callable[[AuditDocument], None], fail_on: str | None
+) -> Exit:
+    """One job of a batch: its result is shown as soon as it is there, whatever the others give."""
+    try:
+        document = task()
+    except SageauditError as error:
+        click.echo(f"sageaudit: {terminal(str(error))}", err=True)
+        return exit_of(error)
+    show(document)
+    return Exit.FINDINGS if fail_on and _fails(document, fail_on) else Exit.DONE
+
+
+def of_recording(path: Path, policy: Policy) -> AuditDocument:
+    """Audits one file. Raises BadRecording naming file and key."""
+    recorded = recording.read(path)
+    try:
+        if isinstance(recorded, recording.Recording):
+            return _one(recorded, policy).document
+        children = [_one(child, policy) for child in recorded.children]
+    except Malformed as error:
+        raise BadRecording(f"{path}: {error}") from error
+    return _set(recorded.tuning, children, policy)
+
+
+def _set(
+    own: recording.Recording | None, children: list[_Audited], policy: Policy
+) -> AuditDocument:
+    """A tuning job's children together, as of the last one's end."""
+    job = recorded_run.of_recording(own).job if own else None
+    documents = [child.document for child in children]
+    named = rollup.of_job(job, policy.owner(job.tags)) if job else rollup.of_children(documents)
+    now = max(child.now for child in children)
+    return audit_tuning(
+        job, named, [child.child for child in children], policy, catalogue.ruleset(), now=now
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Audited:
+    """One recorded job's audit, as of its end."""
+
+    document: AuditDocument
+    final_metrics: Mapping[str, Decimal]
+    now: datetime
+
+    @property
+    def child(self) -> Child:
+        """As its tuning job looks at it."""
+        return Child(self.document, self.final_metrics)
+
+
+def _one(recorded: recording.Recording, policy: Policy) -> _Audited:
+    """The same lines as the Lambda's, on what was recorded, as of the job's end."""
+    run, ruleset = recorded_run.of_recording(recorded), catalogue.ruleset()
+    job = run.job
+    if job.kind is JobKind.TUNING and job.finished:
+        named = rollup.of_job(job, policy.owner(job.tags))
+        document = audit_tuning(job, named, [], policy, ruleset, now=run.now)
+    else:
+        audit = audit_job(job, run.seen, run.market, policy, ruleset, now=run.now)
+        document = audit.document()
+    return _Audited(document, job.final_metrics, run.now)
+
+
+def _fails(document: AuditDocument, severity: str) -> bool:
+    least = _SEVERITIES.index(severity)
+    return any(
+        _SEVERITIES.index(finding["severity"]) >= least and finding["exempt"] is None
+        for finding in document["findings"]
+    )
+
+
+def _json(document: AuditDocument) -> None:
+    click.echo(to_json(document))
+
+
+def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument], None]:
+    shown = 0
+
+    def show(document: AuditDocument) -> None:
+        nonlocal shown
+        if shown:
+            console.rule(style="dim")
+        shown += 1
+        render(document, console)
+        if fix_as:
+            fixes.show(document, console, fix_as)
+
+    return show

@@ -1,0 +1,128 @@
+"""A live account, with the user's own credentials: the same flow, an in-memory history."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from sageaudit import flow
+from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices.price_book import LiveMarkets
+from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.cli.sources.recorded_run import Run
+from sageaudit.cli.sources.session import open_session
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.ref import JOB_NAME, JobKind, JobRef
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import AmbiguousName, AwsError, BadUsage, JobGone, Malformed
+from sageaudit.rules import catalogue
+
+
+class Account:
+    """The account behind a profile. Reads only: Describe*, List*, GetMetricData."""
+
+    def __init__(self, profile: str | None, region: str | None) -> None:
+        self._profile = profile
+        self._region = region
+
+    def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
+        """Audits one job by ARN or name; a tuning job with all of its children."""
+        ref = self._ref(job, kind)
+        office = self._office(policy)
+        children = []
+        if ref.kind is JobKind.TUNING:
+            children = [self._one(child, office) for child in office.jobs.children(ref)]
+        document = self._one(ref, office)
+        if ref.kind is JobKind.TUNING:
+            document["children"] = children
+        return document
+
+    def ran(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
+        """One job by ARN or name as it ran, with what was measured of it and its list prices."""
+        ref, now = self._ref(job, kind), datetime.now(UTC)
+        office = self._office(policy)
+        try:
+            answer = office.jobs.describe(ref)
+            parsed = parse(answer, {}, account=ref.account, region=ref.region)
+        except Malformed as error:
+            raise AwsError(f"{ref.arn}: its Describe answer cannot be read: {error}") from error
+        market = office.markets.market(parsed, now)
+        return Run(parsed, office.metrics.seen(parsed, now), market, now)
+
+    def _one(self, ref: JobRef, office: flow.Office) -> AuditDocument:
+        ended = JobEnded(ref, "Unknown", None, datetime.now(UTC), {})
+        done = flow.audit_finished_job(ended, office, now=datetime.now(UTC), attempt=None)
+        if isinstance(done, flow.Later):
+            raise AwsError(f"{ref.arn}: {done.reason}")
+        if done.document["unauditable"] is not None:
+            office.jobs.describe(ref)  # no such job is another failure, and raises JobGone
+            raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
+        return done.document
+
+    def _office(self, policy: Policy) -> flow.Office:
+        accounts = Accounts(self._session, "", {}, time.time)
+        return flow.Office(
+            jobs=SageMakerJobs(accounts.of("sagemaker")),
+            metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
+            history=MemoryHistory(),
+            markets=LiveMarkets(
+                packaged.types(),
+                packaged.prices(),
+                PriceList(lambda endpoint: accounts.of("pricing")("", endpoint)),
+                None,
+                lambda: datetime.now(UTC),
+            ),
+            policy=policy,
+            ruleset=catalogue.ruleset(),
+            fingerprint_key=lambda: None,
+            history_is_whole=False,
+        )
+
+    @cached_property
+    def _session(self) -> Any:
+        return open_session(self._profile, self._region)
+
+    def _ref(self, job: str, kind: JobKind | None) -> JobRef:
+        if job.startswith("arn:"):
+            ref = JobRef.from_arn(job)
+            if ref is None:
+                raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
+            if kind is not None and ref.kind is not kind:
+                raise BadUsage(f"{job} is a {ref.kind.value} job, not a {kind.value} job")
+            return ref
+        if not JOB_NAME.match(job):
+            raise BadUsage(f"{job} is neither an ARN nor a job's name")
+        region = self._session.region_name
+        if region is None:
+            raise BadUsage("which region? give --region, or set one for your AWS profile")
+        return self._find(job, [kind] if kind else list(JobKind), region)
+
+    def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
+        """The job of this name. Raises JobGone, or AmbiguousName when two kinds use it."""
+        jobs = SageMakerJobs(Accounts(self._session, "", {}, time.time).of("sagemaker"))
+        found: list[JobRef] = []
+        for kind in kinds:
+            try:
+                answer = jobs.describe(JobRef(kind, name, "", "", region))
+            except JobGone:
+                continue
+            arn = answer.get(f"{kind.prefix}JobArn")
+            ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
+            if ref is None:
+                raise AwsError(f"the answer about the {kind.value} job {name} has no ARN of it")
+            found.append(ref)
+        if len(found) > 1:
+            named = " and ".join(f"a {ref.kind.value} job" for ref in found)
+            raise AmbiguousName(f"{name} is {named}: say which with --kind")
+        if not found:
+            tried = ", ".join(kind.value for kind in kinds)
+            raise JobGone(f"there is no job {name} in {region} (looked for: {tried})")
+        return found[0]

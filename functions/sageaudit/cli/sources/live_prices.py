@@ -1,0 +1,85 @@
+"""Prices asked of AWS by the command line, with the user's own credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from functools import cache
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError
+
+from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices.price_book import LiveBook
+from sageaudit.adapters.prices.price_cache import Stored
+from sageaudit.adapters.prices.price_files import PriceFiles, open_https
+from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.domain.prices.market import Component
+from sageaudit.domain.prices.price_list import Listing
+from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
+
+
+def clients(profile: str | None) -> Callable[[str], Any]:
+    """Pricing clients by the region of their endpoint."""
+
+    @cache
+    def of(endpoint: str) -> Any:
+        try:
+            return client(boto3.Session(profile_name=profile), "pricing", endpoint)
+        except BotoCoreError as error:
+            raise NoCredentials(f"No usable AWS credentials: {error}") from error
+
+    return of
+
+
+def book(
+    instance_type: str,
+    region: str,
+    component: Component,
+    of: Callable[[str], Any],
+    *,
+    day: date | None,
+    now: datetime,
+    say: Callable[[str], None],
+) -> tuple[LiveBook, AwsError | None]:
+    """The book of a region and component as AWS lists it now, or did on a day of the past.
+
+    Where AWS does not answer, the book is the packaged one that says why; the error comes with it.
+    """
+    base = replace(packaged.prices(), day=day)
+    try:
+        if day is None or day == now.date():
+            listing, read_at = PriceList(of).listing(region, component, instance_type), now
+        else:
+            listing, read_at = _past(PriceFiles(of, open_https), region, component, day, say)
+    except AwsError as error:
+        return LiveBook(base, region, component, None, str(error).rstrip(".")), error
+    return LiveBook(base, region, component, Stored(listing, read_at), None), None
+
+
+def listings(
+    of: Callable[[str], Any], regions: Sequence[str], say: Callable[[str], None]
+) -> Iterator[Listing]:
+    """All that can be read; a region that cannot is said, a missing permission ends it."""
+    for region in regions:
+        for component in Component:
+            try:
+                yield PriceList(of).listing(region, component)
+            except (AccessDenied, NoCredentials):
+                raise
+            except AwsError as error:
+                say(f"{region}, {component.value}: {error}")
+
+
+def _past(
+    files: PriceFiles, region: str, component: Component, day: date, say: Callable[[str], None]
+) -> tuple[Listing, datetime]:
+    """The listing in force on that day."""
+    past = files.in_force(region, day)
+    if past is None:
+        raise Unavailable(f"pricing:ListPriceLists names no list of {region} for {day}.")
+    say(f"on {day} the price list of {past.published} was in force in {region}: reading its file")
+    return files.listing(past, component), datetime.combine(day, time(), UTC)

@@ -1,0 +1,32 @@
+"""A job that ran, read from a recording: the same lines for every command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sageaudit.adapters.files.recording import Recording
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements, Missing, measure
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A job, what was measured of it, and the market to bill it with, as of `now`."""
+
+    job: Job
+    seen: Measurements
+    market: Market
+    now: datetime
+
+
+def of_recording(recorded: Recording) -> Run:
+    """As of the job's end, at packaged prices. Raises Malformed."""
+    job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
+    now = job.ended_at or datetime.now(UTC)
+    market = packaged.PackagedMarkets().market(job, now)
+    absent = Missing("metric_missing", "not in this recording")
+    return Run(job, measure(job, recorded.series, market.types, absent=absent), market, now)

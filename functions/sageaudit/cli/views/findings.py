@@ -1,0 +1,107 @@
+"""The findings of an audit on the terminal, by dollars, each with its fix to paste."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument
+from sageaudit.text.money import usd
+from sageaudit.text.sparkline import plain_facts, sparklines
+from sageaudit.text.untrusted import middle, terminal
+from sageaudit.text.words import assignment, before, label, value
+
+_FACT = 240
+_STYLES = {"high": "bold red", "medium": "bold yellow", "low": "cyan", "info": "dim"}
+
+
+def show(document: AuditDocument, console: Console) -> None:
+    """Prints every finding: those in the sums first, the largest saving on top."""
+    for place, finding in enumerate(sorted(document["findings"], key=_order)):
+        if place:
+            console.print()
+        _show(finding, console)
+
+
+def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
+    counted = finding["bucket"] in {"lost", "avoidable"}
+    saving = finding["saving_usd"] or Decimal(0)
+    return _set_aside(finding) is not None, not counted, -saving, finding["rule"]
+
+
+def _show(finding: FindingDocument, console: Console) -> None:
+    aside = _set_aside(finding)
+    style = "dim" if aside else _STYLES[finding["severity"]]
+    console.print(_block(Text.assemble((finding["severity"].upper(), style), _title(finding)), 2))
+    console.print(_block(Text(terminal(finding["summary"])), 4))
+    if finding["evidence"]:
+        said = [
+            f"{label(key)} {middle(value(key, fact), _FACT)}"
+            for key, fact in plain_facts(finding["evidence"])
+        ]
+        console.print(_block(Text(terminal("; ".join(said)), "dim"), 4))
+        ascii_only = console.options.ascii_only
+        for line in sparklines(finding["evidence"], console.width - 4, ascii_only=ascii_only):
+            console.print(_block(Text(terminal(line), "dim"), 4))
+    if aside:
+        console.print(_block(Text(terminal(aside), "dim"), 4))
+    if finding["caution"]:
+        console.print(_block(Text.assemble(("Mind: ", "yellow"), terminal(finding["caution"])), 4))
+    _fixes(finding, console)
+
+
+def _title(finding: FindingDocument) -> str:
+    dollars = "" if finding["bucket"] == "none" else f"  {_dollars(finding)}"
+    card = f"{finding['id']}, {finding['confidence']}"
+    return terminal(f"x{dollars}  {finding['rule']} ({card})")[1:]
+
+
+def _dollars(finding: FindingDocument) -> str:
+    if finding["saving_usd"] is None:
+        return f"{finding['bucket']}, no figure"
+    return f"{usd(finding['saving_usd'])} {finding['bucket']}"
+
+
+def _set_aside(finding: FindingDocument) -> str | None:
+    """Why a finding's dollars are in no sum."""
+    exempt = finding["exempt"]
+    if exempt is not None:
+        until = f" until {exempt['until']}" if exempt["until"] else ""
+        return f"Exempt by {exempt['by']}{until}: {exempt['reason']}"
+    other = finding["superseded_by"] or finding["subsumed_by"]
+    return f"Not counted: {other} covers it" if other else None
+
+
+def _fixes(finding: FindingDocument, console: Console) -> None:
+    ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
+    for place, way in enumerate(ways):
+        title = _saving(finding) if place == 0 else "Or"
+        console.print(_block(Text(f"{title}:", "bold"), 4))
+        for fix in way:
+            _fix(fix, console)
+
+
+def _saving(finding: FindingDocument) -> str:
+    alone, span = finding["saving_alone_usd"], finding["saving_range_usd"]
+    if span is not None:
+        return f"Fix, saves {usd(span[0])} to {usd(span[-1])} a run by itself"
+    if alone is None or finding["bucket"] == "lost":
+        return "Fix"
+    return f"Fix, saves {usd(alone)} a run by itself"
+
+
+def _fix(fix: FixDocument, console: Console) -> None:
+    """A line to paste is never broken by us: a terminal wraps it without adding to it."""
+    line = Text.assemble(
+        "      ",
+        (terminal(assignment(fix)), "green"),
+        (f"  # {terminal(before(fix))}", "dim"),
+    )
+    console.print(line, soft_wrap=True)
+
+
+def _block(text: Text, indent: int) -> Padding:
+    return Padding(text, (0, 0, 0, indent), expand=False)

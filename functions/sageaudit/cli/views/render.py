@@ -1,0 +1,137 @@
+"""An audit on the terminal: what ran, where the money went, what to change, what is not known.
+
+Every text of the document passes `terminal`, so that a name or failure message cannot move the
+cursor; nothing is read as rich markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from sageaudit.cli.views import findings, tables
+from sageaudit.domain.audit.document import AuditDocument, NotApplicableDocument
+from sageaudit.domain.bill.bill_facts import NOT_IN_IT
+from sageaudit.text.message import headline, money_notes, ran_on
+from sageaudit.text.untrusted import terminal
+from sageaudit.text.words import capitalised, duration, time_of
+
+_BY_POLICY = "policy"
+_STATUS_STYLES = {"Completed": "green", "Failed": "bold red", "Stopped": "yellow"}
+
+
+def render(document: AuditDocument, console: Console) -> None:
+    """Prints the whole audit."""
+    _head(document, console)
+    if document["unauditable"] is not None:
+        _line(console, f"Could not be audited: {document['unauditable']}", "bold yellow")
+        return
+    _part(console, "Phases", tables.phases(document, console))
+    _part(console, "Bill", tables.bill(document))
+    for note in (*money_notes(document), *(n for n in document["bill"]["notes"] if n == NOT_IN_IT)):
+        _line(console, capitalised(note), "dim", indent=2)
+    _part(console, "Where the money went", tables.waterfall(document, console))
+    _part(console, "Jobs of this tuning job", tables.children(document, console))
+    if document["findings"]:
+        _title(console, "Findings")
+        findings.show(document, console)
+    _not_judged(document, console)
+
+
+def _head(document: AuditDocument, console: Console) -> None:
+    job = document["job"]
+    status = _STATUS_STYLES.get(job["status"], "bold")
+    console.print(
+        Text.assemble(
+            (terminal(job["name"]), "bold"),
+            f"  {job['kind']} job, ",
+            (terminal(job["status"]), status),
+        )
+    )
+    place = f"account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
+    for line in (
+        ", ".join(part for part in (ran_on(job), place) if part),
+        f"owner {job['owner'] or 'not known'}, {_family(job['family'])}",
+        _when(document),
+    ):
+        if line:
+            _line(console, line)
+    if document["unauditable"] is None:
+        console.print()
+        _line(console, capitalised(headline(document)), _news_style(document))
+
+
+def _family(name: str) -> str:
+    """A tuning job's family is its ARN: the name says as much."""
+    _, tuning, job = name.partition(":hyper-parameter-tuning-job/")
+    return f"family tuning job {job}" if tuning else f"family {name}"
+
+
+def _when(document: AuditDocument) -> str | None:
+    job = document["job"]
+    start, end = time_of(job["started_at"]), time_of(job["ended_at"])
+    if start is None:
+        return f"ended {end:%Y-%m-%d %H:%M} UTC, never started" if end else None
+    if end is None:
+        return f"started {start:%Y-%m-%d %H:%M} UTC, not ended"
+    seconds = Decimal(int((end - start).total_seconds()))
+    day = "" if end.date() == start.date() else f"{end:%Y-%m-%d} "
+    return f"{start:%Y-%m-%d %H:%M} to {day}{end:%H:%M} UTC ({duration(seconds)})"
+
+
+def _news_style(document: AuditDocument) -> str:
+    wasted = (document["avoidable_usd"] or 0) + (document["lost_usd"] or 0)
+    return "bold red" if wasted else "bold green"
+
+
+def _not_judged(document: AuditDocument, console: Console) -> None:
+    missing = document["audit"]["coverage"]["missing"]
+    if document["unknown"] or missing:
+        _title(console, "Could not be checked")
+    for sentence in _grouped(f"{one['rule']}: {one['reason']}" for one in document["unknown"]):
+        _line(console, sentence, indent=2)
+    for sentence in _grouped(missing):
+        _line(console, f"metrics: {sentence}", indent=2)
+    if document["not_applicable"] or document["clear"]:
+        console.print()
+    if document["not_applicable"]:
+        _line(console, _not_applicable(document["not_applicable"]), "dim")
+    if document["clear"]:
+        _line(console, f"Clear: {', '.join(document['clear'])}", "dim")
+
+
+def _not_applicable(rules: list[NotApplicableDocument]) -> str:
+    """What somebody decided is named; that most rules do not speak of a job is no news."""
+    decided = [f"{one['rule']}: {one['reason']}" for one in rules if _BY_POLICY in one["reason"]]
+    others = len(rules) - len(decided)
+    said = [*_grouped(decided), *([f"{others} rules (--output json says why)"] if others else [])]
+    return f"Not applicable: {'; '.join(said)}"
+
+
+def _grouped(sentences: Iterable[str]) -> Iterable[str]:
+    """Metrics or rules with one reason share it: `a, b: why`."""
+    by_reason: dict[str, list[str]] = {}
+    for sentence in sentences:
+        metric, colon, reason = sentence.partition(": ")
+        by_reason.setdefault(reason or metric, []).extend([metric] if colon else [])
+    for reason, metrics in by_reason.items():
+        yield f"{', '.join(metrics)}: {reason}" if metrics else reason
+
+
+def _part(console: Console, title: str, part: RenderableType | None) -> None:
+    if part is not None:
+        _title(console, title)
+        console.print(Padding(part, (0, 0, 0, 2), expand=False))
+
+
+def _title(console: Console, title: str) -> None:
+    console.print()
+    console.print(Text(title, "bold"))
+
+
+def _line(console: Console, text: str, style: str = "", *, indent: int = 0) -> None:
+    console.print(Padding(Text(terminal(text), style), (0, 0, 0, indent), expand=False))

@@ -1,0 +1,169 @@
+"""The tables and bars of an audit on the terminal; None where there is nothing to show."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from sageaudit.domain.audit.document import AuditDocument, LineDocument, PhaseDocument
+from sageaudit.text.money import rate, usd
+from sageaudit.text.notice import told
+from sageaudit.text.untrusted import middle, terminal
+from sageaudit.text.words import duration, number
+
+_PHASES, _CHILDREN = 24, 20
+_BAR = {"narrow": 12, "wide": 32}
+_WIDE = 100
+_ROOMY = 80
+_NAME = 40
+_COLUMNS = ("Job", "Status", "Bill", "Avoidable", "Lost", "Top finding")
+_MONEY = {"Bill", "Avoidable", "Lost"}
+_SPARE = {"Status": "Completed", "Lost": "$0.00"}
+"""Columns for a roomy terminal, and what says nothing when every row says it."""
+
+
+def phases(document: AuditDocument, console: Console) -> Table | None:
+    """One bar an occurrence, by time; what is billed is full, what is free is hollow."""
+    rows = document["phases"]
+    if not rows:
+        return None
+    longest = max((row["seconds"] or Decimal(0) for row in rows), default=Decimal(0))
+    table = _grid("left", "right", "left", "right")
+    for row in rows[:_PHASES]:
+        table.add_row(
+            Text(terminal(row["name"])),
+            duration(row["seconds"]),
+            _phase_bar(row, longest, console),
+            Text(usd(row["usd"])) if row["billed"] else Text("not billed", "dim"),
+        )
+    if len(rows) > _PHASES:
+        table.add_row(Text(f"+{len(rows) - _PHASES} more", "dim"))
+    return table
+
+
+def bill(document: AuditDocument) -> Group | None:
+    """The lines with quantity, rate and dollars; then each one's usage type, price and note."""
+    lines = document["bill"]["lines"]
+    if not lines:
+        return None
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True)
+    total = usd(document["bill"]["total_usd"])
+    table.add_column("Item", "total", overflow="fold", header_style="dim", footer_style="bold")
+    for word, footer in (("Quantity", ""), ("Rate", ""), ("USD", total)):
+        table.add_column(word, footer, justify="right", header_style="dim", footer_style="bold")
+    for line in lines:
+        table.add_row(Text(terminal(line["item"])), _quantity(line), _rate(line), usd(line["usd"]))
+    return Group(table, *(Text(detail, "dim") for line in lines for detail in _details(line)))
+
+
+def waterfall(document: AuditDocument, console: Console) -> Table | None:
+    """The slices of the bill with their bars, then the three totals."""
+    slices = document["waterfall"]
+    if not slices or (len(slices) == 1 and not document["possible_usd"]):
+        return None
+    largest = max(abs(one["usd"]) for one in slices)
+    table = _grid("left", "left", "right")
+    for one in slices:
+        bar = _full(console) * _cells(abs(one["usd"]), largest, console)
+        style = "green" if one["slice"] == "rest" else "red"
+        table.add_row(Text(terminal(one["slice"])), Text(bar, style), usd(one["usd"]))
+    totals = {
+        "avoidable": document["avoidable_usd"],
+        "lost": document["lost_usd"],
+        "possible": document["possible_usd"],
+    }
+    for word, amount in totals.items():
+        note = Text("a trial may save it; in no sum" if word == "possible" else "", "dim")
+        if amount is None or amount:
+            table.add_row(Text(f"= {word}", "bold"), note, Text(usd(amount), "bold"))
+    return table
+
+
+def children(document: AuditDocument, console: Console) -> Table | None:
+    """A tuning job's jobs, those that wasted most first; columns that tell nothing are left out."""
+    audits = document["children"]
+    if not audits:
+        return None
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    ranked = sorted(audits, key=_wasted, reverse=True)
+    rows = [_child(audit) for audit in ranked[:_CHILDREN]]
+    shown = [
+        word
+        for word in _COLUMNS
+        if word not in _SPARE
+        or (console.width >= _ROOMY and any(row[word] != _SPARE[word] for row in rows))
+    ]
+    for word in shown:
+        side: Literal["left", "right"] = "right" if word in _MONEY else "left"
+        table.add_column(word, justify=side, overflow="fold", no_wrap=word in _MONEY)
+    for row in rows:
+        table.add_row(*(Text(row[word]) for word in shown))
+    if len(ranked) > _CHILDREN:
+        table.add_row(Text(f"+{len(ranked) - _CHILDREN} more", "dim"))
+    return table
+
+
+def _child(audit: AuditDocument) -> dict[str, str]:
+    top = told(audit)
+    return {
+        "Job": middle(terminal(audit["job"]["name"]), _NAME),
+        "Status": terminal(audit["job"]["status"]),
+        "Bill": usd(audit["bill"]["total_usd"]),
+        "Avoidable": usd(audit["avoidable_usd"]),
+        "Lost": usd(audit["lost_usd"]),
+        "Top finding": terminal(top[0]["rule"]) if top else "-",
+    }
+
+
+def _grid(*sides: str) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for side in sides:
+        table.add_column(justify="right" if side == "right" else "left", overflow="fold")
+    return table
+
+
+def _phase_bar(row: PhaseDocument, longest: Decimal, console: Console) -> Text:
+    width = _cells(row["seconds"] or Decimal(0), longest, console)
+    if row["billed"]:
+        return Text(_full(console) * width, "cyan")
+    return Text(("." if console.options.ascii_only else "░") * width, "dim")
+
+
+def _full(console: Console) -> str:
+    return "#" if console.options.ascii_only else "█"
+
+
+def _cells(part: Decimal, whole: Decimal, console: Console) -> int:
+    """At least one cell for something, however small."""
+    room = _BAR["wide" if console.width >= _WIDE else "narrow"]
+    if whole <= 0 or part <= 0:
+        return 0
+    return max(1, int((part / whole * room).to_integral_value()))
+
+
+def _details(line: LineDocument) -> list[str]:
+    price = None
+    if line["price_as_of"]:
+        source = f" ({line['price_source']})" if line["price_source"] else ""
+        price = f"list price of {line['price_as_of']}{source}"
+    parts = [part for part in (line["usage_type"], price, line["note"]) if part]
+    return [terminal(f"{line['item']}: {', '.join(parts)}")] if parts else []
+
+
+def _quantity(line: LineDocument) -> Text:
+    if line["quantity"] is None:
+        return Text("unknown")
+    return Text(f"{number(line['quantity'], places=4)} {terminal(line['unit'])}")
+
+
+def _rate(line: LineDocument) -> str:
+    """A sum of jobs has dollars and no rate of its own."""
+    return "-" if line["rate_usd"] is None and line["usd"] is not None else rate(line["rate_usd"])
+
+
+def _wasted(audit: AuditDocument) -> Decimal:
+    return (audit["avoidable_usd"] or Decimal(0)) + (audit["lost_usd"] or Decimal(0))

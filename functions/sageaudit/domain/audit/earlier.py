@@ -1,0 +1,71 @@
+"""An earlier run of a family, as the history's lists give it: enough to compare, no series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from sageaudit.domain.job.job import Job, Purchase
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What lists keep of a run beside its dollars. None means that AWS did not say.
+
+    `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
+    `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
+    finding. `data_pinned`: its data cannot have changed under the same fingerprint.
+    """
+
+    purchase: Purchase
+    instance_type: str | None = None
+    instance_count: int | None = None
+    elapsed_s: Decimal | None = None
+    billable_s: Decimal | None = None
+    phase_s: Mapping[str, Decimal] = field(default_factory=dict)
+    retained_s: Decimal | None = None
+    fingerprint: str | None = None
+    data_pinned: bool | None = None
+    left_artifact: bool | None = None
+    reason_class: str | None = None
+    final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
+    found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """One run with what it cost. Dollars that are not known are None."""
+
+    name: str
+    kind: str
+    status: str
+    family: str
+    owner: str | None
+    ended_at: datetime
+    total_usd: Decimal | None
+    avoidable_usd: Decimal | None
+    lost_usd: Decimal | None
+    facts: RunFacts
+
+
+def facts_of(job: Job, *, reason_class: str | None, found: Iterable[str]) -> RunFacts:
+    """What the next runs of the family will know of this one."""
+    group = job.groups[0] if len(job.groups) == 1 else None
+    seconds = {phase.name: job.phase_s(phase.name) for phase in job.phases}
+    return RunFacts(
+        purchase=job.purchase,
+        instance_type=group.instance_type if group else None,
+        instance_count=group.count if group else None,
+        elapsed_s=job.elapsed_s,
+        billable_s=job.billable_s,
+        phase_s={name: value for name, value in seconds.items() if value is not None},
+        retained_s=job.warm_pool.retained_s if job.warm_pool else None,
+        fingerprint=job.fingerprint,
+        data_pinned=job.data_pinned,
+        left_artifact=job.left_artifact,
+        reason_class=reason_class,
+        final_metrics=dict(job.final_metrics),
+        found=tuple(found),
+    )

@@ -1,0 +1,113 @@
+"""What another policy would have said of the same runs: which findings come, go and change."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+
+_ZERO = Decimal(0)
+_COUNTED, _POSSIBLE = ("avoidable", "lost"), ("possible",)
+
+
+class Move(enum.Enum):
+    """What becomes of one finding."""
+
+    APPEARS = "appears"
+    VANISHES = "vanishes"
+    CHANGES = "changes"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingMove:
+    """One finding that differs.
+
+    `moved_usd`: dollars that come into the sums (avoidable, lost), negative where they leave them;
+    `possible_usd`: the same of trials. `why`: how it differs, such as "severity high -> low".
+    """
+
+    job: str
+    rule: str
+    move: Move
+    moved_usd: Decimal
+    possible_usd: Decimal
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMoves:
+    """One rule's moves over all runs."""
+
+    rule: str
+    appears: int
+    vanishes: int
+    changes: int
+    moved_usd: Decimal
+    possible_usd: Decimal
+
+
+def moves(before: AuditDocument, after: AuditDocument) -> Iterator[FindingMove]:
+    """Compares two audits of one run, finding by finding."""
+    old = {finding["rule"]: finding for finding in before["findings"]}
+    new = {finding["rule"]: finding for finding in after["findings"]}
+    for rule in sorted(old.keys() | new.keys()):
+        was, is_now = old.get(rule), new.get(rule)
+        move, why = _move(was, is_now)
+        if move is not None:
+            name = after["job"]["arn"] or after["job"]["name"]
+            yield FindingMove(
+                job=name,
+                rule=rule,
+                move=move,
+                moved_usd=_usd(is_now, _COUNTED) - _usd(was, _COUNTED),
+                possible_usd=_usd(is_now, _POSSIBLE) - _usd(was, _POSSIBLE),
+                why=why,
+            )
+
+
+def by_rule(found: Iterable[FindingMove]) -> list[RuleMoves]:
+    """Summed by rule, the most dollars moved first."""
+    rules: dict[str, list[FindingMove]] = {}
+    for one in found:
+        rules.setdefault(one.rule, []).append(one)
+    summed = [
+        RuleMoves(
+            rule=rule,
+            appears=sum(one.move is Move.APPEARS for one in rows),
+            vanishes=sum(one.move is Move.VANISHES for one in rows),
+            changes=sum(one.move is Move.CHANGES for one in rows),
+            moved_usd=sum((one.moved_usd for one in rows), _ZERO),
+            possible_usd=sum((one.possible_usd for one in rows), _ZERO),
+        )
+        for rule, rows in rules.items()
+    ]
+    return sorted(summed, key=lambda one: (-abs(one.moved_usd), -abs(one.possible_usd), one.rule))
+
+
+def _move(was: FindingDocument | None, is_now: FindingDocument | None) -> tuple[Move | None, str]:
+    if was is None or is_now is None:
+        return (Move.VANISHES, "") if is_now is None else (Move.APPEARS, "")
+    if stands(was) != stands(is_now):
+        return Move.CHANGES, f"{_standing_words(was)} -> {_standing_words(is_now)}"
+    if was["severity"] != is_now["severity"]:
+        return Move.CHANGES, f"severity {was['severity']} -> {is_now['severity']}"
+    if was["saving_usd"] != is_now["saving_usd"]:
+        return Move.CHANGES, "dollars"
+    return None, ""
+
+
+def _standing_words(finding: FindingDocument) -> str:
+    if finding["exempt"]:
+        return "exempt"
+    other = finding["superseded_by"] or finding["subsumed_by"]
+    return f"left to {other}" if other else "stands"
+
+
+def _usd(finding: FindingDocument | None, buckets: tuple[str, ...]) -> Decimal:
+    """What it gives to the sum of these buckets."""
+    if finding is None or finding["bucket"] not in buckets or not stands(finding):
+        return _ZERO
+    return finding["saving_usd"] or _ZERO

@@ -1,0 +1,151 @@
+"""What History keeps of an audit, and what it answers: keys, entries, rows."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Generic, TypeVar
+
+from sageaudit.domain.audit.document import AuditDocument, Severity
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class JobKey:
+    """One run of a job: its ARN and creation time (a deleted job's name can be used again).
+
+    `created_at` is the start time where the creation time is not known.
+    """
+
+    arn: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What is needed to judge a job again: scrubbed Describe answer, tags and packed series."""
+
+    describe: dict[str, object]
+    tags: dict[str, str]
+    series: bytes
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One audit to record. `document["audit"]["version"]` is set by History.
+
+    `last_modified_at` is the job's LastModifiedTime: an older state never overwrites a newer.
+    `fingerprint` is the keyed hash of image, data, entry point and hyperparameters, if any.
+    `again` records a new version even where nothing about the job changed (a new ruleset).
+    `facts` are what lists keep for the family's next runs; None of a job that never was described.
+    """
+
+    key: JobKey
+    last_modified_at: datetime
+    document: AuditDocument
+    family_version: int
+    fingerprint: str | None
+    detail: Detail | None
+    again: bool = False
+    facts: RunFacts | None = None
+
+
+class Verdict(enum.Enum):
+    """What recording did: a new version, or nothing (a second delivery, or an older state)."""
+
+    RECORDED = "recorded"
+    DUPLICATE = "duplicate"
+    OLDER = "older"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The outcome, with the version that now stands."""
+
+    verdict: Verdict
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest version of one job, as lists show it. Dollars that are not known are None."""
+
+    key: JobKey
+    version: int
+    settled: bool
+    due_at: datetime | None
+    last_modified_at: datetime
+    name: str
+    kind: str
+    status: str
+    account: str
+    region: str
+    family: str
+    owner: str | None
+    ended_at: datetime
+    rollup: bool
+    total_usd: Decimal | None
+    avoidable_usd: Decimal | None
+    lost_usd: Decimal | None
+    top_rule: str | None
+    unauditable: str | None
+    facts: RunFacts | None = None
+
+
+def earlier_run(head: Head) -> EarlierRun | None:
+    """A run as rules compare with it; None for roll-ups and jobs that could not be audited."""
+    if head.facts is None or head.rollup:
+        return None
+    return EarlierRun(
+        name=head.name,
+        kind=head.kind,
+        status=head.status,
+        family=head.family,
+        owner=head.owner,
+        ended_at=head.ended_at,
+        total_usd=head.total_usd,
+        avoidable_usd=head.avoidable_usd,
+        lost_usd=head.lost_usd,
+        facts=head.facts,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """One finding of one job's newest version, as lists show it."""
+
+    key: JobKey
+    rule: str
+    severity: Severity
+    bucket: str
+    name: str
+    family: str
+    owner: str | None
+    ended_at: datetime
+    saving_usd: Decimal | None
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    """Rows in order and where to go on; `cursor` None at the end."""
+
+    rows: tuple[Row, ...]
+    cursor: str | None
+
+
+class Claim(enum.Enum):
+    """May this notice be sent now?"""
+
+    FIRST = "first"
+    REPEAT = "repeat"
+    """An earlier try died after it may have been sent: send once more, marked as such."""
+    DONE = "done"
+    """Sent, or given up: nothing to do."""
+    BUSY = "busy"
+    """Another delivery holds the lease: come back later."""

@@ -1,0 +1,89 @@
+"""Dollars of findings on a tuning job: trials that need not have run, counted once.
+
+A tuning job has no bill of its own. Its children's findings take their shares first; what a tuning
+finding names takes from what is left of those trials' bills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.bill.change import DropTrials
+from sageaudit.domain.bill.counterfactual import SeverityLimits, severity
+from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
+
+_ZERO = Decimal(0)
+_ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSavings:
+    """Findings on the tuning job itself, and their counted shares by bucket."""
+
+    findings: tuple[Finding, ...]
+
+    def usd(self, bucket: Bucket) -> Decimal:
+        """The shares of one bucket together."""
+        return sum(
+            (one.saving_usd or _ZERO for one in self.findings if one.found.bucket is bucket), _ZERO
+        )
+
+
+def settle_trials(
+    founds: Iterable[tuple[RuleName, Found]],
+    trials: Iterable[Trial],
+    limits: SeverityLimits,
+    exempt: Mapping[str, Exemption],
+    severities: Mapping[str, Severity],
+) -> TrialSavings:
+    """Gives each finding what is left of the trials that it names. Pure; order plays no part."""
+    bills = {trial.name: trial for trial in trials}
+    left = {name: _left(trial) for name, trial in bills.items()}
+    findings = []
+    for name, found in sorted(founds, key=lambda pair: (_ORDER.index(pair[1].bucket), pair[0].id)):
+        names = found.change.trials if isinstance(found.change, DropTrials) else frozenset()
+        held = exempt.get(name.name)
+        share = alone = None
+        if found.change is not None:
+            alone = _sum(bills[trial].total_usd for trial in names if trial in bills)
+            share = _ZERO if held else _sum(_rest(left, found, trial) for trial in names)
+        if share and found.bucket is not Bucket.NONE:
+            left |= dict.fromkeys(names, (_ZERO, _ZERO))
+        fixed = severities.get(name.name)
+        findings.append(
+            Finding(
+                rule=name,
+                found=found,
+                severity=fixed or severity(found, share, None, limits),
+                saving_usd=share,
+                alone_usd=alone,
+                range_usd=None,
+                exempt=held,
+            )
+        )
+    return TrialSavings(tuple(findings))
+
+
+def _left(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
+    """What counted findings may take, and what possible ones may."""
+    if trial.total_usd is None or trial.claimed_usd is None:
+        return None, None
+    rest = trial.total_usd - trial.claimed_usd
+    possible = None if trial.possible_usd is None else max(rest - trial.possible_usd, _ZERO)
+    return rest, possible
+
+
+def _rest(
+    left: Mapping[str, tuple[Decimal | None, Decimal | None]], found: Found, trial: str
+) -> Decimal | None:
+    counted, possible = left.get(trial, (_ZERO, _ZERO))
+    return possible if found.bucket is Bucket.POSSIBLE else counted
+
+
+def _sum(values: Iterable[Decimal | None]) -> Decimal | None:
+    parts = list(values)
+    known = [part for part in parts if part is not None]
+    return sum(known, _ZERO) if len(known) == len(parts) else None

@@ -1,0 +1,266 @@
+"""What a job cost: one pure function from a job and the market to a bill.
+
+compute   = billable seconds x instances x on-demand rate of the region
+storage   = GB x instance-hours / hours of that calendar month, only where EBS is provisioned
+warm pool = retained seconds x instances x the same rate, and its volumes
+
+Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities fit the
+lines of a real eu-west-1 bill of December 2023 to the printed digit. On-demand equivalent: savings
+plans, credits and the free tier are not in it; neither are S3, FSx, ECR, NAT or data transfer.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Literal
+
+from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.market import Component, Market, Rate
+
+Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
+
+_HOUR_S = Decimal(3600)
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line. `usd` is exact; None where quantity or rate is not known."""
+
+    item: str
+    usage_type: str | None
+    quantity: Decimal | None
+    unit: str
+    rate: Rate | None
+    usd: Decimal | None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseCost:
+    """A phase and its share of the compute lines; 0 where it is not billed, None where unknown."""
+
+    phase: Phase
+    usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Lines, and the sentences that say what is missing from them."""
+
+    basis: Basis
+    lines: tuple[Line, ...]
+    phases: tuple[PhaseCost, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """True when nothing is missing."""
+        return not self.missing
+
+    @property
+    def compute_usd(self) -> Decimal | None:
+        """The compute lines together; None when one has no price or there is none to give."""
+        parts = [line.usd for line in self.lines if line.item == "compute"]
+        known = [usd for usd in parts if usd is not None]
+        return sum(known, _ZERO) if parts and len(known) == len(parts) else None
+
+    @property
+    def total_usd(self) -> Decimal | None:
+        """The known lines together; None when a compute line is unpriced."""
+        if self.compute_usd is None:
+            return None
+        return sum((line.usd for line in self.lines if line.usd is not None), _ZERO)
+
+
+def bill(job: Job, market: Market) -> Bill:
+    """Prices one job. Unknown stays unknown; a job that never started costs 0."""
+    if job.kind is JobKind.TUNING:
+        return Bill("none", (), (), ("the cost is on the training jobs that it launched",))
+    if job.never_started:
+        nothing = Line("compute", None, _ZERO, "instance-hours", None, _ZERO, "never started")
+        return Bill("none", (nothing,), _phases(job, _ZERO), ())
+    seconds, basis = billed_seconds(job)
+    if seconds is None:
+        return Bill("none", (), _phases(job, None), (_why_no_seconds(job),))
+    if not job.groups:
+        why = job.groups_unknown or ("the instance type is not known",)
+        return Bill(basis, (), _phases(job, None), why)
+    lines = list(_compute(job, market, seconds))
+    if basis != "prepaid" and not job.free:
+        lines += _storage(job, market, seconds, "storage")
+        lines += _warm_pool(job, market)
+    lines += (
+        Line("compute", None, None, "instance-hours", None, None, why) for why in job.groups_unknown
+    )
+    missing = (*_missing(job, lines), *job.groups_unknown)
+    priced = Bill(basis, tuple(lines), (), missing)
+    return Bill(basis, tuple(lines), _phases(job, priced.compute_usd), missing)
+
+
+def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
+    """Wall-clock seconds that are billed for each instance, and what they rest on."""
+    if not job.finished or job.purchase is Purchase.SERVERLESS:
+        return None, "none"
+    if job.purchase is Purchase.TRAINING_PLAN:
+        return job.billable_s if job.billable_s is not None else job.elapsed_s, "prepaid"
+    if job.billable_s is not None:
+        return job.billable_s, "billable_seconds"
+    if job.elapsed_s is None:
+        return None, "none"
+    spot = job.purchase is Purchase.SPOT
+    return job.elapsed_s, "upper_bound" if spot else "estimated_from_times"
+
+
+def _why_no_seconds(job: Job) -> str:
+    if not job.finished:
+        return f"the job has not ended (status {job.status}): its cost is not final"
+    if job.purchase is Purchase.SERVERLESS:
+        return "a serverless job is priced by token, and no token price is known"
+    return "neither billable seconds nor start and end are known"
+
+
+def _compute(job: Job, market: Market, seconds: Decimal) -> Iterator[Line]:
+    component = Component.of(job.kind)
+    for group in job.groups:
+        hours = seconds * group.count / _HOUR_S
+        rate = _free_rate(job) or _hourly(job, market, group)
+        usage_type = None
+        if job.region and not job.free:
+            usage_type = market.prices.usage_type(job.region, component, group.instance_type)
+        usd = None if rate is None else seconds * group.count * rate.usd / _HOUR_S
+        note = " · ".join(filter(None, (_compute_note(job, group), rate.note if rate else None)))
+        yield Line("compute", usage_type, hours, "instance-hours", rate, usd, note or None)
+
+
+def _free_rate(job: Job) -> Rate | None:
+    if job.free:
+        return Rate(_ZERO, "2023-03-17", f"SageMaker guide: {job.free}, no additional cost")
+    if job.purchase is Purchase.TRAINING_PLAN:
+        return Rate(_ZERO, None, "prepaid capacity of a training plan")
+    return None
+
+
+def _hourly(job: Job, market: Market, group: InstanceGroup) -> Rate | None:
+    return market.hourly(job.region, job.kind, group.instance_type)
+
+
+def _compute_note(job: Job, group: InstanceGroup) -> str:
+    note = f"{group.count} x {group.instance_type}"
+    if job.purchase is Purchase.TRAINING_PLAN:
+        return f"{note}, prepaid: marginal cost 0"
+    if job.purchase is Purchase.SPOT and job.billable_s is None:
+        return f"{note}, spot without billable seconds: an upper bound"
+    return note
+
+
+def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[Line]:
+    """The volumes: one line for each calendar month that the run touched."""
+    if job.kind is JobKind.TRANSFORM or job.volume_gb == 0:
+        return
+    known = [group for group in job.groups if group.instance_type in market.types]
+    on_ebs = sum(g.count for g in known if market.types[g.instance_type].ebs_billed is True)
+    unknown = len(known) < len(job.groups) or any(
+        market.types[g.instance_type].ebs_billed is None for g in known
+    )
+    if not on_ebs and not unknown:
+        return
+    component = Component.of(job.kind)
+    rate = market.prices.storage(job.region, component) if job.region else None
+    usage = None
+    if job.region and item == "storage":
+        usage = market.prices.usage_type(job.region, component, "VolumeUsage.gp2")
+    if unknown or job.volume_gb is None or job.started_at is None:
+        why = "when it ran is not known"
+        if unknown or job.volume_gb is None:
+            why = "whether EBS is provisioned" if unknown else "the volume's size"
+            why += " is not known"
+        yield Line(item, usage, None, "GB-months", rate, None, why)
+        return
+    begun = job.started_at
+    if item == "warm_pool_storage" and job.ended_at is not None:
+        begun = job.ended_at
+    span = job.elapsed_s if item == "storage" else seconds
+    for month, share in _by_month(begun, begun + timedelta(seconds=float(span or seconds))):
+        hours = seconds * share / _HOUR_S
+        days = monthrange(month.year, month.month)[1]
+        quantity = job.volume_gb * on_ebs * hours / (24 * days)
+        usd = None if rate is None else quantity * rate.usd
+        note = f"{job.volume_gb} GB x {on_ebs}, {month:%Y-%m}"
+        yield Line(item, usage, quantity, "GB-months", rate, usd, note)
+
+
+def _by_month(start: datetime, end: datetime) -> Iterator[tuple[datetime, Decimal]]:
+    """Each calendar month (UTC) of the span with its share of it; shares sum to 1."""
+    whole = seconds_between(start, end)
+    month = datetime(start.year, start.month, 1, tzinfo=UTC)
+    if not whole:
+        yield month, Decimal(1)
+        return
+    left = Decimal(1)
+    while month < end:
+        after = datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
+        if after >= end:
+            yield month, left
+            return
+        share = (seconds_between(max(start, month), after) or _ZERO) / whole
+        left -= share
+        yield month, share
+        month = after
+
+
+def _warm_pool(job: Job, market: Market) -> Iterator[Line]:
+    pool = job.warm_pool
+    if pool is None or not pool.retained_s:
+        return
+    note = f"warm pool {pool.status}" if pool.settled else "warm pool still available: so far"
+    for group in job.groups:
+        rate = _hourly(job, market, group)
+        seconds = pool.retained_s * group.count
+        usd = None if rate is None else seconds * rate.usd / _HOUR_S
+        yield Line("warm_pool", None, seconds / _HOUR_S, "instance-hours", rate, usd, note)
+    yield from _storage(job, market, pool.retained_s, "warm_pool_storage")
+
+
+def _missing(job: Job, lines: list[Line]) -> Iterator[str]:
+    if job.region is None:
+        yield "the region is not known"
+        return
+    unpriced = dict.fromkeys(
+        group.instance_type
+        for group, line in zip(job.groups, (x for x in lines if x.item == "compute"), strict=False)
+        if line.usd is None
+    )
+    for instance_type in unpriced:
+        yield f"no {Component.of(job.kind).value} price known for {instance_type} in {job.region}"
+    for item in dict.fromkeys(x.item for x in lines if "storage" in x.item and x.usd is None):
+        why = next(x for x in lines if x.item == item and x.usd is None)
+        reason = why.note if why.quantity is None else f"no ML storage price for {job.region}"
+        yield f"{item.replace('_', ' ')}: {reason}"
+    pool = job.warm_pool
+    if pool is not None and pool.status is not None and not job.free:
+        if pool.retained_s is None:
+            yield "warm pool: the seconds that it was retained are not known"
+        elif not pool.settled:
+            yield "warm pool: still available, its figure grows"
+
+
+def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
+    """Each phase's share of the compute lines, so that phases sum to compute, on spot too."""
+    billed = [phase for phase in job.phases if phase.billed]
+    whole = sum((phase.seconds or _ZERO for phase in billed), _ZERO)
+    split = compute_usd is not None and whole and all(p.seconds is not None for p in billed)
+    costs = []
+    for phase in job.phases:
+        if not phase.billed:
+            costs.append(PhaseCost(phase, _ZERO))
+        elif split and compute_usd is not None and phase.seconds is not None:
+            costs.append(PhaseCost(phase, compute_usd * phase.seconds / whole))
+        else:
+            costs.append(PhaseCost(phase, compute_usd if compute_usd == 0 else None))
+    return tuple(costs)

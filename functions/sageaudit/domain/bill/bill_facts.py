@@ -1,0 +1,96 @@
+"""What a bill says beside its lines: whose prices, what spot saved, what is not in the figure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Literal
+
+from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.prices.market import Market
+
+NOT_IN_IT = "not in this figure: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
+UNDER_A_PLAN = (
+    "a Savings Plan is paid used or not: these are not its rates, and the cash effect depends on"
+    " its utilisation"
+)
+_ECR = re.compile(
+    r"\A\d{12}\.dkr[.-]ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.(?:amazonaws\.com|on\.aws)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BillFacts:
+    """`price_kind` None where nothing is priced.
+
+    `spot_saved_usd`: what the seconds that spot did not bill would have cost at the same rates.
+    `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
+    """
+
+    price_kind: Literal["list", "own"] | None
+    spot_saved_usd: Decimal | None
+    prepaid_value_usd: Decimal | None
+    notes: tuple[str, ...]
+
+
+def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> BillFacts:
+    """Reads them off one bill; pure."""
+    rates = [line.rate for line in billed.lines if line.rate is not None]
+    kinds = {rate.kind for rate in rates}
+    kind: Literal["list", "own"] | None = None
+    if kinds:
+        kind = "own" if "own" in kinds else "list"
+    return BillFacts(
+        price_kind=kind,
+        spot_saved_usd=_spot_saved(job, billed),
+        prepaid_value_usd=_prepaid_value(job, market),
+        notes=tuple(_notes(job, billed, savings_plan=savings_plan)),
+    )
+
+
+def image_region(image: str | None) -> str | None:
+    """The region of the ECR registry that an image is pulled from; None for any other registry."""
+    pulled_from = _ECR.match(image or "")
+    return pulled_from["region"] if pulled_from else None
+
+
+def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
+    """Source: AWS, managed spot training: savings = 1 - billable / training seconds."""
+    if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
+        return None
+    rates = [line.rate for line in billed.lines if line.item == "compute"]
+    known = [rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate]
+    if not known or len(known) < len(rates):
+        return None
+    unbilled_s = max(job.elapsed_s - job.billable_s, Decimal(0))
+    return sum(known, Decimal(0)) * unbilled_s / 3600
+
+
+def _prepaid_value(job: Job, market: Market) -> Decimal | None:
+    if job.purchase is not Purchase.TRAINING_PLAN:
+        return None
+    return bill(replace(job, purchase=Purchase.ON_DEMAND), market).compute_usd
+
+
+def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
+    if job.billable_s and job.training_s and job.billable_s > job.training_s:
+        yield "billable seconds exceed training seconds: AWS's own figures disagree"
+    for line in billed.lines:
+        if line.rate is not None and line.rate.other_usd is not None:
+            low, high = sorted((line.rate.usd, line.rate.other_usd))
+            yield f"{line.item}: between two known prices, ${low:f} and ${high:f} an hour"
+        elif line.rate is not None and line.rate.era == "before_known":
+            known = f"the earliest price that is known is of {line.rate.as_of}"
+            yield f"{line.item}: {known}, after the job"
+    if savings_plan and billed.lines:
+        yield UNDER_A_PLAN
+    for rule in job.custom_rules:
+        yield f"custom Debugger rule {rule.name} runs as a processing job of its own, billed there"
+    region = image_region(job.image)
+    if region and job.region and region != job.region:
+        yield f"the image is pulled from {region}: its transfer is billed, and not in this figure"
+    if billed.lines:
+        yield NOT_IN_IT

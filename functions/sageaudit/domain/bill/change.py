@@ -1,0 +1,187 @@
+"""Fixes as changes to the job: a saving is never a formula beside the bill, it is a second bill.
+
+Stages are the order in which fixes are applied together (design: the run itself, time, count, type,
+storage, warm pool, purchase).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
+
+
+class Stage(enum.IntEnum):
+    """When a change is applied."""
+
+    RUN = 1
+    TIME = 2
+    COUNT = 3
+    TYPE = 4
+    STORAGE = 5
+    WARM_POOL = 6
+    PURCHASE = 7
+
+
+@dataclass(frozen=True, slots=True)
+class DropRun:
+    """The run does not happen: it gave nothing."""
+
+    stage = Stage.RUN
+
+    def apply(self, job: Job) -> Job:
+        """A job that never started; its retained pool is gone too."""
+        return replace(
+            job,
+            status="Stopped",
+            started_at=None,
+            training_s=None,
+            billable_s=None,
+            phases=(),
+            warm_pool=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CutPhase:
+    """All occurrences of one phase together lose `seconds` (at most what they have)."""
+
+    phase: str
+    seconds: Decimal
+    stage = Stage.TIME
+
+    def apply(self, job: Job) -> Job:
+        """Cutting s seconds saves s x billable / training seconds, so it holds on spot too."""
+        left = self.seconds
+        phases: list[Phase] = []
+        for phase in job.phases:
+            taken = Decimal(0)
+            if phase.name == self.phase and phase.seconds is not None and phase.billed:
+                taken = min(left, phase.seconds)
+                left -= taken
+            seconds = None if phase.seconds is None else phase.seconds - taken
+            phases.append(replace(phase, seconds=seconds))
+        return _shorter(replace(job, phases=tuple(phases)), job, self.seconds - left)
+
+
+@dataclass(frozen=True, slots=True)
+class SetType:
+    """Every instance becomes another type and the run takes `slower` times as long."""
+
+    instance_type: str
+    slower: Decimal = Decimal(1)
+    stage = Stage.TYPE
+
+    def apply(self, job: Job) -> Job:
+        """Same count, other type."""
+        groups = tuple(replace(group, instance_type=self.instance_type) for group in job.groups)
+        return _scaled(replace(job, groups=groups), self.slower)
+
+
+@dataclass(frozen=True, slots=True)
+class SetCount:
+    """One group of `count` instances, and the run takes `slower` times as long.
+
+    `refills`: the work of those that go is done by those that stay, so that what was recorded of
+    these says nothing of a smaller type any more.
+    """
+
+    count: int
+    slower: Decimal
+    refills: bool = True
+    stage = Stage.COUNT
+
+    def apply(self, job: Job) -> Job:
+        """Only for jobs of one group; others stay as they are."""
+        if len(job.groups) != 1:
+            return job
+        group = InstanceGroup(job.groups[0].instance_type, self.count)
+        return _scaled(replace(job, groups=(group,)), self.slower)
+
+
+@dataclass(frozen=True, slots=True)
+class SetPurchase:
+    """Bought another way, `billed_share` of the seconds are billed at the same rate."""
+
+    billed_share: Decimal
+    purchase: Purchase = Purchase.SPOT
+    stage = Stage.PURCHASE
+
+    def apply(self, job: Job) -> Job:
+        """SageMaker has no spot rate: spot shows as fewer billable seconds."""
+        seconds = job.billable_s if job.billable_s is not None else job.elapsed_s
+        if seconds is None:
+            return job
+        billable_s = seconds * self.billed_share
+        return replace(job, purchase=self.purchase, billable_s=billable_s, warm_pool=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortenPool:
+    """The warm pool is retained for at most `retained_s` seconds."""
+
+    retained_s: Decimal
+    stage = Stage.WARM_POOL
+
+    def apply(self, job: Job) -> Job:
+        """Nothing changes where the retained seconds are not known."""
+        pool = job.warm_pool
+        if pool is None or pool.retained_s is None:
+            return job
+        kept_s = min(pool.retained_s, self.retained_s)
+        return replace(job, warm_pool=replace(pool, retained_s=kept_s))
+
+
+@dataclass(frozen=True, slots=True)
+class SetVolume:
+    """Every instance gets a volume of so many GB."""
+
+    volume_gb: int
+    stage = Stage.STORAGE
+
+    def apply(self, job: Job) -> Job:
+        """Same job, other volume."""
+        return replace(job, volume_gb=self.volume_gb)
+
+
+@dataclass(frozen=True, slots=True)
+class DropTrials:
+    """Some training jobs of a tuning job do not happen; counted over its children's bills."""
+
+    trials: frozenset[str]
+    stage = Stage.RUN
+
+    def apply(self, job: Job) -> Job:
+        """A tuning job has no bill of its own to change."""
+        return job
+
+
+Change = (
+    DropRun | CutPhase | SetType | SetCount | SetPurchase | ShortenPool | SetVolume | DropTrials
+)
+
+
+def _shorter(changed: Job, before: Job, cut_s: Decimal) -> Job:
+    elapsed = before.elapsed_s
+    if not elapsed:
+        return changed
+    billable = before.billable_s
+    if billable is not None:
+        billable = max(billable - cut_s * billable / elapsed, Decimal(0))
+    return replace(changed, training_s=max(elapsed - cut_s, Decimal(0)), billable_s=billable)
+
+
+def _scaled(job: Job, factor: Decimal) -> Job:
+    if factor == 1:
+        return job
+    return replace(
+        job,
+        training_s=None if job.elapsed_s is None else job.elapsed_s * factor,
+        billable_s=None if job.billable_s is None else job.billable_s * factor,
+        phases=tuple(
+            replace(p, seconds=None if p.seconds is None else p.seconds * factor)
+            for p in job.phases
+        ),
+    )

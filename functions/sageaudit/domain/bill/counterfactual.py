@@ -1,0 +1,257 @@
+"""Savings alone and together: each fix is billed alone, then all in one fixed order.
+
+Shares of the common order sum to the totals, so avoidable + lost is never more than the bill. One
+winner among the fixes of a job's type or count, and of both where fewer hosts take over work; a fix
+whose rule is subsumed by another finding's rule tells the same story and gets no dollars. Fixes of
+the bucket `possible` are applied after all others and are never in a sum with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.change import Change, SetCount, SetType, Stage
+from sageaudit.domain.bill.compatibility import refused
+from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import Market, comparable
+
+_ZERO = Decimal(0)
+_ONE_WINNER = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
+_COUNTED = (Bucket.LOST, Bucket.AVOIDABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityLimits:
+    """Dollars of one run from which a finding is high or medium; under it, low."""
+
+    high_usd: Decimal = Decimal(100)
+    medium_usd: Decimal = Decimal(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One slice of the waterfall."""
+
+    name: str
+    usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Savings:
+    """Findings, the dearest first, with their totals; None where the bill is not known."""
+
+    findings: tuple[Finding, ...]
+    avoidable_usd: Decimal | None
+    lost_usd: Decimal | None
+    possible_usd: Decimal | None
+    waterfall: tuple[Slice, ...]
+
+
+def settle(
+    job: Job,
+    billed: Bill,
+    founds: Iterable[tuple[RuleName, Found]],
+    market: Market,
+    limits: SeverityLimits,
+    exempt: Mapping[str, Exemption],
+    *,
+    savings_plan: bool = False,
+    severities: Mapping[str, Severity] | None = None,
+) -> Savings:
+    """Gives every found slice its dollars. Pure; independent of the order of `founds`.
+
+    `severities` are the policy's, by rule name: they stand in place of those by dollars.
+    """
+    fixed = severities or {}
+    pairs = [
+        (name, _compatible(found, job, savings_plan=savings_plan))
+        for name, found in sorted(founds, key=lambda pair: pair[0].id)
+    ]
+    total = billed.total_usd
+    alone = {
+        name.id: saving(billed, job, found.change, market) if found.change else None
+        for name, found in pairs
+    }
+    subsumed = _subsumed(pairs)
+    superseded = _superseded(pairs, alone, subsumed, exempt)
+    standing = [
+        (name, found)
+        for name, found in pairs
+        if name.name not in subsumed and name.name not in superseded and name.name not in exempt
+    ]
+    shares = _together(job, billed, standing, market)
+    findings = []
+    for name, found in pairs:
+        share = shares.get(name.id, _ZERO) if found.change and total is not None else None
+        span = _range(job, billed, found, market)
+        findings.append(
+            Finding(
+                rule=name,
+                found=found,
+                severity=fixed.get(name.name) or severity(found, share, span, limits),
+                saving_usd=share,
+                alone_usd=alone[name.id],
+                range_usd=span,
+                superseded_by=superseded.get(name.name),
+                subsumed_by=subsumed.get(name.name),
+                exempt=exempt.get(name.name),
+            )
+        )
+    findings.sort(key=_rank)
+    return Savings(
+        tuple(findings),
+        _sum(findings, Bucket.AVOIDABLE, total),
+        _sum(findings, Bucket.LOST, total),
+        _sum(findings, Bucket.POSSIBLE, total),
+        tuple(_waterfall(findings, total)),
+    )
+
+
+def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
+    """The same advice, without dollars where its fix does not go with this job."""
+    if found.change is None:
+        return found
+    why = refused(found.change, job, savings_plan=savings_plan)
+    return replace(found, change=None, best=None, caution=f"No figure: {why}.") if why else found
+
+
+def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:
+    """What one change of the job saves on its bill, at least 0.
+
+    None where either bill is unknown or an upper bound, where the second one misses a line that the
+    first one has (a smaller sum of fewer known lines is no saving), and where another type has no
+    price of the same time and kind.
+    """
+    after = bill(change.apply(job), market)
+    if billed.total_usd is None or after.total_usd is None:
+        return None
+    if set(after.missing) - set(billed.missing) or billed.basis == "upper_bound":
+        return None
+    if isinstance(change, SetType) and not _comparable(billed, after):
+        return None
+    return max(billed.total_usd - after.total_usd, _ZERO)
+
+
+def _comparable(one: Bill, other: Bill) -> bool:
+    """Are both computed at rates of one time and kind? A run that never started has none."""
+    rates = [[line.rate for line in each.lines if line.item == "compute"] for each in (one, other)]
+    pairs = zip(*rates, strict=False)
+    return all(a is None or b is None or comparable(a, b) for a, b in pairs)
+
+
+def _range(job: Job, billed: Bill, found: Found, market: Market) -> tuple[Decimal, Decimal] | None:
+    """Both ends of a range, each billed alone, the lower first."""
+    if found.change is None or found.best is None:
+        return None
+    ends = [saving(billed, job, change, market) for change in (found.change, found.best)]
+    known = sorted(end for end in ends if end is not None)
+    return (known[0], known[1]) if len(known) == len(ends) else None
+
+
+def _subsumed(pairs: list[tuple[RuleName, Found]]) -> dict[str, str]:
+    present = {name.name for name, _ in pairs}
+    return {
+        inner: name.name
+        for name, _ in pairs
+        for inner in sorted(name.subsumes & present)
+        if inner != name.name
+    }
+
+
+def _superseded(
+    pairs: list[tuple[RuleName, Found]],
+    alone: Mapping[str, Decimal | None],
+    subsumed: Mapping[str, str],
+    exempt: Mapping[str, Exemption],
+) -> dict[str, str]:
+    """Losers of a stage with one winner: the fix that saves most alone, counted ones first.
+
+    Fewer instances that take over work, and another type that held what was recorded before, are
+    one contest: nobody knows whether the type would hold both.
+    """
+    losers: dict[str, str] = {}
+    rivals = [
+        (name, found)
+        for name, found in pairs
+        if found.change and name.name not in subsumed and name.name not in exempt
+    ]
+    rivals.sort(key=lambda pair: (pair[1].bucket not in _COUNTED, -(alone[pair[0].id] or _ZERO)))
+    count, kind, purchase = (
+        [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
+        for stage in _ONE_WINNER
+    )
+    first = count[0][1].change if count else None
+    if isinstance(first, SetCount) and first.refills:
+        count, kind = [pair for pair in rivals if pair in count or pair in kind], []
+    for contest in (count, kind, purchase):
+        losers |= {name.name: contest[0][0].name for name, _ in contest[1:]}
+    return losers
+
+
+def _together(
+    job: Job, billed: Bill, standing: list[tuple[RuleName, Found]], market: Market
+) -> dict[str, Decimal | None]:
+    """Each finding's share: counted fixes in the order of stages, then the possible ones."""
+    ordered = sorted(
+        (found.bucket not in _COUNTED, found.change.stage, name.id, found.change)
+        for name, found in standing
+        if found.change is not None
+    )
+    shares: dict[str, Decimal | None] = {}
+    for _, _, rule_id, change in ordered:
+        gain = shares[rule_id] = saving(billed, job, change, market)
+        if gain:
+            job = change.apply(job)
+            billed = bill(job, market)
+    return shares
+
+
+def severity(
+    found: Found,
+    share: Decimal | None,
+    span: tuple[Decimal, Decimal] | None,
+    limits: SeverityLimits,
+) -> Severity:
+    """By dollars; a trial (`possible`), or a range that is counted as 0, is low at most."""
+    if found.bucket is Bucket.NONE or found.change is None:
+        return Severity.INFO
+    if found.bucket is Bucket.POSSIBLE or share is None:
+        return Severity.LOW
+    if share >= limits.high_usd:
+        return Severity.HIGH
+    if share >= limits.medium_usd:
+        return Severity.MEDIUM
+    return Severity.LOW if share or (span and span[1]) else Severity.INFO
+
+
+def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
+    return (
+        not finding.stands,
+        finding.found.bucket not in _COUNTED,
+        -(finding.saving_usd or _ZERO),
+        -(finding.alone_usd or _ZERO),
+        finding.rule.id,
+    )
+
+
+def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Decimal | None:
+    if total is None:
+        return None
+    return sum((f.saving_usd or _ZERO for f in findings if f.found.bucket is bucket), _ZERO)
+
+
+def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice]:
+    """Lost, then avoidable by finding, then what is left; sums to the bill."""
+    if total is None:
+        return
+    left = total
+    for bucket in _COUNTED:
+        for finding in findings:
+            if finding.found.bucket is bucket and finding.saving_usd:
+                left -= finding.saving_usd
+                yield Slice(f"{bucket.value}: {finding.rule.name}", finding.saving_usd)
+    yield Slice("rest", left)

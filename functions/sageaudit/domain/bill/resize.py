@@ -1,0 +1,284 @@
+"""What if this run had been on another type? Recorded use, scaled to each candidate and billed.
+
+A candidate is refused with the constraint that binds; a use that was not recorded refuses too,
+unless an idle GPU goes and all else stays. The same GPU, or none, takes as long. Another GPU model
+needs a sourced throughput: with the GPU busy for a share u of the time and the other one r times
+weaker, the run takes at most 1 + u (r - 1) times as long while vCPUs stay. That slow end is
+counted, the other one is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import ROUND_UP, Decimal
+
+from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, Refusal
+from sageaudit.domain.bill.change import SetType
+from sageaudit.domain.bill.compatibility import type_refused
+from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.gpu import times_weaker
+from sageaudit.domain.prices.market import InstanceType, Market, Rate, comparable
+from sageaudit.domain.usage.demand import Demand, Need, demand
+from sageaudit.domain.usage.measurements import Measurements
+
+HEADROOM_PERCENT = Decimal(20)
+_NOT_STEADY = ("t3", "-flex")
+"""Families whose CPU is not theirs all the time: never advised for a job that computes."""
+_ONE = Decimal(1)
+_PLACES = Decimal("0.0001")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Today's type and bill, and every candidate: those that fit by cost, then the refused."""
+
+    today: InstanceType
+    rate: Rate | None
+    bill: Bill
+    need: Demand
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def fitting(self) -> tuple[Candidate, ...]:
+        """The candidates that are not refused, the cheapest first."""
+        return tuple(one for one in self.candidates if one.refused is None)
+
+    def saves(self, candidate: Candidate) -> Decimal | None:
+        """Today's bill less the candidate's: negative where it costs more."""
+        today, other = self.bill.total_usd, candidate.usd
+        return None if today is None or other is None else today - other
+
+    def saves_at_best(self, candidate: Candidate) -> Decimal | None:
+        """The same at the other end of its range; None where there is no range."""
+        today, other = self.bill.total_usd, candidate.best_usd
+        if today is None or other is None or candidate.best is None:
+            return None
+        return today - other
+
+    @property
+    def worthwhile(self) -> Iterator[Candidate]:
+        """Those that fit, save as counted and are cheaper by the hour; the cheapest first.
+
+        Cheaper by the hour, so that the next run's advice never turns this one back.
+        """
+        for one in self.fitting:
+            saves = self.saves(one)
+            if self.cheaper(one) and (saves is None or saves > 0):
+                yield one
+
+    def cheaper(self, candidate: Candidate) -> bool:
+        """Priced below today's type by the hour."""
+        rates = self.rate, candidate.rate
+        return rates[0] is not None and rates[1] is not None and rates[1].usd < rates[0].usd
+
+
+def impossible(job: Job, market: Market) -> str | None:
+    """Why a job cannot be replayed at all, or None."""
+    kinds = {group.instance_type for group in job.groups}
+    if job.kind is JobKind.TUNING:
+        return "a tuning job has no instances of its own: replay one of its training jobs"
+    if job.purchase is Purchase.SERVERLESS:
+        return "a serverless job has no instance type"
+    if not job.finished:
+        return f"the job has not ended (status {job.status})"
+    if job.never_started:
+        return "the job never started: there is nothing to replay"
+    if job.region is None:
+        return "the region is not known, and so is no price"
+    if not kinds:
+        return "the instance type is not known"
+    if len(kinds) > 1:
+        return "hosts of a mixed cluster have no map to their types"
+    today = market.types.get(next(iter(kinds)))
+    if today is None:
+        return f"{kinds.pop()} is not in the catalogue: its size is not known"
+    if today.accelerator and not today.gpus:
+        return f"CloudWatch records no use of the accelerators of {today.name}"
+    return None
+
+
+def replay(
+    job: Job,
+    seen: Measurements,
+    market: Market,
+    *,
+    headroom_percent: Decimal = HEADROOM_PERCENT,
+    only: Callable[[InstanceType], bool] = lambda _: True,
+) -> Replay:
+    """Scales a run to each other type that `only` takes. Ask `impossible` first.
+
+    `seen` is cut to the active minutes. Capacity of a training plan is for one type: another one is
+    bought on demand beside it.
+    """
+    today = market.types[job.groups[0].instance_type]
+    billed = bill(job, market)
+    need = demand(seen, today, headroom_percent)
+    elsewhere = job
+    if job.purchase is Purchase.TRAINING_PLAN:
+        elsewhere = replace(job, purchase=Purchase.ON_DEMAND, training_plan_arn=None)
+    trial = _Trial(elsewhere, today, need, market, billed, headroom_percent)
+    candidates = [
+        trial.candidate(kind)
+        for kind in market.types.values()
+        if kind.name != today.name and only(kind)
+    ]
+    return Replay(
+        today, _rate(job, market, today), billed, need, tuple(sorted(candidates, key=_by_cost))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One run, tried on types."""
+
+    job: Job
+    today: InstanceType
+    need: Demand
+    market: Market
+    billed: Bill
+    headroom_percent: Decimal
+
+    def candidate(self, kind: InstanceType) -> Candidate:
+        """Fits with its bill, or is refused."""
+        rate = _rate(self.job, self.market, kind)
+        refused = self._not_sold(kind, rate) or next(self._refusals(kind), None)
+        if refused is not None:
+            return Candidate(kind, rate, refused)
+        takes = self._takes(kind)
+        if isinstance(takes, Refusal):
+            return Candidate(kind, rate, takes)
+        after, at_best = self._bill(kind, takes.counted), self._bill(kind, takes.best)
+        usd, best_usd = after.total_usd, at_best.total_usd
+        missing = [what for what in after.missing if what not in self.billed.missing]
+        if missing:
+            why = f"the bill on {kind.name} would not be complete: {', '.join(missing)}"
+            return Candidate(kind, rate, Refusal(Constraint.BILL, why))
+        even = self._break_even(takes, usd, best_usd)
+        return Candidate(kind, rate, None, takes, usd, best_usd, even)
+
+    def _not_sold(self, kind: InstanceType, rate: Rate | None) -> Refusal | None:
+        if self.job.kind not in kind.kinds:
+            why = f"{self.job.kind.value} jobs do not take {kind.name}"
+            return Refusal(Constraint.NOT_OFFERED, why)
+        if rate is None:
+            why = f"no price known for {kind.name} in {self.job.region}"
+            return Refusal(Constraint.BILL, why)
+        today = _rate(self.job, self.market, self.today)
+        if today is not None and not comparable(today, rate):
+            why = f"{kind.name} and {self.today.name} have no price of one time and kind"
+            return Refusal(Constraint.BILL, why)
+        return None
+
+    def _refusals(self, kind: InstanceType) -> Iterator[Refusal]:
+        """What certainly does not hold, then what nobody can say."""
+        if kind.accelerator and not kind.gpus:
+            yield Refusal(Constraint.ACCELERATOR, f"{kind.name} has no GPU and needs other code")
+        if kind.family.endswith(_NOT_STEADY):
+            yield Refusal(Constraint.VCPU, f"the vCPUs of {kind.family} are not its own all day")
+        if not self.need.recorded:
+            reason = self.need.vcpu.unknown or "no metrics"
+            yield Refusal(Constraint.NOT_RECORDED, f"nothing was recorded of the run ({reason})")
+        unknown = []
+        for constraint, unit, need, offered in self._resources(kind):
+            holds = True if self._stays(need, offered) else need.held_by(offered)
+            if holds is False:
+                asked = f"{need.needed:.1f} needed with headroom, {offered:g} offered"
+                yield Refusal(constraint, f"{constraint.value}{unit}: {asked}")
+            elif holds is None:
+                gpus = constraint is Constraint.GPUS
+                what = "the use of the GPU" if gpus else f"{constraint.value}{unit} used"
+                why = f"{what} was not recorded ({need.unknown})"
+                unknown.append(Refusal(Constraint.NOT_RECORDED, why))
+        yield from unknown
+
+    def _stays(self, need: Need, offered: float) -> bool:
+        """A GPU that did nothing may go without a record of the rest, while the rest stays."""
+        return self.today.gpus > 0 and self.need.gpu_idle and offered >= need.today
+
+    def _resources(self, kind: InstanceType) -> Iterator[tuple[Constraint, str, Need, float]]:
+        need, one = self.need, float(kind.gpu_memory_gib or 0)
+        yield Constraint.GPUS, "", need.gpus, kind.gpus
+        # CloudWatch has no split by GPU: on smaller ones, all that is used may have to lie on one
+        whole = one >= float(self.today.gpu_memory_gib or 0)
+        yield Constraint.GPU_MEMORY, " GiB", need.gpu_memory_gib, one * kind.gpus if whole else one
+        yield Constraint.VCPU, "", need.vcpu, kind.vcpu
+        yield Constraint.MEMORY, " GiB", need.memory_gib, float(kind.memory_gib)
+
+    def _takes(self, kind: InstanceType) -> Duration | Refusal:
+        """How long on this type, which holds everything that was recorded."""
+        unfit = None if self.need.gpu_idle else type_refused(self.job, self.today, kind)
+        if unfit is not None:
+            return Refusal(Constraint.GPU_MODEL, unfit)
+        same = (kind.gpu_model, kind.gpu_memory_gib)
+        if self.need.gpu_idle or same == (self.today.gpu_model, self.today.gpu_memory_gib):
+            return Duration(_ONE, _ONE, f"Assumes that it takes as long: {self._it_holds(kind)}.")
+        return self._on_other_gpu(kind)
+
+    def _it_holds(self, kind: InstanceType) -> str:
+        need, today = self.need, self.today
+        held = f"it holds the peaks plus {float(self.headroom_percent):g}%"
+        if any(one.unknown for one in (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)):
+            held = f"what was not recorded does not shrink, and {held}"
+        if today.gpus and need.gpu_idle:
+            held = f"the GPU did nothing, and {held}"
+        if kind.family == today.family:
+            return held
+        return f"{held} (a vCPU of {kind.family} is taken for one of {today.family})"
+
+    def _on_other_gpu(self, kind: InstanceType) -> Duration | Refusal:
+        today, busy = self.today, self.need.gpu_busy
+        if today.gpu_peaks is None or kind.gpu_peaks is None:
+            nameless = today.gpu_model if today.gpu_peaks is None else kind.gpu_model
+            why = f"no throughput of the {nameless} has a source"
+            return Refusal(Constraint.GPU_MODEL, why)
+        if kind.vcpu < today.vcpu:
+            why = f"vCPU: on another GPU all {today.vcpu} must stay, {kind.vcpu} offered"
+            return Refusal(Constraint.VCPU, why)
+        links = (today.gpu_peaks.link_gb_s, kind.gpu_peaks.link_gb_s)
+        if today.gpus > 1 and None in links:
+            why = f"the link between several {today.gpu_model} or {kind.gpu_model} has no source"
+            return Refusal(Constraint.GPU_MODEL, why)
+        if busy is None:
+            why = "how busy the GPU was is not recorded"
+            return Refusal(Constraint.NOT_RECORDED, why)
+        busy = min(busy * today.gpus / min(today.gpus, kind.gpus), _ONE)
+        weaker = times_weaker(today.gpu_peaks, kind.gpu_peaks, linked=today.gpus > 1)
+        end = (1 + busy * (weaker.times - 1)).quantize(_PLACES, ROUND_UP)
+        used = f"the GPU was busy for {busy:.0%} of the time"
+        if weaker.times > 1:
+            times = f"up to {weaker.times:.2f} times weaker than {today.gpu_model}"
+            because = f"{kind.gpu_model} is {times} ({weaker.respect}), and {used}."
+            return Duration(end, _ONE, because)
+        because = f"{kind.gpu_model} is no weaker than {today.gpu_model} in any respect, and {used}"
+        return Duration(_ONE, end, f"{because}; counted as taking as long.")
+
+    def _bill(self, kind: InstanceType, times: Decimal) -> Bill:
+        return bill(SetType(kind.name, times).apply(self.job), self.market)
+
+    def _break_even(
+        self, takes: Duration, usd: Decimal | None, best_usd: Decimal | None
+    ) -> Decimal | None:
+        """The bill grows evenly with the time, so two points of it give the third."""
+        today = self.billed.total_usd
+        if today is None or usd is None or best_usd is None or usd == best_usd:
+            return None
+        slope = (usd - best_usd) / (takes.counted - takes.best)
+        return max(takes.best + (today - best_usd) / slope, Decimal(0))
+
+
+def _rate(job: Job, market: Market, kind: InstanceType) -> Rate | None:
+    return market.hourly(job.region, job.kind, kind.name)
+
+
+def _by_cost(one: Candidate) -> tuple[bool, Decimal, Decimal, str]:
+    """Those that fit by their bill, the refused by their hourly price."""
+    hourly = one.rate.usd if one.rate else Decimal("Infinity")
+    return (
+        one.refused is not None,
+        one.usd if one.usd is not None else hourly,
+        hourly,
+        one.type.name,
+    )

@@ -1,0 +1,103 @@
+"""From a state-change event to the job it speaks of. The event is only a hint: nothing is priced
+from it but name, ARN, status, tags and the creation time that tells two runs of one name apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.ref import JOB_NAME, JobKind, JobRef
+from sageaudit.errors import Malformed, RejectedEvent
+
+SOURCES = ("aws.sagemaker", "sageaudit.replay")
+"""SageMaker, and this project's own replays: AWS refuses `aws.*` sources from customers."""
+DETAIL_TYPES = {
+    "SageMaker Training Job State Change": JobKind.TRAINING,
+    "SageMaker Processing Job State Change": JobKind.PROCESSING,
+    "SageMaker Transform Job State Change": JobKind.TRANSFORM,
+    "SageMaker HyperParameter Tuning Job State Change": JobKind.TUNING,
+}
+TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded:
+    """A job that is said to have ended; `tags` stand in where ListTags is denied."""
+
+    ref: JobRef
+    status: str
+    created_at: datetime | None
+    at: datetime | None
+    tags: Mapping[str, str]
+
+
+def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
+    """Reads one EventBridge event. Raises RejectedEvent with a stable code and the reason.
+
+    `accounts` is the allow-list, `region` the only one accepted. Account and region are the ARN's.
+    """
+    event, kind, detail = _envelope(body)
+    try:
+        ref, status = _ref(kind, detail), fields.text(detail, f"{kind.prefix}JobStatus")
+        created_at = fields.time(detail, "CreationTime")
+        at = fields.parsed_time(event.get("time"), "time")
+    except Malformed as error:
+        raise RejectedEvent("malformed", f"detail: {error}") from error
+    if status not in TERMINAL:
+        raise RejectedEvent("not_terminal", "the job has not ended by this event")
+    for whose, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
+        if not isinstance(account, str) or account not in accounts:
+            raise RejectedEvent("wrong_account", f"the {whose}'s account is not on the allow-list")
+    if ref.region != region:
+        raise RejectedEvent("wrong_region", "the ARN's region is not the one that is audited")
+    return JobEnded(ref, status, created_at, at, _tags(detail.get("Tags")))
+
+
+def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
+    """Event, kind and detail."""
+    try:
+        event = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise RejectedEvent("not_json", "the body is not JSON") from error
+    if not isinstance(event, dict):
+        raise RejectedEvent("not_an_event", "the body is not an object")
+    if event.get("source") not in SOURCES:
+        raise RejectedEvent("wrong_source", f"source is none of {', '.join(SOURCES)}")
+    kind = DETAIL_TYPES.get(str(event.get("detail-type")))
+    if kind is None:
+        raise RejectedEvent("not_a_job", "detail-type is not a job's state change")
+    detail = event.get("detail")
+    if not isinstance(detail, dict):
+        raise RejectedEvent("no_detail", "detail is not an object")
+    return event, kind, detail
+
+
+def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
+    name = fields.text(detail, f"{kind.prefix}JobName")
+    arn = fields.text(detail, f"{kind.prefix}JobArn")
+    if name is None or arn is None:
+        raise RejectedEvent("malformed", f"detail has no {kind.prefix}JobName and JobArn")
+    if not JOB_NAME.match(name):
+        raise RejectedEvent("malformed", f"{kind.prefix}JobName is not a job's name")
+    ref = JobRef.from_arn(arn, name)
+    if ref is None or ref.kind is not kind:
+        raise RejectedEvent("arn_disagrees", "ARN and name or kind disagree")
+    return ref
+
+
+def _tags(value: object) -> dict[str, str]:
+    """A flat map (real events) or Key/Value objects (the registry's schema)."""
+    if isinstance(value, dict):
+        return {str(key): str(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return {
+            str(item["Key"]): str(item.get("Value", ""))
+            for item in value
+            if isinstance(item, dict) and "Key" in item
+        }
+    return {}

@@ -1,0 +1,84 @@
+"""Which runs belong together, and a keyed fingerprint of one run.
+
+A family is a pure function of job and tags: instance type and count are not part of it, so that a
+family goes on when an advice is followed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sageaudit.domain.job.job import Job, ParentKind
+
+FAMILY_VERSION = 1
+"""Stored with every family: raise it when the function below answers differently."""
+
+_TIMESTAMP = re.compile(
+    r"-?\d{4}-?\d{2}-?\d{2}(?:[-T]?\d{2}-?\d{2}(?:-?\d{2})?(?:-\d{1,6})?)?(?=-|\Z)"
+)
+_TUNING_CHILD = re.compile(r"-\d{6}-\d{4}(?:-\d{3}-[0-9a-f]{8})?\Z")
+_PIPELINE_JOB = re.compile(r"\Apipelines-[a-z0-9]{12}-(.+?)(?:-[A-Za-z0-9]{10})?\Z")
+_TOKEN_LENGTH = 12
+_SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
+
+
+def family(job: Job, tag: str | None = None) -> str:
+    """The family's name: tuning ARN; the policy's `tag`; pipeline and step; else what it runs."""
+    if job.kind.value == "tuning" and job.arn:
+        return job.arn
+    if job.parent is not None and job.parent.kind is ParentKind.TUNING:
+        return job.parent.arn
+    if tag and job.tags.get(tag):
+        return job.tags[tag]
+    if job.pipeline_step is not None:
+        return job.pipeline_step
+    return "/".join(
+        (job.kind.value, repository(job.image) or "-", job.entry_point or "-", stem(job.name))
+    )
+
+
+def repository(image: str | None) -> str | None:
+    """An image's repository path: no registry, tag or digest."""
+    if image is None:
+        return None
+    path = image.split("@", 1)[0]
+    registry, slash, rest = path.partition("/")
+    if slash and ("." in registry or ":" in registry):
+        path = rest
+    return path.rsplit(":", 1)[0] if ":" in path.rsplit("/", 1)[-1] else path
+
+
+def stem(name: str) -> str:
+    """A job's name without timestamps and hashes; the name itself when nothing would be left."""
+    short = _PIPELINE_JOB.sub(r"\1", name)
+    short = _TUNING_CHILD.sub("", short)
+    short = _TIMESTAMP.sub("", short)
+    while True:
+        parts = short.split("-")
+        cut = "-".join(part for part in parts if not _is_random(part))
+        cut = _SUFFIX.sub("", cut)
+        if cut == short or not cut.strip("-"):
+            break
+        short = cut
+    return short.strip("-") or name
+
+
+def _is_random(part: str) -> bool:
+    """A base-62 token: long, with digits and both cases mixed in."""
+    return (
+        len(part) >= _TOKEN_LENGTH
+        and any(c.isdigit() for c in part)
+        and any(c.islower() for c in part)
+        and any(c.isupper() for c in part)
+    )
+
+
+def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
+    """HMAC-SHA-256 of what makes two runs the same, so that the values cannot be guessed back."""
+    canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
+    return hmac.new(key, canonical.encode(), hashlib.sha256).hexdigest()

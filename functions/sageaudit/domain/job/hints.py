@@ -1,0 +1,209 @@
+"""Flags from what the user gave the job: hyperparameters, environment, command line and image.
+
+These may hold secrets, so that only flags, one small count and words of fixed lists leave here.
+
+Names, as public sources spell them: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
+pytorch/estimator.py, huggingface/training_compiler/config.py, and `mp_parameters` of
+modules/distributed.py), Hugging Face's TrainingArguments, PyTorch Lightning's `precision` and
+`strategy`, DeepSpeed's configuration, `precision_dtype` of the built-in image algorithms. Images:
+the SDK's image_uri_config and aws/deep-learning-containers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.family import repository
+from sageaudit.domain.job.job import Hints
+from sageaudit.domain.job.user_settings import Setting, given
+
+KEY = "Hints"
+"""Where a scrubbed answer keeps them, beside what AWS said."""
+_MOST_WORKERS = 1024
+_DEEP_LEARNING = re.compile(
+    r"(?:huggingface-|stabilityai-)?(?:pytorch|tensorflow|mxnet|autogluon)"
+    r"(?:-[a-z]+)?-(?:training|inference)(?:-\w+)?"
+    r"|djl-[\w-]+|smdistributed-modelparallel"
+    r"|sagemaker-(?:tensorflow|pytorch|mxnet|chainer)(?:-[\w-]+)?"
+    r"|image-classification(?:-neo)?|object-detection|semantic-segmentation|seq2seq|blazingtext"
+    r"|forecasting-deepar|object2vec|ntm"
+)
+_SWITCHES = {
+    "sagemaker_distributed_dataparallel_enabled": "smddp",
+    "mp_parameters": "smp",
+    "sagemaker_torch_distributed_enabled": "ddp",
+    "sagemaker_pytorch_ddp_enabled": "ddp",
+    "sagemaker_multi_worker_mirrored_strategy_enabled": "mirrored",
+    "sagemaker_pytorch_xla_multi_worker_enabled": "xla",
+    "sagemaker_parameter_server_enabled": "parameter_server",
+    "sagemaker_mpi_enabled": "mpi",
+}
+_LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deepspeed",
+              "fsdp": "fsdp", "ddp": "ddp", "torchrun": "ddp", "mpirun": "mpi"}  # fmt: skip
+_DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
+                  "parameter_server", "mpi")  # fmt: skip
+"""The most telling first: Horovod, SMP and DeepSpeed are launched through MPI or torchrun."""
+_OTHER_SENSE = frozenset({"no", "disable", "without", "eval", "backend", "level", "loss", "scale"})
+"""Words that turn a name's meaning round, or make it a detail that works only with the switch."""
+_HALF_NAMES = frozenset({"fp16", "bf16", "fp8", "float16", "bfloat16", "amp", "apex"})
+_HALF_WORDS = frozenset({"fp16", "bf16", "float16", "bfloat16"})
+_HALF_PRECISION = re.compile(
+    r"(?<![\w.])(?:torch\.)?(?:b?float|b?fp?)?16(?![0-9])|half|mixed|\bamp\b|fp8"
+)
+_FLASH = re.compile(r"flash[_-]?att(?:n|ention)")
+_CHECKPOINTS = frozenset({"checkpoint", "checkpoints", "ckpt", "ckpts", "snapshot", "resume"})
+_NOT_SAVED = frozenset(
+    {"gradient", "activation", "grad", "pretrained", "init", "initial", "base", "no", "disable"}
+)
+_MODEL_NAMES = frozenset({"checkpoint", "ckpt", "model_checkpoint", "model_ckpt"})
+"""Names that as often mean a published model as a folder of one's own."""
+_SAVES = re.compile(r"save_(?:steps|strategy|interval|total_limit|epochs?|every\w*|freq\w*)\Z")
+_CHECKPOINT_PLACE = re.compile(r"/opt/ml/checkpoints|s3://\S{0,200}(?:checkpoint|ckpt)")
+_NOT_LOADING = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
+_DECLINES = frozenset({"decay", "annealing", "schedule", "scheduler"})
+_NOT_A_RATE = frozenset({"noise", "beta", "eval", "save", "logging", "batch"})
+_SCHEDULES = {
+    "cosine": re.compile(r"cos(?:ine|_|\b)"),
+    "onecycle": re.compile(r"(?:one|1)_?cycle"),
+    "polynomial": re.compile(r"poly"),
+    "linear": re.compile(r"linear|warmup_?decay"),
+    "inverse_sqrt": re.compile(r"inv(?:erse)?_sqrt|noam"),
+    "exponential": re.compile(r"\bexp"),
+    "plateau": re.compile(r"plateau"),
+    "step": re.compile(r"step"),
+    "constant": re.compile(r"constant"),
+}
+
+
+def of_answer(answer: Mapping[str, Any]) -> Hints:
+    """The hints of a Describe answer, or those that a scrubbed one keeps.
+
+    Raises Malformed where a field is of the wrong type.
+    """
+    software = fields.section(answer, "AlgorithmSpecification") or fields.section(
+        answer, "AppSpecification"
+    )
+    image = fields.text(software, "TrainingImage") or fields.text(software, "ImageUri")
+    hyperparameters = fields.section(answer, "HyperParameters")
+    environment = fields.section(answer, "Environment")
+    stored = fields.section(answer, KEY)
+    if stored and not hyperparameters and not environment:
+        return _restored(stored)
+    command = [software.get("ContainerEntrypoint"), software.get("ContainerArguments")]
+    return hints(image, given(hyperparameters, environment, command))
+
+
+def kept(found: Hints) -> dict[str, Any]:
+    """What a scrubbed answer keeps: no more than what is not at its default."""
+    plain = asdict(Hints())
+    return {name: value for name, value in asdict(found).items() if value != plain[name]}
+
+
+def _restored(section: Mapping[str, Any]) -> Hints:
+    distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
+    return Hints(
+        deep_learning=fields.flag(section, "deep_learning"),
+        mixed_precision=fields.flag(section, "mixed_precision"),
+        flash_attention=fields.flag(section, "flash_attention"),
+        training_compiler=fields.flag(section, "training_compiler"),
+        own_checkpoints=fields.flag(section, "own_checkpoints"),
+        distributed_sampler=fields.flag(section, "distributed_sampler"),
+        distribution=distribution if distribution in _DISTRIBUTIONS else None,
+        loader_workers=fields.count(section, "loader_workers", most=_MOST_WORKERS),
+        schedule=schedule if schedule in _SCHEDULES else None,
+    )
+
+
+def hints(image: str | None, settings: Iterable[Setting]) -> Hints:
+    """The flags of an image and of what was given to it."""
+    settings = tuple(settings)
+    distribution = _distribution(settings)
+    workers = [count for one in settings if (count := _workers(one)) is not None]
+    name = (repository(image) or "").rpartition("/")[2]
+    return Hints(
+        deep_learning=_DEEP_LEARNING.fullmatch(name) is not None,
+        mixed_precision=any(_is_half(one) for one in settings),
+        flash_attention=any(_is_flash(one) for one in settings),
+        training_compiler=any(
+            one.on and "training_compiler" in one.name and one.name.endswith("enabled")
+            for one in settings
+        ),
+        own_checkpoints=any(_saves(one) for one in settings),
+        distributed_sampler=distribution not in {None, "parameter_server"}
+        or any(one.on and _says_sampler(one) for one in settings),
+        distribution=distribution,
+        loader_workers=max(workers, default=None),
+        schedule=next(filter(None, map(_schedule, settings)), None),
+    )
+
+
+def _distribution(settings: tuple[Setting, ...]) -> str | None:
+    found = set()
+    for one in settings:
+        if not one.on:
+            continue
+        found.add(_SWITCHES.get(one.name.partition(".")[0]))
+        if not one.name.startswith("sagemaker_"):
+            signs = one.said if one.words & _OTHER_SENSE else one.words | one.said
+            found |= {_LIBRARIES[word] for word in signs & _LIBRARIES.keys()}
+    return next((name for name in _DISTRIBUTIONS if name in found), None)
+
+
+def _is_half(one: Setting) -> bool:
+    """A switch, a precision, a value that names one; or a configuration file of its own.
+
+    DeepSpeed and Accelerate keep the precision in that file, and both are made for 16 bits.
+    """
+    if not one.on or one.words & _OTHER_SENSE or one.name.startswith("sagemaker_"):
+        return False
+    named = one.words & _HALF_NAMES or one.words >= {"mixed", "precision"}
+    if named or one.said & _HALF_WORDS:
+        return True
+    if one.words & {"precision", "dtype"}:
+        return _HALF_PRECISION.search(one.text) is not None
+    file = one.text.endswith((".json", ".yaml", ".yml"))
+    return file and bool(one.words & {"deepspeed", "accelerate"})
+
+
+def _is_flash(one: Setting) -> bool:
+    if not one.on or one.words & _OTHER_SENSE:
+        return False
+    return _FLASH.search(one.name) is not None or _FLASH.search(one.text) is not None
+
+
+def _saves(one: Setting) -> bool:
+    if not one.on:
+        return False
+    if _CHECKPOINT_PLACE.search(one.text) or _SAVES.search(one.name):
+        return True
+    if one.leaf in _MODEL_NAMES:
+        return one.text == "true" or one.text.startswith("/")
+    return bool(one.words & _CHECKPOINTS) and not one.words & _NOT_SAVED
+
+
+def _says_sampler(one: Setting) -> bool:
+    return "sampler" in one.words or "sampler" in one.said or "distributedsampler" in one.text
+
+
+def _workers(one: Setting) -> int | None:
+    loads = one.leaf.endswith(("workers", "num_worker")) and not one.words & _NOT_LOADING
+    if not loads or not re.fullmatch(r"[0-9]{1,4}", one.text):
+        return None
+    count = int(one.text)
+    return count if count <= _MOST_WORKERS else None
+
+
+def _schedule(one: Setting) -> str | None:
+    if not one.on or one.words & _NOT_A_RATE:
+        return None
+    rate = bool(one.words & {"lr", "learning"})
+    if "cosine" in one.words and (rate or one.words & _DECLINES):
+        return "cosine"
+    named = one.words & {"scheduler", "schedule", "sched"}
+    if not named and not (rate and one.words & {"policy", "mode", "style", "decay"}):
+        return None
+    return next((name for name, word in _SCHEDULES.items() if word.search(one.text)), None)

@@ -1,0 +1,300 @@
+"""What ran: one SageMaker job, read once from its Describe* answer and its tags."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from sageaudit.domain.job.ref import JobKind
+
+
+class Purchase(enum.Enum):
+    """How its capacity was bought."""
+
+    ON_DEMAND = "on_demand"
+    SPOT = "spot"
+    TRAINING_PLAN = "training_plan"
+    SERVERLESS = "serverless"
+
+
+class Source(enum.Enum):
+    """Where a channel's data lies."""
+
+    S3 = "S3"
+    EFS = "EFS"
+    FSX = "FSxLustre"
+    OTHER = "other"
+
+
+class ParentKind(enum.Enum):
+    """What started a job on somebody's behalf."""
+
+    TUNING = "tuning job"
+    AUTOML = "AutoML job"
+    LABELING = "labeling job"
+    MONITORING = "monitoring schedule"
+    TRAINING = "training job"
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The job or schedule that started this one."""
+
+    kind: ParentKind
+    arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One occurrence of a phase; `seconds` None while it lasts or where no end is known."""
+
+    name: str
+    started_at: datetime | None
+    seconds: Decimal | None
+    billed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceGroup:
+    """Instances of one type. SageMaker gives no map from hosts to groups."""
+
+    instance_type: str
+    count: int
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One input. `mode` is File, Pipe, FastFile or None where neither channel nor job says it."""
+
+    name: str
+    source: Source
+    mode: str | None
+    distribution: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WarmPool:
+    """The pool kept after a training job. `retained_s` is per instance and grows until settled."""
+
+    status: str | None
+    keep_alive_s: int | None
+    retained_s: Decimal | None
+
+    @property
+    def settled(self) -> bool:
+        """False while the retained seconds can still grow."""
+        return self.status in {"Terminated", "Reused"} or (
+            self.status is None and not self.keep_alive_s
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a tuning job says of itself."""
+
+    strategy: str | None
+    early_stopping: str | None
+    counters: Mapping[str, int]
+    objective: Objective | None = None
+    max_jobs: int | None = None
+    max_parallel: int | None = None
+
+    @property
+    def launched(self) -> int | None:
+        """How many training jobs it launched; None where it does not say."""
+        return sum(self.counters.values()) if self.counters else None
+
+
+class Direction(enum.Enum):
+    """Which way an objective is better, as HyperParameterTuningJobObjective.Type spells it."""
+
+    MAXIMIZE = "Maximize"
+    MINIMIZE = "Minimize"
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A metric that training is judged by; `direction` None where nobody says."""
+
+    metric: str
+    direction: Direction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What hyperparameters, environment and image tell, as flags: no value of the user's is kept.
+
+    `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
+    `schedule`: "cosine", "linear", ..., which gain late. False means no sign, which is no proof.
+    """
+
+    deep_learning: bool = False
+    mixed_precision: bool = False
+    flash_attention: bool = False
+    training_compiler: bool = False
+    own_checkpoints: bool = False
+    distributed_sampler: bool = False
+    distribution: str | None = None
+    loader_workers: int | None = None
+    schedule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CustomRule:
+    """A Debugger rule of the user's own, billed as a processing job."""
+
+    name: str
+    instance_type: str
+    of_profiler: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleEvaluation:
+    """One entry of ProfilerRuleEvaluationStatuses or DebugRuleEvaluationStatuses."""
+
+    rule: str
+    status: str
+    details: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One output of a processing job; `mode` is EndOfJob or Continuous."""
+
+    name: str
+    mode: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How a transform job feeds its container."""
+
+    strategy: str | None
+    max_concurrent: int | None
+    max_payload_mb: int | None
+
+
+_WORK = frozenset({"Downloading", "Training", "Uploading"})
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What ran. None means that AWS did not say.
+
+    `training_s` and `billable_s` are wall-clock seconds, not multiplied by instances. `groups` is
+    empty where no instance type is known. `failure` is redacted. Hyperparameters and environment
+    are not kept: `fingerprint` is a keyed hash of them with image, data and entry point.
+    """
+
+    kind: JobKind
+    name: str
+    arn: str | None
+    account: str | None
+    region: str | None
+    status: str
+    secondary_status: str | None = None
+    failure: str | None = None
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    last_modified_at: datetime | None = None
+    phases: tuple[Phase, ...] = ()
+    groups: tuple[InstanceGroup, ...] = ()
+    groups_unknown: tuple[str, ...] = ()
+    """One sentence for each part of the cluster whose type or count is not known."""
+    purchase: Purchase = Purchase.ON_DEMAND
+    training_s: Decimal | None = None
+    billable_s: Decimal | None = None
+    volume_gb: int | None = None
+    channels: tuple[Channel, ...] = ()
+    image: str | None = None
+    entry_point: str | None = None
+    max_runtime_s: int | None = None
+    max_wait_s: int | None = None
+    checkpointed: bool = False
+    left_artifact: bool | None = None
+    training_plan_arn: str | None = None
+    billable_tokens: int | None = None
+    warm_pool: WarmPool | None = None
+    parent: Parent | None = None
+    pipeline_step: str | None = None
+    tuning: Tuning | None = None
+    custom_rules: tuple[CustomRule, ...] = ()
+    free: str | None = None
+    """Why AWS does not bill it (built-in Debugger rules), or None."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str | None = None
+    data_pinned: bool | None = None
+    """True when the inputs name a version, so that the same inputs are the same data."""
+    hints: Hints = Hints()
+    image_pull_in_download: bool | None = None
+    """Downloading's own message says that it pulled the image; None without messages."""
+    output_compression: str | None = None
+    network_isolation: bool | None = None
+    profiled: bool | None = None
+    """A profiler was on, Debugger's or its own rules; None where the answer says nothing."""
+    evaluations: tuple[RuleEvaluation, ...] = ()
+    metric_names: tuple[str, ...] = ()
+    """Algorithm metrics that CloudWatch has under TrainingJobName."""
+    final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
+    objective: Objective | None = None
+    """What its tuning job judges it by; the tuning job's own stands in `tuning`."""
+    uploads: tuple[Upload, ...] = ()
+    batch: Batch | None = None
+
+    @property
+    def finished(self) -> bool:
+        """True in a terminal state."""
+        return self.status in {"Completed", "Failed", "Stopped", "DeleteFailed"}
+
+    @property
+    def never_started(self) -> bool:
+        """True for a job that failed or was stopped before its start: it was never billed.
+
+        A completed job, and one whose phases show that it worked, did start, whatever times are
+        absent: their cost is unknown then, not 0.
+        """
+        times = (self.started_at, self.training_s, self.billable_s)
+        worked = self.status == "Completed" or any(p.name in _WORK for p in self.phases)
+        return self.finished and not worked and all(value is None for value in times)
+
+    @property
+    def instance_count(self) -> int | None:
+        """Instances over all groups."""
+        return sum(group.count for group in self.groups) if self.groups else None
+
+    @property
+    def elapsed_s(self) -> Decimal | None:
+        """Seconds from start to end, or the training seconds where AWS gives them."""
+        if self.training_s is not None:
+            return self.training_s
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return seconds_between(self.started_at, self.ended_at)
+
+    @property
+    def interruptions(self) -> int:
+        """How often spot capacity was taken back."""
+        return sum(phase.name == "Interrupted" for phase in self.phases)
+
+    def phase_s(self, name: str) -> Decimal | None:
+        """Seconds of all occurrences of a phase together; None where one is not known."""
+        seconds = [phase.seconds for phase in self.phases if phase.name == name]
+        known = [value for value in seconds if value is not None]
+        return sum(known, Decimal(0)) if len(known) == len(seconds) else None
+
+    @property
+    def instances(self) -> str | None:
+        """The instances for people, such as "2 x ml.g5.12xlarge"."""
+        return " + ".join(f"{g.count} x {g.instance_type}" for g in self.groups) or None
+
+
+def seconds_between(start: datetime, end: datetime) -> Decimal | None:
+    """Exact seconds, None when the end lies before the start."""
+    span = end - start
+    seconds = Decimal(span.days * 86_400 + span.seconds) + Decimal(span.microseconds) / 1_000_000
+    return seconds if seconds >= 0 else None

@@ -1,0 +1,200 @@
+"""What its users tune: mode, floor, accounts, owners, thresholds, exemptions. Validated whole.
+
+A key that does not exist is refused, so that a typing mistake never switches a rule off unseen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from typing import Any, Literal
+
+from sageaudit.domain.bill.counterfactual import SeverityLimits
+from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.job.job import Direction
+from sageaudit.domain.policy import discounts, rule_choices
+from sageaudit.domain.policy.discounts import Discounts
+from sageaudit.domain.policy.rule_choices import Catalogue, RuleChoices, Section
+from sageaudit.domain.policy.table_reader import TableReader, named
+from sageaudit.errors import BadPolicy
+
+_OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
+_ACCOUNT = re.compile(r"\d{12}\Z")
+_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
+_SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyExemption:
+    """An accepted finding: `rule` in `family` (None: in all)."""
+
+    rule: str
+    family: str | None
+    exemption: Exemption
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The defaults are those of a fresh install."""
+
+    mode: Literal["tell", "observe"] = "tell"
+    floor_usd: Decimal = Decimal(5)
+    accounts: Mapping[str, str | None] = field(default_factory=dict)
+    """Other accounts to audit, each with the role to assume there (None: the own role)."""
+    owner_tags: tuple[str, ...] = _OWNER_TAGS
+    family_tag: str | None = None
+    mentions: Mapping[str, str] = field(default_factory=dict)
+    """Owner, as its tag says, to Slack user or group id: nobody else is mentioned."""
+    severity: SeverityLimits = SeverityLimits()
+    rules_off: frozenset[str] = frozenset()
+    rules_on: frozenset[str] = frozenset()
+    """Rules that are off unless they are listed here."""
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    """By rule name: stands in place of the severity by dollars."""
+    objectives: Mapping[str, Direction] = field(default_factory=dict)
+    """By metric name: which way it is better."""
+    commitment_usd_per_hour: Decimal | None = None
+    """What a Savings Plan would have the account spend each hour, for commitment-candidate."""
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+    """What holds for some jobs only; `for_job` takes it in."""
+    exemptions: tuple[FamilyExemption, ...] = ()
+    discounts: Discounts = Discounts()
+    version: str = "default"
+
+    def owner(self, tags: Mapping[str, str]) -> str | None:
+        """The first tag of the list that the job carries; an ARN's last part."""
+        for tag in self.owner_tags:
+            if value := tags.get(tag):
+                return value.rsplit("/", 1)[-1] if value.startswith("arn:") else value
+        return None
+
+    def for_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> Policy:
+        """The policy as it holds for one job: later sections stand over earlier ones."""
+        rules = RuleChoices(self.rules_off, self.rules_on, self.thresholds, self.severities)
+        for section in self.sections:
+            if section.holds(account, family, tags):
+                rules = rules.then(section.rules)
+        return replace(
+            self,
+            rules_off=rules.off,
+            rules_on=rules.on,
+            thresholds=rules.thresholds,
+            severities=rules.severities,
+        )
+
+
+def parse(table: Mapping[str, Any], known: Catalogue) -> Policy:
+    """Validates a policy's table against the catalogue of rules. Raises BadPolicy with the key."""
+    reader = TableReader(table)
+    mode = reader.take("mode", str, "tell")
+    if mode not in {"tell", "observe"}:
+        raise reader.refusal("mode", f'is "tell" or "observe", not {mode!r}')
+    rules = rule_choices.read(reader.within("rules"), known)
+    policy = Policy(
+        mode="observe" if mode == "observe" else "tell",
+        floor_usd=reader.usd("floor_usd", 5),
+        accounts=_accounts(reader.within("accounts")),
+        owner_tags=tuple(reader.strings("owner_tags", _OWNER_TAGS)),
+        family_tag=reader.take("family_tag", str, None),
+        mentions=_mentions(reader.within("mentions")),
+        severity=_limits(reader.within("severity")),
+        rules_off=rules.off,
+        rules_on=rules.on,
+        severities=rules.severities,
+        thresholds=rules.thresholds,
+        sections=tuple(_section(row, known) for row in reader.tables("for")),
+        objectives=_objectives(reader.within("objectives")),
+        commitment_usd_per_hour=_commitment(reader.within("commitment")),
+        exemptions=tuple(_exemption(row, known) for row in reader.tables("exempt")),
+        discounts=discounts.parse(reader.within("discounts")),
+    )
+    reader.done()
+    return replace(policy, version=_digest(table))
+
+
+def _limits(reader: TableReader) -> SeverityLimits:
+    limits = SeverityLimits(reader.usd("high_usd", 100), reader.usd("medium_usd", 10))
+    reader.done()
+    if limits.medium_usd > limits.high_usd:
+        if "medium_usd" in reader.table:
+            raise reader.refusal("medium_usd", "is above severity.high_usd")
+        raise reader.refusal("high_usd", "is below severity.medium_usd")
+    return limits
+
+
+def _section(reader: TableReader, known: Catalogue) -> Section:
+    """One `[[for]]`."""
+    family, tag = reader.take("family", str, None), reader.take("tag", str, None)
+    account = reader.take("account", str, None)
+    rules = rule_choices.read(reader.within("rules"), known)
+    reader.done()
+    name, equals, value = (tag or "").partition("=")
+    if tag is not None and not (name and equals):
+        raise reader.refusal("tag", 'is not written "key=value"')
+    if account is not None and not _ACCOUNT.match(account):
+        raise reader.refusal("account", "is not an account id of 12 digits")
+    if not reader.table.keys() & {"family", "tag", "account"}:
+        raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)
+    if rules == RuleChoices():
+        raise BadPolicy(f"{named(reader.at)} says nothing of rules", reader.at)
+    return Section(family, (name, value) if tag is not None else None, account, rules)
+
+
+def _objectives(reader: TableReader) -> dict[str, Direction]:
+    """Which way each metric is better."""
+    ways = {way.value: way for way in Direction}
+    for metric in reader.table:
+        if reader.take(metric, str, "") not in ways:
+            raise reader.refusal(metric, f"is not one of {', '.join(ways)}")
+    return {metric: ways[way] for metric, way in reader.table.items()}
+
+
+def _commitment(reader: TableReader) -> Decimal | None:
+    rate = reader.usd("usd_per_hour") if "usd_per_hour" in reader.table else None
+    reader.used.add("usd_per_hour")
+    reader.done()
+    return rate
+
+
+def _accounts(reader: TableReader) -> dict[str, str | None]:
+    accounts: dict[str, str | None] = {}
+    for account, role in reader.table.items():
+        if not _ACCOUNT.match(account):
+            raise reader.refusal(account, "is not an account id of 12 digits")
+        if not isinstance(role, str) or not _ROLE_ARN.match(role):
+            raise reader.refusal(account, "is not the ARN of a role to assume")
+        accounts[account] = role
+    return accounts
+
+
+def _mentions(reader: TableReader) -> dict[str, str]:
+    for owner, slack_id in reader.table.items():
+        if not isinstance(slack_id, str) or not _SLACK_ID.match(slack_id):
+            raise reader.refusal(owner, "is not a Slack user or group id")
+    return dict(reader.table)
+
+
+def _exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
+    rule, family = reader.take("rule", str, None), reader.take("family", str, None)
+    by, reason = reader.take("by", str, None), reader.take("reason", str, None)
+    until = reader.table.get("until")
+    reader.used.add("until")
+    reader.done()
+    if not rule or not by or not reason:
+        raise BadPolicy(f"{named(reader.at)} needs rule, by and reason", reader.at)
+    if rule not in known:
+        raise reader.refusal("rule", f"names {rule!r}: {rule_choices.no_rule(rule, known)}")
+    if until is not None and type(until) is not date:
+        raise reader.refusal("until", "is not a date such as 2027-01-31")
+    return FamilyExemption(rule, family, Exemption(by, until, reason))
+
+
+def _digest(table: Mapping[str, Any]) -> str:
+    canonical = json.dumps(table, sort_keys=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:12]

@@ -1,0 +1,113 @@
+"""What can be bought and at what rate: instance types and dated prices. Absent means unknown."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, Protocol
+
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.gpu import GpuPeaks
+
+
+class Component(enum.Enum):
+    """The Price List API's `component` of a kind of job."""
+
+    TRAINING = "Training"
+    PROCESSING = "Processing"
+    TRANSFORM = "BatchTransform"
+
+    @classmethod
+    def of(cls, kind: JobKind) -> Component:
+        """The component that jobs of this kind are billed under."""
+        if kind is JobKind.PROCESSING:
+            return cls.PROCESSING
+        return cls.TRANSFORM if kind is JobKind.TRANSFORM else cls.TRAINING
+
+
+Era = Literal["today", "past", "before_known", "ambiguous"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A price in USD per unit, with its date (ISO), source and what speaks against it.
+
+    `kind` says whether it is AWS's list price or what the company pays. `era`: the price of today's
+    book, one of an earlier time, the earliest that is known for a job still older, or one of two
+    between which the job's day lies; then `other_usd` is the other one. `as_of` is None for prices
+    that no list dates.
+    """
+
+    usd: Decimal
+    as_of: str | None
+    source: str
+    note: str | None = None
+    kind: Literal["list", "own"] = "list"
+    other_usd: Decimal | None = None
+    era: Era = "today"
+
+
+def comparable(one: Rate | None, other: Rate | None) -> bool:
+    """Two rates of which one is past, or one own and one list, differ by more than the type."""
+    if one is None or other is None:
+        return False
+    return one.kind == other.kind and (one.era == "past") == (other.era == "past")
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceType:
+    """One row of the catalogue. GPU memory is per GPU; `ebs_billed` None where nobody knows.
+
+    `gpu_peaks` is None where no figure has a source; `kinds` are the jobs that may use the type.
+    `efa`: it takes an Elastic Fabric Adapter; None where nobody says. `successors`: types of newer
+    generations in its place, an editorial choice.
+    """
+
+    name: str
+    family: str
+    category: str
+    vcpu: int
+    memory_gib: Decimal
+    gpus: int
+    gpu_model: str | None
+    gpu_memory_gib: Decimal | None
+    accelerator: str | None
+    ebs_billed: bool | None
+    legacy: bool
+    gpu_peaks: GpuPeaks | None = None
+    kinds: frozenset[JobKind] = frozenset({JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM})
+    efa: bool | None = None
+    successors: tuple[str, ...] = ()
+
+
+class Prices(Protocol):
+    """A price book: every answer is a dated rate, or None for unknown."""
+
+    @property
+    def version(self) -> str:
+        """Names source and date, for the audit's record."""
+
+    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        """USD per instance-hour, on demand."""
+
+    def storage(self, region: str, component: Component) -> Rate | None:
+        """USD per GB-month of ML storage."""
+
+    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+        """The usage type as bills print it, where its prefix was observed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """Types and prices together: what a bill is computed from."""
+
+    types: Mapping[str, InstanceType]
+    prices: Prices
+
+    def hourly(self, region: str | None, kind: JobKind, instance_type: str) -> Rate | None:
+        """USD per instance-hour of a job of this kind, on demand; None where it is not known."""
+        if region is None:
+            return None
+        return self.prices.hourly(region, Component.of(kind), instance_type)

@@ -1,0 +1,99 @@
+"""Which of the known prices held on a job's day.
+
+Nobody publishes when a price changed; it is only known that one was seen on some days and another
+on later ones. Between two that differ the figure is ambiguous: the newer is taken and both shown.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import Era, Rate
+
+SAME_WITHIN = Decimal("0.002")
+"""Products round one and the same price differently: by up to 0.18 % where it was checked."""
+_SEEN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRate:
+    """A price and the days on which it is known to have held; `as_of` is how to name them.
+
+    `vague`: it was seen somewhere in that time, so that on any one day another may have held.
+    """
+
+    usd: Decimal
+    first: date
+    last: date
+    as_of: str
+    source: str
+    note: str | None = None
+    vague: bool = False
+
+    @classmethod
+    def seen(cls, usd: Decimal, when: str, source: str, note: str | None = None) -> KnownRate:
+        """Seen on a day, in a month or year, or in a span of them: `2021/2022`. ValueError else."""
+        start, _, end = when.partition("/")
+        vague = bool(end) or "-" not in start
+        return cls(usd, _span(start)[0], _span(end or start)[1], when, source, note, vague)
+
+
+def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
+    """The rate of a day, by default of today: the newest. None when none is known."""
+    if not known:
+        return None
+    newest = max(known, key=lambda one: (one.last, one.first))
+    if day is None:
+        return _rate(newest)
+    held = [one for one in known if one.first <= day <= one.last and not one.vague]
+    if held:
+        of_day = max(held, key=lambda one: (one.last, one.first))
+        return _rate(of_day, era="today" if of_day is newest else "past")
+    earlier = (one for one in known if one.last < day or (one.vague and one.first <= day))
+    before = max(earlier, key=lambda one: one.last, default=None)
+    after = min((one for one in known if one.first > day), key=lambda one: one.first, default=None)
+    if after is None:
+        return _rate(newest)
+    if before is None:
+        note = f"the earliest price that is known, of {after.as_of}, for {day}"
+        return _rate(after, note, era="before_known" if after is newest else "past")
+    if abs(after.usd - before.usd) <= SAME_WITHIN * after.usd:
+        return _rate(after, era="today" if after is newest else "past")
+    both = f"${before.usd} ({before.as_of}) and ${after.usd} ({after.as_of})"
+    note = f"ambiguous: {day} lies between two known prices, {both}"
+    return _rate(after, note, before.usd, era="ambiguous" if after is newest else "past")
+
+
+def day_of(job: Job, now: datetime) -> date:
+    """The day whose prices a job is billed at: when it started, else when it was created."""
+    moment = job.started_at or job.created_at or now
+    return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
+
+
+def _rate(
+    known: KnownRate,
+    note: str | None = None,
+    other_usd: Decimal | None = None,
+    era: Era = "today",
+) -> Rate:
+    notes = " · ".join(filter(None, (note, known.note)))
+    return Rate(known.usd, known.as_of, known.source, notes or None, other_usd=other_usd, era=era)
+
+
+def _span(text: str) -> tuple[date, date]:
+    match = _SEEN.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is neither a day, a month nor a year")
+    year = int(match["year"])
+    if match["month"] is None:
+        return date(year, 1, 1), date(year, 12, 31)
+    month = int(match["month"])
+    if match["day"] is None:
+        return date(year, month, 1), date(year, month, monthrange(year, month)[1])
+    return date(year, month, int(match["day"])), date(year, month, int(match["day"]))

@@ -1,0 +1,197 @@
+"""Products of the Price List API as rates. What is not surely the wanted rate is none.
+
+A product is taken only when region, component, role and unit all agree: a training plan's upfront
+fee has no component, HyperPod's `Cluster` is another one, a warm pool or a free Debugger rule may
+share `Training` but not its role in the usage type, serverless training has no instance name, an
+Outpost or a Local Zone is another kind of location. `instanceType` carries a suffix that changes
+case with the product's age, so a type is read from `instanceName` alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from sageaudit.domain.prices.market import Component
+
+STORAGE = "VolumeUsage.gp2"
+"""Stands for the ML storage of a component, as in its usage type."""
+ROLES = {
+    Component.TRAINING: "Train",
+    Component.PROCESSING: "Processing",
+    Component.TRANSFORM: "Tsform",
+}
+"""How usage types name a component: `EU-Train:ml.m5.large`, `Tsform:ml.g4dn.xlarge`."""
+_SERVICE = "AmazonSageMaker"
+_INSTANCES, _VOLUMES = "ML Instance", "Storage"
+_UNITS = {_INSTANCES: "Hrs", _VOLUMES: "GB-Mo"}
+_AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,12})?")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRate:
+    """One rate; `effective` is the day from which the price list says that it holds."""
+
+    usd: Decimal
+    effective: date | None
+    usage_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """Several products match with different rates, the lowest first: none of them is chosen."""
+
+    usd: tuple[Decimal, ...]
+
+    @property
+    def reason(self) -> str:
+        """One sentence without its full stop."""
+        rates = " and ".join(f"${usd}" for usd in self.usd)
+        return f"the price list has several rates: {rates}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A product matches and its price cannot be one; the reason is a sentence without full stop."""
+
+    reason: str
+
+
+Entry = ListedRate | Ambiguous | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the price list says of one region and component, by instance type or STORAGE."""
+
+    region: str
+    component: Component
+    entries: Mapping[str, Entry]
+
+    @property
+    def rates(self) -> dict[str, ListedRate]:
+        """The entries that are rates."""
+        return {
+            name: entry for name, entry in self.entries.items() if isinstance(entry, ListedRate)
+        }
+
+
+def read(documents: Iterable[object], region: str, component: Component) -> Listing:
+    """The rates among price-list documents; their order never matters."""
+    found: dict[str, list[Entry]] = {}
+    for document in documents:
+        wanted = _wanted(document, region, component)
+        if wanted is None:
+            continue
+        name, usage_type, unit = wanted
+        entry = _entry(document, usage_type, unit)
+        if entry is not None:
+            found.setdefault(name, []).append(entry)
+    return Listing(region, component, {name: _one(found[name]) for name in sorted(found)})
+
+
+def _wanted(document: object, region: str, component: Component) -> tuple[str, str, str] | None:
+    """Name, usage type and unit of a product of this region and component; None for all others."""
+    product = _mapping(_mapping(document).get("product"))
+    said = _mapping(product.get("attributes"))
+    if said.get("servicecode", _SERVICE) != _SERVICE or said.get("regionCode") != region:
+        return None
+    if said.get("locationType") != "AWS Region":
+        return None
+    family, usage_type = str(product.get("productFamily")), said.get("usagetype")
+    name = said.get("instanceName") if family == _INSTANCES else STORAGE
+    if family not in _UNITS or not isinstance(name, str) or not isinstance(usage_type, str):
+        return None
+    if family == _INSTANCES and not _is_instance_of(said, name, component):
+        return None
+    role, _, what = usage_type.partition(":")
+    if what != name or role.rpartition("-")[2] != ROLES[component]:
+        return None
+    return name, usage_type, _UNITS[family]
+
+
+def _is_instance_of(said: Mapping[str, object], name: str, component: Component) -> bool:
+    suffixed = said.get("instanceType", name)
+    suffix = str(suffixed).removeprefix(name).lower()
+    agrees = suffix in {"", f"-{component.value.lower()}"}
+    return said.get("component") == component.value and name.startswith("ml.") and agrees
+
+
+def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
+    """A product's rate; None when all that it charges is 0, which is a free tier and no rate."""
+    terms = list(_terms(document))
+    dimensions = [
+        _mapping(one) for term in terms for one in _mapping(term.get("priceDimensions")).values()
+    ]
+    if not dimensions:
+        return Refused(f"{_shown(usage_type)} has no price")
+    rates: set[Decimal] = set()
+    for dimension in dimensions:
+        if dimension.get("unit") != unit:
+            return Refused(f"{_shown(usage_type)} is priced per {_shown(dimension.get('unit'))}")
+        amount = _amount(_mapping(dimension.get("pricePerUnit")), usage_type)
+        if isinstance(amount, Refused):
+            return amount
+        rates.add(amount)
+    rates.discard(Decimal(0))
+    if not rates:
+        return None
+    if len(rates) > 1:
+        return Ambiguous(tuple(sorted(rates)))
+    days = [day for term in terms if (day := _day(term.get("effectiveDate"))) is not None]
+    return ListedRate(rates.pop(), max(days, default=None), usage_type)
+
+
+def _terms(document: object) -> Iterator[Mapping[str, object]]:
+    on_demand = _mapping(_mapping(_mapping(document).get("terms")).get("OnDemand"))
+    return (_mapping(term) for term in on_demand.values())
+
+
+def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | Refused:
+    if "USD" not in prices:
+        currencies = ", ".join(sorted(map(_shown, prices))) or "no currency"
+        return Refused(f"{_shown(usage_type)} is priced in {currencies}, not in USD")
+    text = prices["USD"]
+    if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
+        return Refused(f"{_shown(usage_type)} has a price that is no amount: {_shown(text)}")
+    whole, _, decimals = text.partition(".")
+    return Decimal(f"{whole}.{decimals.rstrip('0')}")
+
+
+def _one(entries: list[Entry]) -> Entry:
+    """A refused product spoils its name: nobody knows which of the products is billed."""
+    refused = sorted(entry.reason for entry in entries if isinstance(entry, Refused))
+    if refused:
+        return Refused(refused[0])
+    listed = [entry for entry in entries if isinstance(entry, ListedRate)]
+    rates = {entry.usd for entry in listed}
+    for entry in entries:
+        if isinstance(entry, Ambiguous):
+            rates.update(entry.usd)
+    if len(rates) > 1:
+        return Ambiguous(tuple(sorted(rates)))
+    days = [entry.effective for entry in listed if entry.effective is not None]
+    return ListedRate(
+        rates.pop(), max(days, default=None), min(entry.usage_type for entry in listed)
+    )
+
+
+def _day(text: object) -> date | None:
+    match = _DAY.match(text) if isinstance(text, str) else None
+    try:
+        return date.fromisoformat(match[0]) if match else None
+    except ValueError:
+        return None
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _shown(value: object) -> str:
+    return str(value)[:_SHOWN]

@@ -1,0 +1,91 @@
+"""The lines of an audit that belong to one month, ready to be held against AWS's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sageaudit.domain.audit.document import AuditDocument, LineDocument
+from sageaudit.domain.reconcile.usage_type import VOLUME, Usage, of_job, parsed
+
+_TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
+_MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
+"""A month that is not the start of a date: notes name the dates of prices too."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedLine:
+    """One line of one job's bill. `usage` None: nobody knows its usage type (a warm pool)."""
+
+    job: str
+    name: str
+    region: str | None
+    item: str
+    usage_type: str | None
+    usage: Usage | None
+    unit: str
+    quantity: Decimal | None
+    usd: Decimal | None
+    paid: bool
+    """False for capacity of a training plan and for free rules: AWS meters those elsewhere."""
+    crosses: bool
+    """The job ran across a month's end, so that AWS may have metered part of it elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A month of the history, and what is not in its lines."""
+
+    lines: tuple[AuditedLine, ...]
+    jobs: int = 0
+    rollups: int = 0
+    unauditable: int = 0
+    unpaid_lines: int = 0
+
+
+def lines_of(document: AuditDocument, month: str) -> Iterator[AuditedLine]:
+    """The lines of `month` (YYYY-MM): volumes by the month they name, the rest by the job's end.
+
+    Lines of quantity 0 (a job that never started) are left out: AWS has none either.
+    """
+    job = document["job"]
+    ended = (job["ended_at"] or job["created_at"] or "")[:7]
+    started = (job["started_at"] or ended)[:7]
+    for line in document["bill"]["lines"]:
+        if line["quantity"] == 0 or _month_of(line, ended) != month:
+            continue
+        yield AuditedLine(
+            job=job["arn"] or job["name"],
+            name=job["name"],
+            region=job["region"],
+            item=line["item"],
+            usage_type=line["usage_type"],
+            usage=_usage(document, line),
+            unit=line["unit"],
+            quantity=line["quantity"],
+            usd=line["usd"],
+            paid=line["rate_usd"] is None or line["rate_usd"] != 0,
+            crosses=started != ended,
+        )
+
+
+def _month_of(line: LineDocument, ended: str) -> str:
+    if not line["item"].endswith("storage"):
+        return ended
+    named = _MONTH.search(line["note"] or "")
+    return named[0] if named else ended
+
+
+def _usage(document: AuditDocument, line: LineDocument) -> Usage | None:
+    if line["usage_type"]:
+        return parsed(line["usage_type"])
+    kind = document["job"]["kind"]
+    if line["item"] == "storage":
+        return of_job(kind, VOLUME)
+    if line["item"] != "compute":
+        return None
+    named = _TYPE.findall(line["note"] or "")
+    types = named[:1] or list(dict.fromkeys(_TYPE.findall(document["job"]["instances"] or "")))
+    return of_job(kind, types[0]) if len(types) == 1 else None

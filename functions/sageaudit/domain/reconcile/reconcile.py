@@ -1,0 +1,290 @@
+"""A month of the history against AWS's own lines: what agrees, what only one side has.
+
+Differences are the history's figure minus AWS's, percentages are of AWS's. Every AWS line is in one
+row, so that matched and only-in-AWS rows add up to AWS's total; unknown is None and in no sum.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
+from sageaudit.domain.reconcile.usage_type import JOBS, parsed
+
+_ZERO = Decimal(0)
+_HUNDRED = Decimal(100)
+_UNITS = {
+    "hrs": "hours",
+    "hours": "hours",
+    "hour": "hours",
+    "instance-hours": "hours",
+    "gb-mo": "GB-months",
+    "gb-month": "GB-months",
+    "gb-months": "GB-months",
+}
+
+
+class Place(enum.Enum):
+    """Which side has a row."""
+
+    MATCHED = "matched"
+    ONLY_IN_AWS = "only_in_aws"
+    ONLY_IN_HISTORY = "only_in_history"
+    NOT_COMPARABLE = "not_comparable"
+    """The history's line has no usage type that could be looked up in AWS's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a row. A sum with an unknown part is unknown; `known_usd` is the rest of it."""
+
+    unit: str
+    quantity: Decimal | None
+    usd: Decimal | None
+    known_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One usage type (of one job, where AWS names it), as both sides have it."""
+
+    usage: str
+    region: str | None
+    job: str | None
+    area: str
+    place: Place
+    aws: Side | None
+    history: Side | None
+    jobs: int
+    crossing: int
+
+    @property
+    def quantity_difference(self) -> Decimal | None:
+        """History minus AWS; None where a side is missing, unknown or in another unit."""
+        if not self.aws or not self.history or self._units_differ:
+            return None
+        return _minus(self.history.quantity, self.aws.quantity)
+
+    @property
+    def quantity_percent(self) -> Decimal | None:
+        """The same in percent of AWS's quantity."""
+        return percent(self.quantity_difference, self.aws.quantity if self.aws else None)
+
+    @property
+    def usd_difference(self) -> Decimal | None:
+        """History minus AWS, in dollars."""
+        return _minus(self.history.usd, self.aws.usd) if self.aws and self.history else None
+
+    @property
+    def usd_percent(self) -> Decimal | None:
+        """The same in percent of AWS's dollars."""
+        return percent(self.usd_difference, self.aws.usd if self.aws else None)
+
+    @property
+    def _units_differ(self) -> bool:
+        units = {side.unit for side in (self.aws, self.history) if side and side.unit}
+        return len(units) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """What a part of SageMaker cost; percent of all of it, None where all of it cost nothing."""
+
+    name: str
+    usd: Decimal
+    percent: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """The rows, the largest first, and the sums over them."""
+
+    by_job: bool
+    rows: tuple[Row, ...]
+    areas: tuple[Area, ...]
+    spend: AwsSpend
+    audited: Audited
+
+    def of(self, place: Place) -> tuple[Row, ...]:
+        """The rows of one place."""
+        return tuple(row for row in self.rows if row.place is place)
+
+    def aws_usd(self, *places: Place) -> Decimal:
+        """AWS's dollars over these places, or over all of them."""
+        return sum((r.aws.known_usd for r in self.rows if r.aws and _in(r, places)), _ZERO)
+
+    def history_usd(self, *places: Place) -> Decimal:
+        """The history's known dollars over these places, or over all of them."""
+        return sum((r.history.known_usd for r in self.rows if r.history and _in(r, places)), _ZERO)
+
+    @property
+    def unpriced_lines(self) -> int:
+        """Lines of the history without dollars: no sum has them."""
+        return sum(line.usd is None for line in self.audited.lines)
+
+    @property
+    def outside_usd(self) -> Decimal:
+        """AWS's dollars for what is no job: no audit covers them."""
+        return sum((area.usd for area in self.areas if area.name != JOBS), _ZERO)
+
+    @property
+    def jobs_only_in_aws_usd(self) -> Decimal:
+        """AWS's dollars for jobs' usage that the history does not have at all."""
+        missing = (row for row in self.of(Place.ONLY_IN_AWS) if row.area == JOBS and row.aws)
+        return sum((row.aws.known_usd for row in missing if row.aws), _ZERO)
+
+    def jobs(self) -> dict[Place, int]:
+        """Jobs by who knows them: only meaningful where AWS names the resource."""
+        ours = {line.job.lower() for line in self.audited.lines}
+        theirs = {row.job for row in self.rows if row.aws and row.job}
+        return {
+            Place.MATCHED: len(ours & theirs),
+            Place.ONLY_IN_AWS: len(theirs - ours),
+            Place.ONLY_IN_HISTORY: len(ours - theirs),
+        }
+
+
+@dataclass(slots=True)
+class _Sum:
+    """One side of a row while it is added up."""
+
+    usage: str
+    region: str | None
+    job: str | None
+    area: str
+    unit: str = ""
+    quantity: Decimal | None = _ZERO
+    usd: Decimal | None = _ZERO
+    known_usd: Decimal = _ZERO
+    jobs: set[str] = field(default_factory=set)
+    crossing: set[str] = field(default_factory=set)
+
+    def add(self, unit: str, quantity: Decimal | None, usd: Decimal | None) -> None:
+        self.unit = self.unit or _UNITS.get(unit.lower(), unit)
+        self.quantity = _plus(self.quantity, quantity)
+        self.usd = _plus(self.usd, usd)
+        self.known_usd += usd or _ZERO
+
+    def side(self) -> Side:
+        return Side(self.unit, self.quantity, self.usd, self.known_usd)
+
+
+_Key = tuple[str | None, str | None, str]
+"""Job, region and usage: a job has its region in its ARN, so where there is a job it is None."""
+
+
+def reconcile(spend: AwsSpend, audited: Audited, *, by_job: bool) -> Reconciliation:
+    """Holds the two against each other, by usage type and region or by job and usage type."""
+    aws = _aws_sums(spend.lines, by_job=by_job)
+    history, unnamed = _history_sums(audited.lines, aws, by_job=by_job)
+    rows = [_row(aws.get(key), history.get(key)) for key in aws.keys() | history.keys()]
+    rows += [_row(None, one, Place.NOT_COMPARABLE) for one in unnamed.values()]
+    rows.sort(key=lambda row: (-_size(row), row.job or "", row.usage, row.region or ""))
+    return Reconciliation(by_job, tuple(rows), _areas(spend.lines), spend, audited)
+
+
+def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
+    """None where a figure is unknown or the whole is 0."""
+    return None if part is None or not whole else part / whole * _HUNDRED
+
+
+def _aws_sums(lines: Iterable[AwsLine], *, by_job: bool) -> dict[_Key, _Sum]:
+    sums: dict[_Key, _Sum] = {}
+    for line in lines:
+        usage = parsed(line.usage_type)
+        job = line.resource.lower() if by_job and line.resource else None
+        if job is not None and JobRef.from_arn(job) is None:
+            job = None
+        named = usage.key if line.region or job else line.usage_type.lower()
+        key = (job, None if job else line.region, named)
+        if key not in sums:
+            sums[key] = _Sum(line.usage_type, line.region, job, usage.area)
+        sums[key].add(line.unit, line.quantity, line.usd)
+    return sums
+
+
+def _history_sums(
+    lines: Iterable[AuditedLine], aws: dict[_Key, _Sum], *, by_job: bool
+) -> tuple[dict[_Key, _Sum], dict[_Key, _Sum]]:
+    """By AWS's keys, and what has no usage type to compare by."""
+    sums: dict[_Key, _Sum] = {}
+    unnamed: dict[_Key, _Sum] = {}
+    placeless = {parsed(one.usage).key for key, one in aws.items() if key[:2] == (None, None)}
+    for line in lines:
+        job = line.job.lower() if by_job else None
+        key = _key(line, job, aws, placeless)
+        said = line.usage_type or (line.usage.text if line.usage else line.item)
+        into, at = (unnamed, (job, line.region, said)) if key is None else (sums, key)
+        if at not in into:
+            into[at] = _Sum(said, line.region, job, JOBS)
+        into[at].add(line.unit, line.quantity, line.usd)
+        into[at].jobs.add(line.job)
+        if line.crosses:
+            into[at].crossing.add(line.job)
+    return sums, unnamed
+
+
+def _key(
+    line: AuditedLine, job: str | None, aws: dict[_Key, _Sum], placeless: set[str]
+) -> _Key | None:
+    """Where AWS's side of this line is, or would be; None when it cannot be looked up."""
+    if line.usage is None:
+        return None
+    if job is not None:
+        return (job, None, line.usage.key)
+    exact = (None, None, (line.usage_type or "").lower())
+    if exact in aws:
+        return exact
+    here = (None, line.region, line.usage.key)
+    maybe_there = line.usage_type is None and line.usage.key in placeless
+    return None if line.region is None or (maybe_there and here not in aws) else here
+
+
+def _row(aws: _Sum | None, history: _Sum | None, place: Place | None = None) -> Row:
+    one = aws or history
+    assert one is not None  # noqa: S101 - a key comes from one of the two
+    if place is None:
+        only = Place.ONLY_IN_HISTORY if aws is None else Place.ONLY_IN_AWS
+        place = Place.MATCHED if aws and history else only
+    return Row(
+        usage=one.usage,
+        region=one.region,
+        job=one.job,
+        area=one.area,
+        place=place,
+        aws=aws.side() if aws else None,
+        history=history.side() if history else None,
+        jobs=len(history.jobs) if history else 0,
+        crossing=len(history.crossing) if history else 0,
+    )
+
+
+def _areas(lines: Iterable[AwsLine]) -> tuple[Area, ...]:
+    sums: dict[str, Decimal] = {}
+    for line in lines:
+        area = parsed(line.usage_type).area
+        sums[area] = sums.get(area, _ZERO) + line.usd
+    total = sum(sums.values(), _ZERO)
+    ranked = sorted(sums.items(), key=lambda one: (-one[1], one[0]))
+    return tuple(Area(name, usd, percent(usd, total)) for name, usd in ranked)
+
+
+def _in(row: Row, places: tuple[Place, ...]) -> bool:
+    return not places or row.place in places
+
+
+def _size(row: Row) -> Decimal:
+    return max(side.known_usd for side in (row.aws, row.history) if side)
+
+
+def _plus(total: Decimal | None, part: Decimal | None) -> Decimal | None:
+    return None if total is None or part is None else total + part
+
+
+def _minus(one: Decimal | None, other: Decimal | None) -> Decimal | None:
+    return None if one is None or other is None else one - other

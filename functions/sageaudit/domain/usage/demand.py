@@ -1,0 +1,119 @@
+"""What a run needed at its peak, from what was recorded of it.
+
+P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. What cannot be said has a
+reason: minute means hide peaks, so periods above 5 minutes say nothing; a run of under 15 active
+minutes has too few of them; and with less than 70% of the points the peak may be among the missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.measurements import (
+    MIN_ACTIVE_MINUTES,
+    MIN_COVERAGE,
+    Measurements,
+    Metric,
+)
+from sageaudit.domain.usage.series import mean, percentile
+
+PEAK_PERCENTILE = 99.5
+_COARSEST_PERIOD_S = 300
+_NEVER_WORKED_PERCENT = 1.0
+_PLACES = Decimal("0.0001")
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One resource of one host: the peak with headroom (None: `unknown` says why) and today's."""
+
+    needed: float | None
+    today: float
+    unknown: str | None = None
+
+    def held_by(self, offered: float) -> bool | None:
+        """A run needs no more than it had; None where its use was not recorded."""
+        return None if self.needed is None else min(self.needed, self.today) <= offered
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What the busiest host needs, in cores, GiB and GPUs. `gpu_memory_gib` is over all GPUs.
+
+    `gpu_busy` is the share of time (0..1) that the GPUs of the busiest host worked, rounded up;
+    None where it was not recorded. `recorded` is false where nothing at all was.
+    """
+
+    vcpu: Need
+    memory_gib: Need
+    gpus: Need
+    gpu_memory_gib: Need
+    gpu_busy: Decimal | None
+    recorded: bool
+
+    @property
+    def gpu_idle(self) -> bool:
+        """Known never to have used its GPU."""
+        return self.gpus.needed == 0
+
+
+def demand(seen: Measurements, today: InstanceType, headroom_percent: Decimal) -> Demand:
+    """Reads the active minutes of a run on `today`'s type."""
+    factor = 1 + float(headroom_percent) / 100
+    gpu_memory = float(today.gpu_memory_gib or 0) * today.gpus
+    idle = _gpu_idle(seen)
+    gpus = _need(seen, Metric.GPU, today.gpus, factor)
+    on_gpus = _need(seen, Metric.GPU_MEMORY, gpu_memory, factor)
+    nothing = Need(0.0, 0.0)
+    return Demand(
+        vcpu=_need(seen, Metric.CPU, today.vcpu, factor),
+        memory_gib=_need(seen, Metric.MEMORY, float(today.memory_gib), factor),
+        gpus=nothing if idle or not today.gpus else gpus,
+        gpu_memory_gib=nothing if idle or not today.gpus else on_gpus,
+        gpu_busy=_busy(seen) if today.gpus else None,
+        recorded=bool(seen.series),
+    )
+
+
+def _need(seen: Measurements, metric: Metric, today: float, factor: float) -> Need:
+    unknown = _unknown(seen, metric)
+    if unknown is not None:
+        return Need(None, today, unknown)
+    peaks = [percentile(line.present, PEAK_PERCENTILE) for line in seen.series[metric].values()]
+    return Need(max(peaks) / 100 * today * factor, today)
+
+
+def _unknown(seen: Measurements, metric: Metric) -> str | None:
+    """Why a metric's peak cannot be said, or None."""
+    if metric in seen.series and (seen.period_s or 0) > _COARSEST_PERIOD_S:
+        return f"a point every {seen.period_s} s hides peaks"
+    return _too_few(seen, metric)
+
+
+def _too_few(seen: Measurements, metric: Metric) -> str | None:
+    """Why not even a metric's mean can be said, or None."""
+    share = seen.share(metric)
+    if share is None:
+        missing = seen.missing.get(metric)
+        return missing.reason if missing else "no points"
+    if seen.minutes < MIN_ACTIVE_MINUTES:
+        return f"{seen.minutes:.0f} active minutes, {MIN_ACTIVE_MINUTES} needed"
+    return f"only {share:.0%} of the points" if share < MIN_COVERAGE else None
+
+
+def _gpu_idle(seen: Measurements) -> bool:
+    """No point of any host above 1%: then a coarse period hides no work either."""
+    if _too_few(seen, Metric.GPU) is not None:
+        return False
+    lines = seen.series[Metric.GPU].values()
+    return max(value for line in lines for value in line.present) <= _NEVER_WORKED_PERCENT
+
+
+def _busy(seen: Measurements) -> Decimal | None:
+    """The slowest host sets the pace of all: the busiest one's mean."""
+    if _too_few(seen, Metric.GPU) is not None:
+        return None
+    busiest = max(mean(line.present) for line in seen.series[Metric.GPU].values())
+    return (Decimal(str(busiest)) / 100).quantize(_PLACES, ROUND_UP)

@@ -1,0 +1,300 @@
+"""How a job ran: series per host and metric, normalised once and clipped to its Training phase.
+
+CloudWatch's CPU, GPU and GPU-memory figures are sums over cores or GPUs (0..100 x count); here each
+is divided by the count, so that 100 always means all of it. Absent data is Missing, never 0.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
+from sageaudit.domain.usage.series import Series, cut_all, mean
+from sageaudit.domain.usage.work_windows import work_windows
+
+MIN_COVERAGE = 0.7
+"""Points present of points expected before anything is judged: the first GPU point comes 3 to 6
+minutes late in real recordings, and less than half of the points never suffices."""
+MIN_ACTIVE_MINUTES = 15
+"""Three times the 5 minutes under which Jobstats judges nothing, since 1-minute means are few."""
+_OVERSHOOT = 1.05
+"""A busy core reads up to 100.8 in real recordings; far more means that the count is wrong."""
+_LARGEST = 2.0**360
+"""CloudWatch takes no value beyond it: sums of larger ones would overflow."""
+_MAX_POINTS = 100_000
+"""69 days of minutes: jobs end after 28, so that only a broken clock gets here."""
+
+
+class Metric(enum.Enum):
+    """What SageMaker publishes for a job's hosts, by its CloudWatch name."""
+
+    CPU = "CPUUtilization"
+    MEMORY = "MemoryUtilization"
+    GPU = "GPUUtilization"
+    GPU_MEMORY = "GPUMemoryUtilization"
+    DISK = "DiskUtilization"
+
+
+@dataclass(frozen=True, slots=True)
+class RawSeries:
+    """Points as CloudWatch gives them: sums over cores or GPUs, at an even period from `start`."""
+
+    host: str
+    metric: str
+    start: datetime
+    period_s: int
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """An algorithm metric over the run: moments in order, each with its value."""
+
+    points: tuple[tuple[datetime, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why a metric cannot be judged: a stable code and a sentence."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """Series by metric and host on one grid of `points` periods of `period_s` seconds.
+
+    `vcpu` and `gpus` are every host's; None: hosts differ, or the type or its use is not known.
+    """
+
+    period_s: int | None
+    points: int
+    hosts_expected: int | None
+    vcpu: int | None
+    gpus: int | None
+    series: Mapping[Metric, Mapping[str, Series]]
+    missing: Mapping[Metric, Missing]
+    notes: tuple[str, ...] = ()
+    begins_at: datetime | None = None
+    """Start of the first period; None without a grid."""
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    """Algorithm metrics, such as a validation loss, by their own names; never cut."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Hosts with any series, in order."""
+        names = dict.fromkeys(host for hosts in self.series.values() for host in hosts)
+        return tuple(sorted(names, key=lambda name: (len(name), name)))
+
+    def share(self, metric: Metric) -> float | None:
+        """Points present of points expected over all expected hosts; None where missing."""
+        hosts = self.series.get(metric)
+        if not hosts:
+            return None
+        expected = max(self.hosts_expected or 0, len(hosts))
+        return sum(series.share for series in hosts.values()) / expected
+
+    def active(self) -> Measurements:
+        """Without the idle head and tail of the run; all of it where no minute was busy.
+
+        A minute is idle when every host is known to use less than 0.2 cores and 1 % of its GPUs. A
+        minute without data counts as busy, unless it is one of the late first ones of an idle head.
+        """
+        busy = [minute for minute in range(self.points) if not self.idle(minute)]
+        if not any(self.worked(minute) for minute in busy):
+            return self
+        known = next(m for m in range(self.points) if self.idle(m) or self.worked(m))
+        if self.idle(known) and known * (self.period_s or 0) <= LATE_S:
+            busy = [minute for minute in busy if minute > known]
+        start, stop = busy[0], busy[-1] + 1
+        cut = {metric: cut_all(hosts, start, stop) for metric, hosts in self.series.items()}
+        none = Missing("metric_missing", "no points in the active minutes")
+        gone = {metric: none for metric, hosts in cut.items() if not hosts}
+        skipped = timedelta(seconds=start * (self.period_s or 0))
+        begins_at = self.begins_at and self.begins_at + skipped
+        return replace(
+            self,
+            points=stop - start,
+            series={metric: hosts for metric, hosts in cut.items() if hosts},
+            missing={**self.missing, **gone},
+            begins_at=begins_at,
+        )
+
+    def idle(self, minute: int) -> bool:
+        """Is every host known to do nothing in this period, by its position on the grid?"""
+        cpu = self.series.get(Metric.CPU, {})
+        gpu = self.series.get(Metric.GPU, {})
+        if not cpu or self.vcpu is None or (self.gpus != 0 and not gpu):
+            return False
+        return all(busy is False for busy in self._busy(minute))
+
+    def worked(self, minute: int) -> bool:
+        """Is any host known to work in this period?"""
+        return any(self._busy(minute))
+
+    def _busy(self, minute: int) -> Iterator[bool | None]:
+        works = partial(cpu_works, vcpu=self.vcpu)
+        for line in self.series.get(Metric.CPU, {}).values():
+            yield state_at(line.values, minute, works, self.period_s)
+        for line in self.series.get(Metric.GPU, {}).values():
+            yield state_at(line.values, minute, gpu_works, self.period_s)
+
+    @property
+    def minutes(self) -> float:
+        """Length of the grid in minutes."""
+        return self.points * (self.period_s or 0) / 60
+
+
+def measure(
+    job: Job,
+    raw: Iterable[RawSeries],
+    types: Mapping[str, InstanceType],
+    *,
+    absent: Missing,
+    notes: tuple[str, ...] = (),
+) -> Measurements:
+    """Normalises and clips what was read; `absent` says why a metric without series has none.
+
+    The grid has the coarsest period of CPU and GPU; what is finer is averaged, what is coarser is
+    missing. Series of other jobs' hosts are left out, and said; where none carries the job's name,
+    a recording was renamed by hand and all are its own.
+    """
+    raw = list(raw)
+    names = {metric.value for metric in Metric}
+    known = [item for item in raw if item.metric in names and item.host != job.name]
+    series = [item for item in known if item.host.startswith(f"{job.name}/")]
+    if known and not series:
+        series, notes = known, (*notes, "no series carries the job's name: taken as its own")
+    elif len(series) < len(known):
+        notes = (*notes, f"{len(known) - len(series)} series are not of this job's hosts")
+    vcpu, gpus, unmapped = per_host(job, types)
+    periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
+    leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
+    period_s = max(leading or periods.values(), default=None)
+    grid = list(islice(_grid(job, period_s), _MAX_POINTS)) if period_s else []
+    found: dict[Metric, dict[str, Series]] = {}
+    missing: dict[Metric, Missing] = {}
+    for metric in Metric:
+        divisor = _divisor(metric, vcpu, gpus)
+        if metric in {Metric.GPU, Metric.GPU_MEMORY} and gpus == 0:
+            missing[metric] = Missing("no_gpu", "the instances have no GPU")
+        elif divisor is None:
+            missing[metric] = unmapped
+        else:
+            hosts = {
+                item.host: _on_grid(item, grid, period_s or item.period_s, divisor)
+                for item in series
+                if item.metric == metric.value and item.period_s <= (period_s or 0)
+            }
+            found[metric] = {host: line for host, line in hosts.items() if line.present}
+            if not found[metric]:
+                missing[metric] = _why_missing(
+                    absent, coarse=periods.get(metric.value, 0) > (period_s or 0), read=bool(hosts)
+                )
+                del found[metric]
+    return Measurements(
+        period_s=period_s,
+        points=len(grid),
+        hosts_expected=job.instance_count,
+        vcpu=vcpu,
+        gpus=gpus,
+        series=found,
+        missing=missing,
+        notes=notes,
+        begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
+        curves=dict(_curves(job, raw)),
+    )
+
+
+def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
+    """Algorithm metrics: their host is the job itself. Points outside the run's work are dropped.
+
+    A metric comes when the code prints it, so that gaps are no loss. A point stands at the start of
+    its period: one that began before the work did, by less than a period, is moved to its start.
+    """
+    windows = [(start, start.timestamp(), end.timestamp()) for start, end in work_windows(job)]
+    for item in raw:
+        if item.host != job.name:
+            continue
+        first = item.start.timestamp()
+        points: list[tuple[datetime, float]] = []
+        for number, value in enumerate(item.values):
+            if value is None or not abs(value) <= _LARGEST:
+                continue
+            begun = first + number * item.period_s
+            for start, start_s, end_s in windows:
+                if begun < end_s and start_s < begun + item.period_s:
+                    late = max(begun - start_s, 0)
+                    points.append((start + timedelta(seconds=late), value))
+                    break
+        if points:
+            yield item.metric, Curve(tuple(points))
+
+
+def _why_missing(absent: Missing, *, coarse: bool, read: bool) -> Missing:
+    if coarse:
+        return Missing("period_too_coarse", "its points are coarser than those of CPU and GPU")
+    return Missing("metric_missing", "no points inside the Training phase") if read else absent
+
+
+def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, int | None, Missing]:
+    """How many vCPUs and GPUs each host has: a mixed cluster has no map to its groups."""
+    names = {group.instance_type for group in job.groups}
+    if job.groups_unknown:
+        return None, None, Missing("type_unknown", job.groups_unknown[0])
+    if not names:
+        return None, None, Missing("type_unknown", "the instance type is not known")
+    if unknown := sorted(names - set(types)):
+        return None, None, Missing("type_unknown", f"{unknown[0]} is not in the catalogue")
+    vcpu, gpus = {types[name].vcpu for name in names}, {types[name].gpus for name in names}
+    unseen = [name for name in sorted(names) if types[name].accelerator and not types[name].gpus]
+    if unseen and len(vcpu) == 1:
+        why = f"CloudWatch records no use of the accelerators of {unseen[0]}"
+        return vcpu.pop(), None, Missing("accelerator_unseen", why)
+    unmapped = Missing("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
+    one_vcpu, one_gpus = (one.pop() if len(one) == 1 else None for one in (vcpu, gpus))
+    return one_vcpu, one_gpus, unmapped
+
+
+def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:
+    if metric is Metric.CPU:
+        return vcpu
+    return gpus if metric in {Metric.GPU, Metric.GPU_MEMORY} else 1
+
+
+def _grid(job: Job, period_s: int) -> Iterator[int]:
+    """Epoch seconds of the periods wholly inside a work window: edges mix in other phases."""
+    for start, end in work_windows(job):
+        first = math.ceil(start.timestamp() / period_s) * period_s
+        yield from range(first, math.floor(end.timestamp()) - period_s + 1, period_s)
+
+
+def _on_grid(item: RawSeries, grid: list[int], period_s: int, divisor: int) -> Series:
+    """A finer series is averaged up; a point of the grid needs at least half of its own points."""
+    first = math.floor(item.start.timestamp() / item.period_s)
+    wanted = max(period_s // item.period_s, 1)
+    normal = [_normal(raw, divisor) for raw in item.values]
+    values: list[float | None] = []
+    for moment in grid:
+        position = moment // item.period_s - first
+        points = normal[max(position, 0) : max(position + wanted, 0)]
+        known = [point for point in points if point is not None]
+        values.append(mean(known) if known and 2 * len(known) >= wanted else None)
+    return Series(tuple(values))
+
+
+def _normal(raw: float | None, divisor: int) -> float | None:
+    """0..100, or None for what no utilisation can be."""
+    if raw is None or not math.isfinite(raw) or raw < 0:
+        return None
+    value = raw / divisor
+    return None if value > 100 * _OVERSHOOT else min(value, 100.0)

@@ -1,0 +1,143 @@
+"""What training is judged by: the metric, which way it is better, and when it stopped improving.
+
+Words of the table, with their direction: "Metrics computed by the algorithm" of SageMaker's guide
+on tuning XGBoost, LightGBM, Linear Learner, BlazingText, DeepAR, K-Means, LDA, Seq2Seq and the
+image algorithms; Hugging Face's `eval_loss`, Keras's `val_loss`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from sageaudit.domain.job.job import Direction, Objective
+from sageaudit.domain.usage.measurements import Curve, Missing
+
+_SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z][a-z])")
+_VALIDATION = frozenset({"validation", "val", "valid", "eval", "evaluation", "test", "dev"})
+_LESS = frozenset(
+    {"loss", "rmse", "mse", "mae", "mape", "error", "merror", "logloss", "mlogloss", "multilogloss",
+     "perplexity", "ppl", "nll", "wer", "cer", "msd", "ssd"}
+)  # fmt: skip
+_MORE = frozenset(
+    {"accuracy", "acc", "auc", "aucpr", "f1", "map", "ndcg", "bleu", "rouge", "recall", "precision",
+     "r2", "iou", "miou", "dice", "rho", "pwll"}
+)  # fmt: skip
+_OTHER = frozenset({"scale", "weight", "step", "steps", "time", "count"})
+"""Words of what is counted beside a loss: `loss_scale`, `loss_weight`."""
+_WINDOW = 5
+"""Points of the running median: one lucky or unlucky point moves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The objective's curve, and its point `at` that improved last."""
+
+    metric: str
+    direction: Direction
+    curve: Curve
+    values: tuple[Decimal, ...]
+    at: int
+
+    @property
+    def best(self) -> Decimal:
+        """Its value where it improved last."""
+        return self.values[self.at]
+
+    @property
+    def last(self) -> Decimal:
+        """Its value at the end."""
+        return self.values[-1]
+
+    def moment(self, point: int) -> datetime:
+        """When a point was reported."""
+        return self.curve.points[point][0]
+
+
+def direction(metric: str, stated: Mapping[str, Direction]) -> Direction | None:
+    """Which way a metric is better: as `stated` by its name, else by its words; None: unknown."""
+    if metric in stated:
+        return stated[metric]
+    words = _words(metric)
+    less, more = bool(words & _LESS), bool(words & _MORE)
+    if less == more or words & _OTHER:
+        return None
+    return Direction.MINIMIZE if less else Direction.MAXIMIZE
+
+
+def settled_direction(objective: Objective, stated: Mapping[str, Direction]) -> Direction | None:
+    """A tuning job's own word first."""
+    return objective.direction or direction(objective.metric, stated)
+
+
+def watch(
+    curves: Mapping[str, Curve],
+    stated: Mapping[str, Direction],
+    objective: Objective | None,
+    *,
+    min_points: int,
+    tolerance_percent: Decimal,
+) -> Watched | Missing:
+    """The curve that training is judged by, or why there is none.
+
+    The tuning job's objective alone, else what is `stated`, else validation before training.
+    Of several that are as good, the one that improved last.
+    """
+    if objective is not None and objective.metric in curves:
+        curves = {objective.metric: curves[objective.metric]}
+        if objective.direction is not None:
+            stated = {**stated, objective.metric: objective.direction}
+    if not curves:
+        return Missing("metric_missing", "it reported no metric of its own to CloudWatch")
+    ways = {name: way for name in curves if (way := direction(name, stated)) is not None}
+    if not ways:
+        names = ", ".join(sorted(curves)[:3])
+        return Missing("direction_unknown", f"nobody says whether more or less is better: {names}")
+    preferred = min(_rank(name, stated) for name in ways)
+    long = {
+        name: way
+        for name, way in ways.items()
+        if _rank(name, stated) == preferred and len(curves[name].points) >= min_points
+    }
+    if not long:
+        most = max(len(curves[n].points) for n in ways if _rank(n, stated) == preferred)
+        return Missing("too_few_points", f"{most} points of its objective, {min_points} needed")
+    watched = [_watched(n, way, curves[n], tolerance_percent) for n, way in sorted(long.items())]
+    return max(watched, key=lambda one: one.moment(one.at))
+
+
+def last_gain(values: Sequence[Decimal], better: Direction, tolerance_percent: Decimal) -> int:
+    """The position of the last value that is better than the last such one by over so much."""
+    sign = 1 if better is Direction.MAXIMIZE else -1
+    at, reference = 0, values[0]
+    for position, value in enumerate(values):
+        if sign * (value - reference) > abs(reference) * tolerance_percent / 100:
+            at, reference = position, value
+    return at
+
+
+def _rank(metric: str, stated: Mapping[str, Direction]) -> int:
+    if metric in stated:
+        return 0
+    return 1 if _words(metric) & _VALIDATION else 2
+
+
+def _watched(metric: str, better: Direction, curve: Curve, tolerance_percent: Decimal) -> Watched:
+    raw = [Decimal(str(value)) for _, value in curve.points]
+    half = _WINDOW // 2
+    values = tuple(
+        _median(raw[max(position - half, 0) : position + half + 1]) for position in range(len(raw))
+    )
+    return Watched(metric, better, curve, values, last_gain(values, better, tolerance_percent))
+
+
+def _median(values: list[Decimal]) -> Decimal:
+    """The middle one, or the lower of the two in the middle."""
+    return sorted(values)[(len(values) - 1) // 2]
+
+
+def _words(metric: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _SPLIT.split(metric) if word)

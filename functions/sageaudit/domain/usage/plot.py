@@ -1,0 +1,55 @@
+"""A small series for a plot: what a finding rests on, after CloudWatch has forgotten it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+
+from sageaudit.domain.usage.measurements import Curve, Measurements, Metric
+from sageaudit.domain.usage.series import Series, mean
+
+MOST_POINTS = 48
+"""A line on a phone; 5 metrics of them are under 2 KB."""
+_TENTH = Decimal("0.1")
+
+
+def plot(seen: Measurements, metrics: Iterable[Metric]) -> list[dict[str, object]]:
+    """For each metric the mean over hosts, at most 48 points of even width; None: no data."""
+    width = max(-(-seen.points // MOST_POINTS), 1)
+    return [
+        {
+            "metric": metric.value,
+            "unit": "percent",
+            "hosts": len(seen.series[metric]),
+            "period_s": (seen.period_s or 0) * width,
+            "values": _means(list(seen.series[metric].values()), seen.points, width),
+        }
+        for metric in metrics
+        if metric in seen.series
+    ]
+
+
+def plot_curve(metric: str, curve: Curve) -> list[dict[str, object]]:
+    """An algorithm metric in its own unit, as `plot` gives a host's; a curve has at least a point.
+
+    A point comes when the code prints it: each goes to its slot of even width.
+    """
+    begun = curve.points[0][0]
+    seconds = (curve.points[-1][0] - begun).total_seconds()
+    slots = min(len(curve.points), MOST_POINTS)
+    width_s = max(math.ceil(seconds / slots), 1)
+    found: list[list[float]] = [[] for _ in range(slots)]
+    for moment, value in curve.points:
+        slot = int((moment - begun).total_seconds() // width_s)
+        found[min(slot, slots - 1)].append(value)
+    means = [Decimal(f"{mean(known):.6g}") if known else None for known in found]
+    return [{"metric": metric, "unit": None, "hosts": 1, "period_s": width_s, "values": means}]
+
+
+def _means(hosts: list[Series], points: int, width: int) -> list[Decimal | None]:
+    values: list[Decimal | None] = []
+    for start in range(0, points, width):
+        known = [v for host in hosts for v in host.cut(start, start + width).present]
+        values.append(Decimal(mean(known)).quantize(_TENTH) if known else None)
+    return values

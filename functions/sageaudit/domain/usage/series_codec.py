@@ -1,0 +1,93 @@
+"""A job's series as small integers, compressed: what is kept to judge the job again."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, Missing, per_host
+from sageaudit.domain.usage.series import Series, percentile
+
+_QUANTILES = (0, 5, 50, 95, 99.5, 100)
+
+
+def pack(seen: Measurements, *, only_extremes: bool = False, curves: bool = True) -> bytes:
+    """Series as tenths of a percent (null: no point), curves to six digits: compressed JSON."""
+    whole: dict[str, dict[str, list[int | None]]] = {}
+    quantiles: dict[str, dict[str, list[int]]] = {}
+    for metric, hosts in seen.series.items():
+        kept = _extremes(seen, metric) if only_extremes else set(hosts)
+        for host, series in hosts.items():
+            if host in kept:
+                points = [None if v is None else round(v * 10) for v in series.values]
+                whole.setdefault(metric.value, {})[host] = points
+            else:
+                marks = [round(percentile(series.present, q) * 10) for q in _QUANTILES]
+                quantiles.setdefault(metric.value, {})[host] = marks
+    document = {
+        "period_s": seen.period_s,
+        "points": seen.points,
+        "hosts_expected": seen.hosts_expected,
+        "begins_at": None if seen.begins_at is None else seen.begins_at.isoformat(),
+        "unit": "0.1 percent",
+        "series": whole,
+        "quantiles": {"at": _QUANTILES, "hosts": quantiles} if quantiles else None,
+        "missing": {m.value: [why.code, why.reason] for m, why in seen.missing.items()},
+        "notes": seen.notes,
+        "curves": {n: _steps(c) for n, c in seen.curves.items()} if curves else {},
+    }
+    return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), level=9)
+
+
+def _steps(curve: Curve) -> dict[str, object]:
+    """Where it begins, the seconds from there, and the values: far smaller than pairs."""
+    begun = curve.points[0][0]
+    return {
+        "start": begun.isoformat(),
+        "s": [(moment - begun).total_seconds() for moment, _ in curve.points],
+        "values": [float(f"{value:.6g}") for _, value in curve.points],
+    }
+
+
+def _curve(steps: Mapping[str, Any]) -> Curve:
+    begun = datetime.fromisoformat(steps["start"])
+    moments = (begun + timedelta(seconds=second) for second in steps["s"])
+    return Curve(tuple(zip(moments, steps["values"], strict=True)))
+
+
+def _extremes(seen: Measurements, metric: Metric) -> set[str]:
+    """The hosts with the lowest and the highest median."""
+    medians = sorted(
+        (percentile(series.present, 50), host) for host, series in seen.series[metric].items()
+    )
+    return {medians[0][1], medians[-1][1]}
+
+
+def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
+    """A job's measurements to a tenth of a percent, without hosts that are kept as quantiles."""
+    document = json.loads(zlib.decompress(packed))
+    vcpu, gpus, _ = per_host(job, types)
+    begins_at = document.get("begins_at")
+    return Measurements(
+        period_s=document["period_s"],
+        points=document["points"],
+        hosts_expected=document["hosts_expected"],
+        vcpu=vcpu,
+        gpus=gpus,
+        series={
+            Metric(metric): {
+                host: Series(tuple(None if point is None else point / 10 for point in points))
+                for host, points in hosts.items()
+            }
+            for metric, hosts in document["series"].items()
+        },
+        missing={Metric(m): Missing(*why) for m, why in document["missing"].items()},
+        notes=tuple(document["notes"]),
+        begins_at=datetime.fromisoformat(begins_at) if begins_at else None,
+        curves={name: _curve(steps) for name, steps in document.get("curves", {}).items()},
+    )

@@ -1,0 +1,44 @@
+"""SageMaker Training Compiler is still switched on.
+
+## What it checks
+The job's hyperparameters switch SageMaker Training Compiler on.
+
+## Why it costs
+AWS makes no new release of it: it works only in old containers that get no patches, so that the job
+stays on an old framework, and on the types of that time.
+
+## Saving
+None is counted: nothing says how fast the same job is without it.
+
+## When it is wrong
+A job that trains faster with it, and whose image is audited by its owner, may stay as it is.
+
+## What to do
+Take the switch away (`compiler_config` in the SageMaker Python SDK v2), move to a current
+container, and try `torch.compile` there.
+
+## Sources
+SageMaker guide, Training Compiler: "no new releases or versions"; its containers get no patches.
+SageMaker Python SDK, TrainingCompilerConfig: the hyperparameters that it sets.
+"""
+
+from __future__ import annotations
+
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.rules.card import JobCase, rule
+
+
+@rule(id="SA305", scope=JobCase, kinds={JobKind.TRAINING})
+def check(case: JobCase) -> Outcome:
+    """Looks at the switch alone."""
+    if not case.job.hints.training_compiler:
+        return Clear()
+    return Found(
+        confidence=Confidence.HEURISTIC,
+        bucket=Bucket.NONE,
+        summary="SageMaker Training Compiler is on: it has no new releases and gets no patches.",
+        evidence={"training_compiler": True},
+        fix=(Parameter("HyperParameters.sagemaker_training_compiler_enabled", "true", None),),
+        caution="No figure: how fast the job is without it is not known.",
+    )

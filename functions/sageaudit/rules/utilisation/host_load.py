@@ -1,0 +1,81 @@
+"""How much each host of a run did while all of them still worked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sageaudit.domain.usage.edges import host_ends
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.series import mean
+
+MIN_SECONDS = 900
+"""Fewer minutes that all hosts share are an accident."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """Use of each host (0..100) in the same minutes; `no_part`: hosts idle after their start.
+
+    `busiest` and `laziest` are hosts with their means, in percent.
+    """
+
+    metric: Metric
+    used: Mapping[str, list[float]]
+    seconds: int
+    no_part: tuple[str, ...]
+    busiest: tuple[str, float]
+    laziest: tuple[str, float]
+
+    @property
+    def distance(self) -> float:
+        """Between the histograms of the two, in tenths: 0 the same, 1 nothing in common."""
+        one, other = (_tenths(self.used[host]) for host, _ in (self.busiest, self.laziest))
+        return sum(abs(a - b) for a, b in zip(one, other, strict=True)) / 2
+
+    @property
+    def spare(self) -> float:
+        """The share (0..1) of the time that an even load would save at most."""
+        average = mean([mean(values) for values in self.used.values()])
+        return 1 - average / self.busiest[1] if self.busiest[1] else 0.0
+
+    def short_of_busiest(self, percent: float) -> set[str]:
+        """The hosts whose mean lies by at least so many percent under the busiest one's."""
+        limit = (1 - percent / 100) * self.busiest[1]
+        return {host for host, values in self.used.items() if mean(values) <= limit}
+
+
+def host_load(whole: Measurements, metric: Metric, count: int) -> HostLoad | Missing | None:
+    """Of `count` hosts of one type; None where none took part after its first minutes.
+
+    From the first work of the run to the last busy minute of the host that ends first.
+    """
+    lines = whole.series[metric]
+    if len(lines) < count:
+        return Missing("hosts_missing", f"{len(lines)} of {count} hosts have {metric.value}")
+    ends = host_ends(whole)
+    stops = [whole.points - end.idle_tail for end in ends if end.took_part]
+    if not stops:
+        return None
+    begin = next(minute for minute in range(whole.points) if not whole.idle(minute))
+    shared = [
+        minute
+        for minute in range(begin, min(stops))
+        if all(line.values[minute] is not None for line in lines.values())
+    ]
+    seconds = len(shared) * (whole.period_s or 0)
+    if seconds < MIN_SECONDS:
+        why = f"all hosts worked, with points, for {seconds / 60:.0f} minutes"
+        return Missing("too_short", f"{why}, {MIN_SECONDS // 60} needed")
+    used = {host: [line.values[minute] or 0.0 for minute in shared] for host, line in lines.items()}
+    means = sorted(((host, mean(values)) for host, values in used.items()), key=lambda one: one[1])
+    no_part = tuple(end.host for end in ends if not end.took_part)
+    return HostLoad(metric, used, seconds, no_part, means[-1], means[0])
+
+
+def _tenths(values: list[float]) -> list[float]:
+    """The share (0..1) of values in each tenth of 0..100."""
+    counts = [0] * 10
+    for value in values:
+        counts[min(int(value // 10), 9)] += 1
+    return [count / len(values) for count in counts]

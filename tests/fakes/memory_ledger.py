@@ -1,0 +1,59 @@
+"""Ledger in memory: the twin of `dynamo_ledger`, for the tests; nothing here expires."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+from sageaudit.adapters.dynamo.keys import epoch_s
+from sageaudit.adapters.dynamo.leases import Lease, State, claim_of, released
+from sageaudit.domain.audit.record import Claim
+from sageaudit.ports import Told
+
+
+class MemoryLedger:
+    """What was told to whom, for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._days: dict[tuple[str, date], str] = {}
+        self._told: dict[str, Told] = {}
+        self._leases: dict[str, Lease] = {}
+
+    def claim_family_day(self, family: str, day: date, audit: str) -> bool:
+        """True when this audit is the family's message of the day, also when asked again."""
+        return self._days.setdefault((family, day), audit) == audit
+
+    def told(self, job: str) -> Told | None:
+        """What was last told of this run of a job."""
+        return self._told.get(job)
+
+    def remember(self, job: str, told: Told) -> None:
+        """Keeps what is told of it; an older version never takes a newer one's place."""
+        last = self._told.get(job)
+        if last is None or told.version >= last.version:
+            self._told[job] = told
+
+    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
+        """Takes the lease to send one notice."""
+        lease = self._leases.get(notice_id)
+        claim = claim_of(lease, epoch_s(now))
+        if claim in (Claim.FIRST, Claim.REPEAT):
+            tries = 1 if lease is None else lease.tries + 1
+            self._leases[notice_id] = Lease(State.SENDING, tries, epoch_s(now) + lease_s)
+        return claim
+
+    def mark_sent(self, notice_id: str, now: datetime) -> None:
+        """It was posted: never again."""
+        self._leases[notice_id] = Lease(State.SENT, 1, epoch_s(now))
+
+    def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
+        """A permanent failure: it is not tried again. What was sent stays sent."""
+        del reason
+        lease = self._leases.get(notice_id)
+        if lease is None or lease.state is not State.SENT:
+            self._leases[notice_id] = Lease(State.FAILED, 1, epoch_s(now))
+
+    def release(self, notice_id: str) -> None:
+        """Gives the lease back when nothing was posted: the next claim is answered as this one."""
+        lease = released(self._leases.pop(notice_id, None))
+        if lease is not None:
+            self._leases[notice_id] = lease

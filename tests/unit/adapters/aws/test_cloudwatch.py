@@ -1,0 +1,392 @@
+"""What is asked of CloudWatch, and what becomes of each kind of answer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics, period_for
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.errors import Throttled, Unavailable
+from tests.fakes.jobs import ACCOUNT, REGION, START, TYPES, job, phases, ran
+
+Point = Callable[[str, str, int], float | None]
+"""A value for host, metric and minute."""
+
+
+def busy(host: str, metric: str, minute: int) -> float | None:
+    """Something that tells every point from every other one."""
+    return float(minute % 100)
+
+
+@dataclass
+class HandMade:
+    """CloudWatch, as far as the adapter may lean on it; `page` points fit one page."""
+
+    point: Point = busy
+    page: int = 100_800
+    order: int = 1
+    status: str = "Complete"
+    hosts: tuple[str, ...] = ()
+    refusal: Exception | None = None
+    tokens: Iterator[str] | None = None
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    listed: list[dict[str, Any]] = field(default_factory=list)
+
+    def get_metric_data(self, **call: Any) -> dict[str, Any]:
+        self.calls.append(call)
+        if self.refusal:
+            raise self.refusal
+        if self.tokens is not None:
+            return {"MetricDataResults": [], "NextToken": next(self.tokens)}
+        rows = [row for query in call["MetricDataQueries"] for row in self._rows(query, call)]
+        at = int(call.get("NextToken", "0"))
+        results = [
+            {
+                "Id": name,
+                "Timestamps": [moment for _, moment, _ in part],
+                "Values": [value for _, _, value in part],
+                "StatusCode": self.status,
+            }
+            for name, group in itertools.groupby(rows[at : at + self.page], key=lambda r: r[0])
+            for part in [list(group)[:: self.order]]
+        ]
+        answer: dict[str, Any] = {"MetricDataResults": results}
+        if at + self.page < len(rows):
+            answer["NextToken"] = str(at + self.page)
+        return answer
+
+    def _rows(
+        self, query: dict[str, Any], call: dict[str, Any]
+    ) -> Iterator[tuple[str, datetime, float]]:
+        metric, period_s = query["MetricStat"]["Metric"], query["MetricStat"]["Period"]
+        host = metric["Dimensions"][0]["Value"]
+        moment, number = call["StartTime"], 0
+        while moment < call["EndTime"]:
+            value = self.point(host, metric["MetricName"], number)
+            if value is not None:
+                yield query["Id"], moment, value
+            moment, number = moment + timedelta(seconds=period_s), number + 1
+
+    def get_paginator(self, name: str) -> HandMade:
+        assert name == "list_metrics"
+        return self
+
+    def paginate(self, **call: Any) -> Iterator[dict[str, Any]]:
+        self.listed.append(call)
+        if self.refusal:
+            raise self.refusal
+        for host in self.hosts:
+            yield {"Metrics": [{"Dimensions": [{"Name": "Host", "Value": host}]}]}
+
+
+def read(client: HandMade, of: Job, now: datetime | None = None) -> Measurements:
+    """What the adapter makes of it, an hour after the job's end unless said otherwise."""
+    asked: list[tuple[str, str]] = []
+
+    def client_of(account: str, region: str) -> HandMade:
+        asked.append((account, region))
+        return client
+
+    end = of.ended_at or START
+    measured = CloudWatchMetrics(client_of, TYPES).seen(of, now or end + timedelta(hours=1))
+    assert set(asked) <= {(ACCOUNT, REGION)}
+    return measured
+
+
+def queries(client: HandMade) -> list[dict[str, Any]]:
+    """All queries of all calls."""
+    return [query["MetricStat"] for call in client.calls for query in call["MetricDataQueries"]]
+
+
+def refused(code: str, operation: str = "GetMetricData", message: str = "no") -> ClientError:
+    """botocore's way to say no."""
+    return ClientError({"Error": {"Code": code, "Message": message}}, operation)
+
+
+@pytest.mark.parametrize(
+    ("ran_for", "age", "period_s"),
+    [
+        (timedelta(hours=1), timedelta(hours=1), 60),
+        (timedelta(hours=1), timedelta(days=15), 60),
+        (timedelta(hours=1), timedelta(days=15, seconds=1), 300),
+        (timedelta(hours=1), timedelta(days=63), 300),
+        (timedelta(hours=1), timedelta(days=63, seconds=1), 3600),
+        (timedelta(hours=1), timedelta(days=455), 3600),
+        (timedelta(hours=1), timedelta(days=455, seconds=1), None),
+        # a day is 1,440 minutes; one minute more needs a coarser period
+        (timedelta(days=1), timedelta(days=1), 60),
+        (timedelta(days=1, minutes=1), timedelta(days=2), 120),
+        # 28 days in 1,440 points are 1,680 s, and its start is kept at 300 s: 1,800
+        (timedelta(days=28), timedelta(days=28), 1800),
+        (timedelta(days=28), timedelta(days=80), 3600),
+    ],
+)
+def test_the_period_is_the_smallest_that_age_and_length_allow(
+    ran_for: timedelta, age: timedelta, period_s: int | None
+) -> None:
+    """60 s for 15 days, 300 for 63, 3600 for 455; at most 1,440 points; a multiple of each."""
+    assert period_for(START, START + ran_for, START + age) == period_s
+
+
+def test_one_call_reads_a_small_job() -> None:
+    """Two hosts of five metrics over the Training phase, to the minute."""
+    client = HandMade()
+    run = job("ml.g4dn.xlarge", 2)
+    measured = read(client, run)
+    assert len(client.calls) == 1
+    assert len(queries(client)) == 10
+    assert client.calls[0]["StartTime"] == START + timedelta(minutes=20)
+    assert client.calls[0]["EndTime"] == START + timedelta(minutes=179)
+    hosts = {query["Metric"]["Dimensions"][0]["Value"] for query in queries(client)}
+    assert hosts == {"train/algo-1", "train/algo-2"}
+    assert {query["Metric"]["Namespace"] for query in queries(client)} == {
+        "/aws/sagemaker/TrainingJobs"
+    }
+    assert {query["Stat"] for query in queries(client)} == {"Average"}
+    assert measured.share(Metric.GPU) == 1.0
+    assert measured.points == 159
+
+
+def test_a_cpu_job_is_not_asked_for_gpus() -> None:
+    """Each query costs."""
+    client = HandMade()
+    read(client, ran(3600))
+    assert sorted(query["Metric"]["MetricName"] for query in queries(client)) == [
+        "CPUUtilization", "DiskUtilization", "MemoryUtilization",
+    ]  # fmt: skip
+
+
+def test_query_ids_are_what_cloudwatch_takes() -> None:
+    """They start lower case, hold letters and digits, and are unique in a call."""
+    client = HandMade()
+    read(client, ran(3600, "ml.g4dn.xlarge", 150))
+    for call in client.calls:
+        ids = [query["Id"] for query in call["MetricDataQueries"]]
+        assert len(set(ids)) == len(ids)
+        assert all(name[0].islower() and name.isalnum() for name in ids)
+
+
+def test_a_call_has_at_most_500_queries_and_100800_points() -> None:
+    """150 short hosts are split by queries, 64 hosts of a day by points."""
+    many = HandMade()
+    measured = read(many, ran(3600, "ml.g4dn.xlarge", 150))
+    assert [len(call["MetricDataQueries"]) for call in many.calls] == [500, 250]
+    assert len(measured.hosts) == 150
+    long = HandMade()
+    read(long, ran(86_400, "ml.g4dn.xlarge", 64))
+    for call in long.calls:
+        span = (call["EndTime"] - call["StartTime"]).total_seconds()
+        points = span / call["MetricDataQueries"][0]["MetricStat"]["Period"]
+        assert points * len(call["MetricDataQueries"]) <= 100_800
+    assert sum(len(call["MetricDataQueries"]) for call in long.calls) == 320
+
+
+def test_pages_are_read_to_the_end() -> None:
+    """Every point arrives, wherever a page was cut."""
+    whole, paged = HandMade(), HandMade(page=7)
+    run = ran(3600, "ml.g4dn.xlarge")
+    assert read(paged, run) == read(whole, run)
+    assert len(paged.calls) == 43  # 5 x 60 points, 7 a page
+
+
+@pytest.mark.parametrize("tokens", [["same"], ["a", "b"], ["a", "b", "c"]])
+def test_pages_that_never_end_are_given_up_and_said(tokens: list[str]) -> None:
+    """A token that comes back, or a ring of them: bounded work, and a note."""
+    client = HandMade(tokens=itertools.cycle(tokens))
+    measured = read(client, ran(3600))
+    assert len(client.calls) <= 200
+    assert any("did not end" in note for note in measured.notes)
+    assert measured.missing[Metric.CPU].code == "metric_missing"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_points_may_come_in_any_order(order: int) -> None:
+    """Descending is CloudWatch's default."""
+    run = ran(180)
+    measured = read(HandMade(order=order, point=lambda *_: None), run)
+    assert measured.missing[Metric.CPU].code == "metric_missing"
+    measured = read(HandMade(order=order), run)
+    line = measured.series[Metric.CPU]["train/algo-1"]
+    assert line.values == (0.0, 0.25, 0.5)
+
+
+def test_a_point_that_is_not_there_stays_missing() -> None:
+    """Never 0."""
+    client = HandMade(point=lambda host, metric, minute: None if minute == 1 else 40.0)
+    assert read(client, ran(180)).series[Metric.CPU]["train/algo-1"].values == (10.0, None, 10.0)
+
+
+def test_a_host_that_never_reported_lowers_the_coverage() -> None:
+    """One of two."""
+    client = HandMade(point=lambda host, *_: 40.0 if host.endswith("-1") else None)
+    assert read(client, ran(600, instances=2)).share(Metric.CPU) == 0.5
+
+
+@pytest.mark.parametrize("status", ["InternalError", "Forbidden"])
+def test_a_series_that_cannot_be_read_is_said(status: str) -> None:
+    """What came with it is used, and the coverage tells."""
+    measured = read(HandMade(status=status), ran(600))
+    assert any(status in note for note in measured.notes)
+
+
+def test_partial_data_with_more_pages_is_no_problem() -> None:
+    """It only means that pages follow."""
+    assert read(HandMade(status="PartialData", page=11), ran(600)).notes == ()
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "AccessDeniedException"])
+def test_denied_metrics_are_a_reason_not_a_failure(code: str) -> None:
+    """With the action that is missing."""
+    said = "User: arn:aws:sts::1:r is not authorized to perform: cloudwatch:GetMetricData"
+    measured = read(HandMade(refusal=refused(code, message=said)), ran(600))
+    assert measured.missing[Metric.CPU].code == "metric_denied"
+    assert "cloudwatch:GetMetricData" in measured.missing[Metric.CPU].reason
+
+
+@pytest.mark.parametrize(
+    ("refusal", "raised"),
+    [
+        (refused("Throttling"), Throttled),
+        (refused("ThrottlingException"), Throttled),
+        (refused("InternalServiceFault"), Unavailable),
+        (EndpointConnectionError(endpoint_url="https://monitoring"), Unavailable),
+    ],
+)
+def test_a_passing_trouble_is_raised(refusal: Exception, raised: type[Exception]) -> None:
+    """The message comes back later."""
+    with pytest.raises(raised):
+        read(HandMade(refusal=refusal), ran(600))
+
+
+def test_a_job_too_old_for_cloudwatch_is_said() -> None:
+    """No call is spent on it."""
+    client = HandMade()
+    measured = read(client, ran(3600), START + timedelta(days=500))
+    assert "455 days" in measured.missing[Metric.CPU].reason
+    assert client.calls == []
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        job(status="Failed", started_at=None, phases=phases(("Starting", -600))),
+        job(account=None),
+        job(region=None),
+    ],
+)
+def test_a_job_whose_code_did_not_run_is_not_asked_for(idle: Job) -> None:
+    """Nothing to read, or nowhere to read it."""
+    client = HandMade()
+    assert read(client, idle).missing[Metric.CPU].code == "metric_missing"
+    assert client.calls == []
+
+
+def transform(instances: int = 1) -> Job:
+    """Ten minutes of batch transform."""
+    return ran(600, instances=instances, kind=JobKind.TRANSFORM, phases=phases(("Transform", 600)))
+
+
+def test_a_transforms_hosts_are_found_by_their_jobs_name() -> None:
+    """Instance ids are nowhere else; names that begin alike belong to other jobs."""
+    client = HandMade(
+        hosts=(
+            "train/i-0b", "train-2/i-0c", "train2/i-0d", "Train/i-0e", "train/i-0a", "other/i-0f",
+        )
+    )  # fmt: skip
+    measured = read(client, transform(2))
+    assert measured.hosts == ("train/i-0a", "train/i-0b")
+    assert {query["Metric"]["Namespace"] for query in queries(client)} == {
+        "/aws/sagemaker/TransformJobs"
+    }
+    assert "DiskUtilization" not in {q["Metric"]["MetricName"] for q in queries(client)}
+
+
+def test_a_transform_without_listed_hosts_has_no_metrics_yet() -> None:
+    """ListMetrics may take a quarter of an hour: missing, so that it is asked again."""
+    measured = read(HandMade(), transform())
+    assert measured.missing[Metric.CPU].code == "metric_missing"
+
+
+def test_denied_listing_is_named() -> None:
+    """It is another permission."""
+    measured = read(HandMade(refusal=refused("AccessDenied", "ListMetrics")), transform())
+    assert measured.missing[Metric.CPU].reason == "cloudwatch:ListMetrics is not permitted"
+
+
+def test_a_processing_job_has_its_own_namespace() -> None:
+    """Its hosts are algo-1 to n as well."""
+    client = HandMade()
+    run = ran(600, kind=JobKind.PROCESSING, phases=phases(("Processing", 600)))
+    read(client, run)
+    assert {query["Metric"]["Namespace"] for query in queries(client)} == {
+        "/aws/sagemaker/ProcessingJobs"
+    }
+
+
+def test_an_old_job_is_read_on_the_grid_of_its_period() -> None:
+    """Two hours at 300 s: 24 points, all inside."""
+    client = HandMade(point=lambda *_: 40.0)
+    measured = read(client, ran(7200), START + timedelta(days=30))
+    assert (measured.period_s, measured.points) == (300, 24)
+    assert measured.share(Metric.CPU) == 1.0
+    assert client.calls[0]["StartTime"].tzinfo is UTC
+
+
+def algorithm_queries(client: HandMade) -> list[dict[str, Any]]:
+    """The queries for what the job's own code prints."""
+    return [q for q in queries(client) if q["Metric"]["Dimensions"][0]["Name"] != "Host"]
+
+
+def test_algorithm_metrics_are_asked_in_the_same_call() -> None:
+    """By TrainingJobName, as the SDK's TrainingJobAnalytics does; they become curves."""
+
+    def point(host: str, metric: str, minute: int) -> float | None:
+        return minute / 8 if host == "train" else 40.0
+
+    client = HandMade(point=point)
+    measured = read(client, ran(180, metric_names=("validation:auc", "loss")))
+    assert len(client.calls) == 1
+    assert [q["Metric"]["MetricName"] for q in algorithm_queries(client)] == [
+        "validation:auc", "loss",
+    ]  # fmt: skip
+    for query in algorithm_queries(client):
+        assert query["Metric"]["Namespace"] == "/aws/sagemaker/TrainingJobs"
+        assert query["Metric"]["Dimensions"] == [{"Name": "TrainingJobName", "Value": "train"}]
+        assert query["Stat"] == "Average"
+    assert set(measured.curves) == {"validation:auc", "loss"}
+    assert [value for _, value in measured.curves["loss"].points] == [0.0, 0.125, 0.25]
+    assert measured.hosts == ("train/algo-1",)
+
+
+def test_at_most_40_algorithm_metrics_are_asked_for() -> None:
+    """Each query costs, and a job can define no more."""
+    client = HandMade()
+    read(client, ran(180, metric_names=tuple(f"m{n}" for n in range(60))))
+    assert len(algorithm_queries(client)) == 40
+
+
+def test_an_algorithm_metric_that_was_never_printed_is_no_curve() -> None:
+    """Built-in algorithms define dozens and print a few."""
+    client = HandMade(point=lambda host, *_: None if host == "train" else 40.0)
+    measured = read(client, ran(180, metric_names=("loss",)))
+    assert measured.curves == {}
+    assert measured.share(Metric.CPU) == 1.0
+
+
+def test_only_training_jobs_have_algorithm_metrics() -> None:
+    """Processing jobs publish none."""
+    client = HandMade()
+    read(
+        client,
+        ran(180, kind=JobKind.PROCESSING, phases=phases(("Processing", 180)), metric_names=("x",)),
+    )
+    assert algorithm_queries(client) == []

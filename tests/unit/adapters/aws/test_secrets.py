@@ -1,0 +1,115 @@
+"""One secret: kept for a while, read again when asked, silent about its value."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from sageaudit.adapters.aws.secrets import SecretReader
+from sageaudit.errors import AccessDenied, BadSettings, Throttled, Unavailable
+
+NAME = "sageaudit/slack-webhook"
+
+
+class Seconds:
+    """A clock that is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Store:
+    """Answers with the next value each time."""
+
+    def __init__(self, *values: str) -> None:
+        self.values = list(values)
+        self.reads = 0
+
+    def get_secret_value(self, SecretId: str) -> dict[str, str]:  # noqa: N803 - boto3's name
+        assert SecretId == NAME
+        self.reads += 1
+        return {"SecretString": self.values.pop(0)}
+
+
+def test_it_is_read_when_it_is_needed_and_kept_for_five_minutes() -> None:
+    """Not when it is wired."""
+    store, clock = Store("one", "two"), Seconds()
+    secret = SecretReader(store, NAME, clock)
+    assert store.reads == 0
+    assert [secret.value(), secret.value()] == ["one", "one"]
+    clock.now += 299
+    assert secret.value() == "one"
+    clock.now += 1
+    assert secret.value() == "two"
+    assert store.reads == 2
+
+
+def test_a_refresh_reads_it_at_once_and_keeps_that() -> None:
+    """A webhook was renewed."""
+    secret = SecretReader(Store("one", "two"), NAME, Seconds())
+    assert secret.value() == "one"
+    assert secret.value(refresh=True) == "two"
+    assert secret.value() == "two"
+
+
+def test_spaces_around_it_are_not_part_of_it() -> None:
+    """A console's text field adds a line end."""
+    assert SecretReader(Store(" one\n"), NAME, Seconds()).value() == "one"
+
+
+@pytest.mark.parametrize("code", ["ResourceNotFoundException", "InvalidRequestException"])
+def test_a_missing_secret_is_named(code: str) -> None:
+    """So that a person knows what to make."""
+    client = boto3.client("secretsmanager", region_name="us-east-1")
+    with Stubber(client) as stub:
+        stub.add_client_error("get_secret_value", code)
+        with pytest.raises(BadSettings, match=NAME):
+            SecretReader(client, NAME, Seconds()).value()
+
+
+@pytest.mark.parametrize("answer", [{"SecretBinary": b"123"}, {"SecretString": "  "}])
+def test_a_secret_without_text_is_no_secret(answer: dict[str, Any]) -> None:
+    """Binary or empty."""
+    client = boto3.client("secretsmanager", region_name="us-east-1")
+    with Stubber(client) as stub:
+        stub.add_response("get_secret_value", answer)
+        with pytest.raises(BadSettings, match="holds no text"):
+            SecretReader(client, NAME, Seconds()).value()
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("ThrottlingException", Throttled),
+        ("AccessDeniedException", AccessDenied),
+        ("InternalServiceError", Unavailable),
+    ],
+)
+def test_other_refusals_are_this_projects_errors(code: str, error: type[Exception]) -> None:
+    """Each says whether to come back."""
+    client = boto3.client("secretsmanager", region_name="us-east-1")
+    with Stubber(client) as stub:
+        stub.add_client_error("get_secret_value", code)
+        with pytest.raises(error):
+            SecretReader(client, NAME, Seconds()).value()
+
+
+def test_the_value_is_in_no_text_about_it() -> None:
+    """Neither when it is shown nor when a read fails after it was known."""
+    client = boto3.client("secretsmanager", region_name="us-east-1")
+    with Stubber(client) as stub:
+        stub.add_response("get_secret_value", {"SecretString": "hush"})
+        stub.add_client_error("get_secret_value", "ResourceNotFoundException")
+        secret = SecretReader(client, NAME, Seconds())
+        assert secret.value() == "hush"
+        assert "hush" not in repr(secret)
+        with pytest.raises(BadSettings) as raised:
+            secret.value(refresh=True)
+    assert "hush" not in "".join(traceback.format_exception(raised.value))

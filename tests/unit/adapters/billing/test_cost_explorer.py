@@ -1,0 +1,222 @@
+"""Cost Explorer against a client that answers from a list: pages, loops, refusals, odd answers."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, NoCredentialsError
+
+from sageaudit.adapters.billing.cost_explorer import MOST_REQUESTS, CostExplorer
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded
+from sageaudit.errors import (
+    AccessDenied,
+    AwsError,
+    Malformed,
+    NoCredentials,
+    Throttled,
+    Unavailable,
+)
+
+ACCOUNT = "111122223333"
+OCTOBER, LATER = date(2026, 10, 1), date(2026, 11, 20)
+
+
+def group(*keys: str, usd: str = "0.92", quantity: str = "4", unit: str = "Hrs") -> dict[str, Any]:
+    """One group as Cost Explorer gives it."""
+    return {
+        "Keys": list(keys),
+        "Metrics": {
+            "UnblendedCost": {"Amount": usd, "Unit": "USD"},
+            "UsageQuantity": {"Amount": quantity, "Unit": unit},
+        },
+    }
+
+
+def page(*groups: dict[str, Any], token: str | None = None, **result: Any) -> dict[str, Any]:
+    """One answer, with the token of the next."""
+    answer: dict[str, Any] = {"ResultsByTime": [{"Groups": list(groups)} | result]}
+    return answer | ({"NextPageToken": token} if token else {})
+
+
+class Client:
+    """Gives the usage pages and then the pages of what is no usage; errors are raised."""
+
+    def __init__(self, usage: list[Any], other: list[Any] | None = None) -> None:
+        self._pages = {True: usage, False: other or [page()]}
+        self.asked: list[dict[str, Any]] = []
+
+    def get_cost_and_usage(self, **asked: Any) -> dict[str, Any]:
+        self.asked.append(dict(asked))
+        pages = self._pages["Dimensions" in asked["Filter"]["And"][2]]
+        answer = pages.pop(0) if len(pages) > 1 else pages[0]
+        if isinstance(answer, Exception):
+            raise answer
+        result: dict[str, Any] = answer
+        return result
+
+
+def october(client: Client) -> AwsSpend:
+    """The month, asked in November."""
+    return CostExplorer(client).month(ACCOUNT, OCTOBER, LATER)
+
+
+def test_lines_come_with_region_unit_and_exact_amounts() -> None:
+    """Digit by digit: no float in between."""
+    client = Client([page(group("USE1-Train:ml.m5.xlarge", "us-east-1", usd="0.9200000001"))])
+    assert october(client).lines == (
+        AwsLine("USE1-Train:ml.m5.xlarge", "us-east-1", "Hrs", Decimal(4), Decimal("0.9200000001")),
+    )
+
+
+def test_it_asks_for_one_account_one_service_one_month_and_usage_alone() -> None:
+    """Credits, refunds and the negation of savings plans are a question of their own."""
+    client = Client([page()])
+    october(client)
+    usage, other = client.asked
+    assert usage["TimePeriod"] == {"Start": "2026-10-01", "End": "2026-11-01"}
+    assert (usage["Granularity"], usage["Metrics"]) == (
+        "MONTHLY",
+        ["UnblendedCost", "UsageQuantity"],
+    )
+    assert [one["Key"] for one in usage["GroupBy"]] == ["USAGE_TYPE", "REGION"]
+    service, account, records = (one["Dimensions"] for one in usage["Filter"]["And"])
+    assert (service["Key"], service["Values"]) == ("SERVICE", ["Amazon SageMaker"])
+    assert (account["Key"], account["Values"]) == ("LINKED_ACCOUNT", [ACCOUNT])
+    assert records["Key"] == "RECORD_TYPE"
+    assert other["Filter"]["And"][2] == {"Not": {"Dimensions": records}}
+
+
+@pytest.mark.parametrize(
+    ("today", "end"),
+    [
+        (date(2026, 10, 1), "2026-10-02"),
+        (date(2026, 10, 31), "2026-11-01"),
+        (date(2026, 11, 1), "2026-11-01"),
+    ],
+)
+def test_a_month_that_is_not_over_ends_with_today(today: date, end: str) -> None:
+    """Its end is exclusive, and a day that has not come is not asked for."""
+    client = Client([page()])
+    CostExplorer(client).month(ACCOUNT, OCTOBER, today)
+    assert client.asked[0]["TimePeriod"]["End"] == end
+
+
+def test_december_ends_with_the_year() -> None:
+    """The first of January is its end."""
+    client = Client([page()])
+    CostExplorer(client).month(ACCOUNT, date(2025, 12, 1), LATER)
+    assert client.asked[0]["TimePeriod"] == {"Start": "2025-12-01", "End": "2026-01-01"}
+
+
+def test_every_page_is_read_and_counted() -> None:
+    """Three pages of usage and one of the rest are four requests."""
+    client = Client(
+        [
+            page(group("USE1-Train:a", "us-east-1"), token="2"),
+            page(group("USE1-Train:b", "us-east-1"), token="3"),
+            page(group("USE1-Train:c", "us-east-1"), Estimated=True),
+        ]
+    )
+    explorer = CostExplorer(client)
+    spend = explorer.month(ACCOUNT, OCTOBER, LATER)
+    assert [line.usage_type[-1] for line in spend.lines] == ["a", "b", "c"]
+    assert [asked.get("NextPageToken") for asked in client.asked] == [None, "2", "3", None]
+    assert explorer.requests == 4
+    assert spend.estimated is True
+
+
+def test_a_page_that_comes_twice_ends_it() -> None:
+    """A loop would be paid for until somebody noticed."""
+    client = Client([page(token="again")])
+    with pytest.raises(Unavailable, match="twice"):
+        october(client)
+    assert len(client.asked) == 2
+
+
+def test_more_pages_than_anyone_would_pay_for_end_it() -> None:
+    """It stops at the limit, says what was spent and what to do instead."""
+    client = Client([page(token=str(n)) for n in range(MOST_REQUESTS + 5)])
+    with pytest.raises(Unavailable, match=r"more than 20 pages.*\$0\.20.*--cur"):
+        october(client)
+    assert len(client.asked) == MOST_REQUESTS
+
+
+def test_what_is_no_usage_is_left_out_and_said() -> None:
+    """Credits by their kind; usage below zero as well; lines of nothing are no lines."""
+    client = Client(
+        [
+            page(
+                group("USE1-Train:a", "us-east-1"),
+                group("USE1-Train:b", "us-east-1", usd="-1.5"),
+                group("USE1-Train:c", "us-east-1", usd="0", quantity="0"),
+                group("USE1-Train:d", "us-east-1", usd="0", quantity="3"),
+            )
+        ],
+        [page(group("Credit", usd="-12.5"), group("Tax", usd="0"))],
+    )
+    spend = october(client)
+    assert [line.usage_type[-1] for line in spend.lines] == ["a", "d"]
+    assert spend.excluded == (
+        Excluded("Credit", None, Decimal("-12.5")),
+        Excluded("usage below zero", 1, Decimal("-1.5")),
+    )
+
+
+@pytest.mark.parametrize("region", ["", "NoRegion", "global"])
+def test_no_region_is_none(region: str) -> None:
+    """It is not a place of its own."""
+    assert october(Client([page(group("x", region, unit="N/A"))])).lines[0].region is None
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        ("AccessDeniedException", AccessDenied, "ce:GetCostAndUsage"),
+        ("ExpiredTokenException", NoCredentials, "expired"),
+        ("ThrottlingException", Throttled, "throttled"),
+        ("DataUnavailableException", Unavailable, "DataUnavailableException"),
+    ],
+)
+def test_a_refusal_is_one_of_our_errors(error: str, kind: type[AwsError], said: str) -> None:
+    """With the action in it, and nothing of botocore."""
+    refusal = ClientError({"Error": {"Code": error, "Message": "no"}}, "GetCostAndUsage")
+    with pytest.raises(kind, match=said):
+        october(Client([refusal]))
+
+
+def test_without_credentials_it_says_so() -> None:
+    """As everywhere."""
+    with pytest.raises(NoCredentials):
+        october(Client([NoCredentialsError()]))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"ResultsByTime": [{}]},
+        page({"Keys": ["one"], "Metrics": {}}),
+        page({"Keys": ["a", "b"]}),
+        page(group("a", "b", usd="much")),
+        page(group("a", "b", usd="NaN")),
+        page(group("a", "b", quantity="1e999")),
+        page({"Keys": ["a", "b"], "Metrics": {"UsageQuantity": {"Amount": "1"}}}),
+        page({"Keys": ["a", "b"], "Metrics": {"UsageQuantity": None, "UnblendedCost": None}}),
+        page(
+            {
+                "Keys": ["a", "b"],
+                "Metrics": {
+                    "UsageQuantity": {"Amount": "1", "Unit": "Hrs"},
+                    "UnblendedCost": {"Amount": "1", "Unit": "CNY"},
+                },
+            }
+        ),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_refused(answer: dict[str, Any]) -> None:
+    """Never a guess, and never a 0."""
+    with pytest.raises(Malformed):
+        october(Client([answer]))

@@ -1,0 +1,292 @@
+"""The webhook: only Slack's address is ever posted to, and each answer says what to do next."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.adapters.channels.slack import Response, SlackWebhook, check_webhook
+from sageaudit.errors import (
+    AccessDenied,
+    BadSettings,
+    ChannelBroken,
+    ChannelError,
+    ChannelUnavailable,
+    MaybeSent,
+    RateLimited,
+    Throttled,
+)
+
+URL = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
+NEWER = "https://hooks.slack.com/services/T0001/B0002/n3w3rn3w3r"
+OK = Response(200, {}, b"ok")
+PAYLOAD = {"text": "HIGH $2.04 – train", "blocks": []}
+HOSTILE = [
+    "",
+    "http://hooks.slack.com/services/T/B/x",
+    "HTTPS://hooks.slack.com/services/T/B/x",
+    "ftp://hooks.slack.com/services/T/B/x",
+    "//hooks.slack.com/services/T/B/x",
+    "https://evil.example/services/T/B/x",
+    "https://hooks.slack.com.evil.example/services/T/B/x",
+    "https://evilhooks.slack.com/services/T/B/x",
+    "https://hooks-slack.com/services/T/B/x",
+    "https://hooks.slack.com./services/T/B/x",
+    "https://hooks.slack.com@evil.example/services/T/B/x",
+    "https://user@hooks.slack.com/services/T/B/x",
+    "https://user:pass@hooks.slack.com/services/T/B/x",
+    "https://evil.example#@hooks.slack.com/services/T/B/x",
+    "https://evil.example\\@hooks.slack.com/services/T/B/x",
+    "https://evil.example/https://hooks.slack.com/services/T/B/x",
+    "https://hooks.slack.com:80/services/T/B/x",
+    "https://hooks.slack.com:4430/services/T/B/x",
+    "https://hooks.slack.com:/services/T/B/x",
+    "https://hooks.slack.com",
+    "https://hooks.slack.com/",
+    "https://hooks.slack.com/services",
+    "https://hooks.slack.com/services/",
+    "https://hooks.slack.com/services//B/x",
+    "https://hooks.slack.com/api/chat.postMessage",
+    "https://hooks.slack.com/services/T/B/x?redirect=https://evil.example",
+    "https://hooks.slack.com/services/T/B/x#part",
+    "https://hooks.slack.com/services/../api/x",
+    "https://hooks.slack.com/services/T/%2e%2e/x",
+    "https://hooks.slack.com/services/T/B/x\n",
+    "https://hooks.slack.com/services/T/B/x\r\nHost: evil.example",
+    "https://hooks.slack.com/services/T/B/x y",
+    " https://hooks.slack.com/services/T/B/x",
+    "https://hooks.slack.com/services/T/B/ⅹ",
+    "https://hooks.ѕlack.com/services/T/B/x",
+    "https://[::1]/services/T/B/x",
+    "https://[/services/T/B/x",
+    "https://127.0.0.1/services/T/B/x",
+    "https://169.254.169.254/services/T/B/x",
+    "file:///etc/passwd",
+]
+
+
+class Wire:
+    """A transport that answers in order and remembers where it was sent."""
+
+    def __init__(self, *answers: Response | Exception) -> None:
+        self.answers = list(answers)
+        self.sent: list[tuple[str, bytes, Mapping[str, str]]] = []
+
+    def __call__(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
+        self.sent.append((url, body, headers))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Kept:
+    """A secret: the newer value is seen by a refresh only."""
+
+    def __init__(self, kept: str = URL, stored: str | Exception | None = None) -> None:
+        self.kept = kept
+        self.stored = kept if stored is None else stored
+        self.refreshed = 0
+
+    def value(self, *, refresh: bool = False) -> str:
+        if refresh:
+            self.refreshed += 1
+            if isinstance(self.stored, Exception):
+                raise self.stored
+            self.kept = self.stored
+        return self.kept
+
+
+class Refused:
+    """A secret that cannot be read."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def value(self, *, refresh: bool = False) -> str:
+        raise self.error
+
+
+def test_the_payload_is_posted_as_json() -> None:
+    """Once, to the stored address."""
+    wire = Wire(OK)
+    SlackWebhook(Kept(), wire).post(PAYLOAD)
+    [(url, body, headers)] = wire.sent
+    assert url == URL
+    assert json.loads(body) == PAYLOAD
+    assert headers["Content-Type"] == "application/json; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    "url", [URL, URL.replace(".com", ".com:443"), URL.replace("slack.com", "slack-gov.com")]
+)
+def test_slacks_own_addresses_are_taken(url: str) -> None:
+    """Both hosts, with or without the port that https has anyway."""
+    assert check_webhook(url) is None
+
+
+@pytest.mark.parametrize("url", HOSTILE)
+def test_any_other_address_is_refused_before_anything_is_sent(url: str) -> None:
+    """Whatever the transport: the check stands above it. The address is not repeated."""
+    wire = Wire()
+    with pytest.raises(ChannelBroken) as raised:
+        SlackWebhook(Kept(url), wire).post(PAYLOAD)
+    assert wire.sent == []
+    assert "evil" not in str(raised.value)
+
+
+@given(st.text(alphabet="abs./:@#?%\\T\n htp", max_size=40))
+def test_nothing_before_the_host_makes_another_host_slacks(text: str) -> None:
+    """What passes begins with Slack's host, whatever is put in front of the rest."""
+    assert check_webhook(f"https://{text}/services/T/B/x") is not None
+    assert check_webhook(f"https://{text}@hooks.slack.com/services/T/B/x") is not None
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_broken_and_not_followed(status: int) -> None:
+    """It would carry the notice, and with 307 its body, to another host."""
+    wire = Wire(Response(status, {"location": "http://169.254.169.254/"}, b""))
+    with pytest.raises(ChannelBroken, match="redirect"):
+        SlackWebhook(Kept(), wire).post(PAYLOAD)
+    assert len(wire.sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({"retry-after": "42"}, 42),
+        ({"retry-after": " 600 "}, 600),
+        ({}, 30),
+        ({"retry-after": "soon"}, 30),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, 30),
+        ({"retry-after": "-5"}, 30),
+        ({"retry-after": "0"}, 1),
+        ({"retry-after": "999999999"}, 43_200),
+        ({"retry-after": "9" * 5_000}, 30),
+        ({"retry-after": "٣"}, 30),
+    ],
+)
+def test_too_many_says_when_to_come_back(headers: dict[str, str], wait_s: int) -> None:
+    """Never more than SQS can wait, never nothing."""
+    with pytest.raises(RateLimited) as raised:
+        SlackWebhook(Kept(), Wire(Response(429, headers, b"rate_limited"))).post(PAYLOAD)
+    assert raised.value.retry_after_s == wait_s
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (400, b"invalid_payload", "400 invalid_payload"),
+        (400, b"invalid_blocks", "400 invalid_blocks"),
+        (403, b"action_prohibited", "403 action_prohibited"),
+        (404, b"channel_not_found\n", "404 channel_not_found"),
+        (410, b"channel_is_archived", "410 channel_is_archived"),
+        (200, b"no_service", "200 no_service"),
+        (200, b"<html>ok</html>", "200 with an unknown text"),
+        (200, b"", "200 with an unknown text"),
+        (204, b"", "204 with an unknown text"),
+        (404, URL.encode(), "404 with an unknown text"),
+    ],
+)
+def test_a_permanent_answer_is_broken_with_slacks_word(status: int, body: bytes, said: str) -> None:
+    """Only a short word of Slack's is repeated."""
+    answer = Response(status, {}, body)
+    with pytest.raises(ChannelBroken, match=f"^slack: {said}$"):
+        SlackWebhook(Kept(), Wire(answer, answer)).post(PAYLOAD)
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
+def test_a_servers_fault_is_unavailable(status: int) -> None:
+    """Slack refused it: it may be tried again as the first."""
+    with pytest.raises(ChannelUnavailable) as raised:
+        SlackWebhook(Kept(), Wire(Response(status, {}, b"rollup_error"))).post(PAYLOAD)
+    assert not isinstance(raised.value, MaybeSent)
+
+
+@pytest.mark.parametrize("status", [403, 404, 410])
+def test_a_renewed_webhook_is_read_and_tried_once(status: int) -> None:
+    """The kept secret may be minutes old."""
+    wire, secret = Wire(Response(status, {}, b"no_service"), OK), Kept(URL, NEWER)
+    SlackWebhook(secret, wire).post(PAYLOAD)
+    assert [url for url, _, _ in wire.sent] == [URL, NEWER]
+
+
+def test_a_renewed_webhook_that_is_refused_too_is_broken() -> None:
+    """There is no third try."""
+    gone = Response(410, {}, b"channel_is_archived")
+    wire = Wire(gone, gone)
+    with pytest.raises(ChannelBroken, match="archived"):
+        SlackWebhook(Kept(URL, NEWER), wire).post(PAYLOAD)
+    assert len(wire.sent) == 2
+
+
+def test_the_same_webhook_is_not_tried_twice() -> None:
+    """It would be refused again."""
+    wire, secret = Wire(Response(404, {}, b"no_service")), Kept()
+    with pytest.raises(ChannelBroken):
+        SlackWebhook(secret, wire).post(PAYLOAD)
+    assert len(wire.sent) == 1
+    assert secret.refreshed == 1
+
+
+def test_a_wrong_address_that_was_corrected_is_used() -> None:
+    """The kept one is refused, the stored one is Slack's."""
+    wire = Wire(OK)
+    SlackWebhook(Kept("http://evil.example/", URL), wire).post(PAYLOAD)
+    assert [url for url, _, _ in wire.sent] == [URL]
+
+
+def test_a_renewed_secret_that_is_hostile_is_not_used() -> None:
+    """The check is on at every send."""
+    wire = Wire(Response(404, {}, b"no_service"))
+    with pytest.raises(ChannelBroken):
+        SlackWebhook(Kept(URL, "https://evil.example/x"), wire).post(PAYLOAD)
+    assert len(wire.sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "meant"),
+    [
+        (BadSettings("the secret x: there is no such secret"), ChannelBroken),
+        (AccessDenied("secretsmanager:GetSecretValue", "not permitted"), ChannelBroken),
+        (Throttled("later"), ChannelUnavailable),
+    ],
+)
+def test_a_secret_that_cannot_be_read_says_so(error: Exception, meant: type[Exception]) -> None:
+    """A missing one is permanent, a busy store is not."""
+    with pytest.raises(meant, match=str(error)):
+        SlackWebhook(Refused(error), Wire()).post(PAYLOAD)
+
+
+def test_what_the_transport_says_goes_up() -> None:
+    """Whether the notice left is known only there."""
+    for error in (MaybeSent("no answer"), ChannelUnavailable("no connection")):
+        with pytest.raises(type(error)):
+            SlackWebhook(Kept(), Wire(error)).post(PAYLOAD)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Response(404, {}, URL.encode()),
+        Response(302, {"location": URL}, b""),
+        Response(429, {"retry-after": URL}, b""),
+        Response(500, {}, URL.encode()),
+        MaybeSent("no answer"),
+    ],
+)
+def test_the_address_is_in_no_error_and_no_log(
+    answer: Response | Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Even where the other side sends it back, and even at DEBUG."""
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(ChannelError) as raised:
+        SlackWebhook(Kept(), Wire(answer, answer)).post(PAYLOAD)
+    told = "".join(traceback.format_exception(raised.value)) + caplog.text
+    assert "s3cr3t" not in told

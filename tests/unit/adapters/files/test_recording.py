@@ -1,0 +1,181 @@
+"""Recordings: the three forms that are known, and one sentence for all others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.files.recording import RecordedSet, Recording, read
+from sageaudit.errors import BadRecording
+from tests.fakes.jobs import START, training_answer
+
+SERIES = {
+    "host": "train-vision/algo-1",
+    "metric": "CPUUtilization",
+    "start": "2026-05-20T10:00:00Z",
+    "values": [40, None, 80.5],
+}
+
+
+def written(folder: Path, document: object) -> Path:
+    """A file with this JSON, or with this text."""
+    path = folder / "job.json"
+    text = document if isinstance(document, str) else json.dumps(document)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def whole(**changes: Any) -> dict[str, Any]:
+    """A recording with one series."""
+    return {
+        "describe": training_answer(),
+        "tags": [{"Key": "owner", "Value": "ana"}, {"Key": "bare"}],
+        "metrics": {"period_s": 60, "series": [SERIES]},
+        "region": "us-east-1",
+        "account": "111122223333",
+        "provenance": {"anything": "is ignored"},
+    } | changes
+
+
+def one(folder: Path, document: object) -> Recording:
+    """The recording of one job."""
+    recorded = read(written(folder, document))
+    assert isinstance(recorded, Recording)
+    return recorded
+
+
+def test_a_whole_recording_is_read(tmp_path: Path) -> None:
+    """Answer, tags, series, account and region."""
+    recorded = one(tmp_path, whole())
+    assert recorded.describe["TrainingJobName"] == "train-vision"
+    assert recorded.tags == {"owner": "ana", "bare": ""}
+    assert (recorded.account, recorded.region) == ("111122223333", "us-east-1")
+    [series] = recorded.series
+    assert (series.host, series.metric) == ("train-vision/algo-1", "CPUUtilization")
+    assert (series.start, series.period_s) == (START, 60)
+    assert series.values == (40.0, None, 80.5)
+
+
+def test_a_bare_answer_is_a_recording_too(tmp_path: Path) -> None:
+    """As the CLI prints it, without series; tags may stand inside."""
+    recorded = one(tmp_path, training_answer(Tags=[{"Key": "a", "Value": "b"}]))
+    assert (recorded.series, recorded.region, recorded.tags) == ((), None, {"a": "b"})
+
+
+def test_a_set_is_its_children(tmp_path: Path) -> None:
+    """Each a recording of its own, bare or whole."""
+    recorded = read(written(tmp_path, {"children": [whole(), training_answer()]}))
+    assert isinstance(recorded, RecordedSet)
+    assert [len(child.series) for child in recorded.children] == [1, 0]
+
+
+def test_a_byte_order_mark_is_no_harm(tmp_path: Path) -> None:
+    """Some editors write one."""
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(whole()), encoding="utf-8-sig")
+    assert isinstance(read(path), Recording)
+
+
+def test_a_series_may_carry_its_own_period_and_statistic(tmp_path: Path) -> None:
+    """Only averages are used."""
+    rows = [SERIES | {"period_s": 300}, SERIES | {"stat": "Maximum"}, SERIES | {"stat": "Average"}]
+    recorded = one(tmp_path, whole(metrics={"period_s": 60, "series": rows}))
+    assert [series.period_s for series in recorded.series] == [300, 60]
+
+
+@pytest.mark.parametrize("start", ["2026-05-20T10:00:00Z", 1779271200, 1779271200000, "1779271200"])
+def test_a_start_may_be_text_or_number(tmp_path: Path, start: object) -> None:
+    """ISO 8601 or epoch."""
+    metrics = {"period_s": 60, "series": [SERIES | {"start": start}]}
+    assert one(tmp_path, whole(metrics=metrics)).series[0].start == START
+
+
+def changed(**series: Any) -> dict[str, Any]:
+    """A recording whose only series is changed."""
+    return whole(metrics={"period_s": 60, "series": [SERIES | series]})
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("null", "is not an object"),
+        ("[]", "is not an object"),
+        ('"x"', "is not an object"),
+        ({}, "children"),
+        ({"EndpointName": "e"}, "children"),
+        ({"describe": None}, "describe"),
+        ({"describe": []}, "describe"),
+        ({"describe": {"TrainingJobName": "a"}}, "describe"),
+        ({"children": []}, "children"),
+        ({"children": {}}, "children"),
+        ({"children": [5]}, "children"),
+        (whole(tags={"a": "b"}), "tags"),
+        (whole(tags=[{"Value": "b"}]), "tags"),
+        (whole(tags=[{"Key": 5, "Value": "b"}]), "Key"),
+        (whole(metrics=[]), "metrics"),
+        (whole(metrics={"series": {}}), "series"),
+        (whole(metrics={"series": [SERIES]}), "metrics.series[0]"),
+        (whole(region=5), "region"),
+        (changed(host=None), "metrics.series[0]"),
+        (changed(metric=""), "metrics.series[0]"),
+        (changed(period_s=0, start=None), "metrics.series[0]"),
+        (changed(start="noon"), "metrics.series[0].start"),
+        (changed(values=None), "metrics.series[0].values"),
+        (changed(values="40"), "metrics.series[0].values"),
+        (changed(values=[40, "80"]), "metrics.series[0].values"),
+        (changed(values=[True]), "metrics.series[0].values"),
+        (changed(values=[[1]]), "metrics.series[0].values"),
+        (changed(values=[10**400]), "metrics.series[0].values"),
+    ],
+)
+def test_what_is_no_recording_is_refused_in_one_sentence(
+    tmp_path: Path, document: object, named: str
+) -> None:
+    """With the file and the key."""
+    path = written(tmp_path, document)
+    with pytest.raises(BadRecording) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_bad_child_is_named_by_its_place(tmp_path: Path) -> None:
+    """And by its own key, in a sentence that reads."""
+    with pytest.raises(BadRecording) as caught:
+        read(written(tmp_path, {"children": [whole(), {"nothing": 1}]}))
+    assert ": children[1] has none of " in str(caught.value)
+    with pytest.raises(BadRecording, match=r"children\[0\]\.metrics\.series\[0\]\.values holds"):
+        read(written(tmp_path, {"children": [changed(values=["x"])]}))
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """So is a folder."""
+    for path in (tmp_path / "absent.json", tmp_path):
+        with pytest.raises(BadRecording, match="cannot be read"):
+            read(path)
+
+
+def test_a_file_that_is_no_text_is_no_json(tmp_path: Path) -> None:
+    """An archive, say."""
+    path = tmp_path / "job.json"
+    path.write_bytes(b"PK\x03\x04\xff\xfe\x00")
+    with pytest.raises(BadRecording, match="is not JSON"):
+        read(path)
+
+
+def test_algorithm_metrics_have_the_jobs_name_as_host(tmp_path: Path) -> None:
+    """They are read like any series; other statistics than the average are left out."""
+    own = SERIES | {"host": "train-vision", "metric": "validation:auc", "values": [0.5, None]}
+    listed = [own, own | {"metric": "loss", "stat": "Maximum"}, own | {"stat": "Average"}]
+    recorded = one(tmp_path, whole(metrics={"period_s": 60, "series": listed}))
+    assert [(s.host, s.metric) for s in recorded.series] == [
+        ("train-vision", "validation:auc"), ("train-vision", "validation:auc"),
+    ]  # fmt: skip
+    assert recorded.series[0].values == (0.5, None)

@@ -1,0 +1,559 @@
+"""Replays computed by hand: needs, refusals, times, bills and break-evens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.bill.candidate import Candidate, Constraint
+from sageaudit.domain.bill.resize import Replay, impossible, replay
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.gpu import GpuPeaks, times_weaker
+from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, phases, ran, series
+
+STRONG = GpuPeaks(
+    fp32_tflops=Decimal(20),
+    matmul32_tflops=Decimal(40),
+    matmul16_tflops=Decimal(80),
+    held_share=Decimal(1),
+    memory_gb_s=Decimal(600),
+    link_gb_s=Decimal(600),
+    source="made up",
+    as_of="2026-05",
+)
+WEAK = GpuPeaks(
+    fp32_tflops=Decimal(10),
+    matmul32_tflops=Decimal(10),
+    matmul16_tflops=Decimal(40),
+    held_share=Decimal("0.8"),
+    memory_gb_s=Decimal(300),
+    link_gb_s=Decimal(60),
+    source="made up",
+    as_of="2026-05",
+)
+
+
+def gpu(name: str, vcpu: int, gpus: int, model: str, peaks: GpuPeaks | None) -> InstanceType:
+    """16 GiB on each GPU, 4 GiB of memory for each vCPU."""
+    return replace(gpu_type(name, vcpu, vcpu * 4, gpus, model), gpu_peaks=peaks)
+
+
+TYPES = {
+    kind.name: kind
+    for kind in (
+        gpu("ml.big.xlarge", 8, 1, "S", STRONG),
+        gpu("ml.big.2xlarge", 16, 1, "S", STRONG),
+        gpu("ml.big.12xlarge", 48, 4, "S", STRONG),
+        gpu("ml.small.xlarge", 4, 1, "W", WEAK),
+        gpu("ml.small.2xlarge", 8, 1, "W", WEAK),
+        gpu("ml.small.12xlarge", 48, 4, "W", WEAK),
+        gpu("ml.dark.2xlarge", 8, 1, "D", None),
+        replace(gpu("ml.tiny.2xlarge", 8, 2, "T", WEAK), gpu_memory_gib=Decimal(4)),
+        replace(gpu("ml.huge.2xlarge", 8, 1, "S", STRONG), gpu_memory_gib=Decimal(32)),
+        instance_type("ml.c.xlarge", 4, 16),
+        instance_type("ml.c.2xlarge", 8, 32),
+        instance_type("ml.c.4xlarge", 16, 64),
+        instance_type("ml.other.2xlarge", 8, 32),
+        instance_type("ml.c-flex.xlarge", 4, 16),
+        instance_type("ml.t3.xlarge", 4, 16),
+        instance_type("ml.trn.xlarge", 8, 32, accelerator="neuron"),
+        instance_type("ml.unpriced.xlarge", 4, 16),
+        instance_type("ml.training.xlarge", 4, 16, kinds=frozenset({JobKind.TRAINING})),
+        instance_type("ml.odd.xlarge", 4, 16, ebs_billed=None),
+    )
+}
+USD = dict.fromkeys(TYPES, "1.00") | {
+    "ml.big.xlarge": "2.00",
+    "ml.big.2xlarge": "2.50",
+    "ml.big.12xlarge": "8.00",
+    "ml.small.xlarge": "0.50",
+    "ml.small.2xlarge": "0.80",
+    "ml.small.12xlarge": "4.00",
+    "ml.huge.2xlarge": "3.00",
+    "ml.c.xlarge": "0.20",
+    "ml.c.2xlarge": "0.40",
+    "ml.c.4xlarge": "0.80",
+    "ml.other.2xlarge": "0.30",
+}
+del USD["ml.unpriced.xlarge"]
+MARKET = Market(TYPES, FixedPrices(hourly_usd=USD))
+ONE_GPU = ran(3600, "ml.big.xlarge", volume_gb=0)
+FOUR_GPUS = ran(3600, "ml.big.12xlarge", volume_gb=0)
+CPU = ran(3600, "ml.c.4xlarge", volume_gb=0)
+
+
+def used(run: Job, **percent: float) -> Measurements:
+    """An hour of even use in percent of the host: `cpu`, `memory`, `gpu`, `gpu_memory`."""
+    return recorded(run, percent)
+
+
+def recorded(
+    run: Job, percent: dict[str, float], *, minutes: int = 60, period_s: int = 60
+) -> Measurements:
+    """So many points of even use."""
+    kind = TYPES[run.groups[0].instance_type]
+    times = {"cpu": kind.vcpu, "gpu": kind.gpus, "gpu_memory": kind.gpus}
+    raw = [
+        series(Metric[word.upper()], [value * times.get(word, 1)] * minutes, period_s=period_s)
+        for word, value in percent.items()
+    ]
+    return measure(run, raw, TYPES, absent=Missing("metric_missing", "no points")).active()
+
+
+def tried(run: Job, seen: Measurements, **more: Any) -> Replay:
+    """The run on every type of TYPES."""
+    assert impossible(run, MARKET) is None
+    return replay(run, seen, MARKET, **more)
+
+
+def on(name: str, done: Replay) -> Candidate:
+    """One of its candidates."""
+    return next(one for one in done.candidates if one.type.name == name)
+
+
+def why(name: str, done: Replay) -> tuple[Constraint, str]:
+    """What refuses a type."""
+    refused = on(name, done).refused
+    assert refused is not None, f"{name} fits"
+    return refused.constraint, refused.reason
+
+
+ALMOST_NONE = {"cpu": 2.0, "memory": 2.0}
+LITTLE = {"cpu": 10.0, "memory": 10.0, "gpu": 50.0, "gpu_memory": 25.0}
+
+
+def test_needs_are_the_peak_plus_headroom_in_absolute_units() -> None:
+    """10% of 8 vCPU and 32 GiB, 50% of 1 GPU, 25% of 16 GiB; each times 1.2."""
+    need = tried(ONE_GPU, used(ONE_GPU, **LITTLE)).need
+    amounts = (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)
+    assert [round(one.needed or 0, 6) for one in amounts] == [0.96, 3.84, 0.6, 4.8]
+    assert need.gpu_busy == Decimal("0.5")
+
+
+def test_the_headroom_is_a_setting() -> None:
+    """20% of 4 GPUs need 0.96 of one with 20% and 1.04 with 30%."""
+    seen = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
+    assert on("ml.big.xlarge", tried(FOUR_GPUS, seen)).refused is None
+    done = tried(FOUR_GPUS, seen, headroom_percent=Decimal(30))
+    assert why("ml.big.xlarge", done) == (
+        Constraint.GPUS,
+        "GPU count: 1.0 needed with headroom, 1 offered",
+    )
+
+
+@pytest.mark.parametrize(
+    ("use", "constraint", "says"),
+    [
+        ({"cpu": 60, "memory": 2}, Constraint.VCPU, "vCPU: 11.5 needed with headroom, 8 offered"),
+        (
+            {"cpu": 2, "memory": 60},
+            Constraint.MEMORY,
+            "host memory GiB: 46.1 needed with headroom, 32 offered",
+        ),
+        ({"cpu": 2}, Constraint.NOT_RECORDED, "host memory GiB used was not recorded (no points)"),
+        ({"memory": 2}, Constraint.NOT_RECORDED, "vCPU used was not recorded (no points)"),
+        ({"cpu": 60}, Constraint.VCPU, "vCPU: 11.5 needed with headroom, 8 offered"),
+    ],
+)
+def test_a_type_is_refused_by_what_binds(
+    use: dict[str, float], constraint: Constraint, says: str
+) -> None:
+    """On ml.c.2xlarge; what certainly breaks comes before what nobody knows."""
+    assert why("ml.c.2xlarge", tried(CPU, used(CPU, **use))) == (constraint, says)
+
+
+@pytest.mark.parametrize(
+    ("use", "name", "constraint"),
+    [
+        (LITTLE | {"gpu_memory": 30}, "ml.tiny.2xlarge", Constraint.GPU_MEMORY),
+        (LITTLE, "ml.c.2xlarge", Constraint.GPUS),
+        (LITTLE, "ml.dark.2xlarge", Constraint.GPU_MODEL),
+        (LITTLE, "ml.small.xlarge", Constraint.VCPU),
+        (LITTLE, "ml.trn.xlarge", Constraint.ACCELERATOR),
+        (LITTLE, "ml.unpriced.xlarge", Constraint.BILL),
+        ({"cpu": 10, "memory": 10, "gpu": 50}, "ml.small.2xlarge", Constraint.NOT_RECORDED),
+        ({"cpu": 10, "memory": 10, "gpu_memory": 5}, "ml.small.2xlarge", Constraint.NOT_RECORDED),
+        ({"cpu": 10, "gpu": 50, "gpu_memory": 5}, "ml.small.2xlarge", Constraint.NOT_RECORDED),
+        ({"cpu": 10, "gpu": 50, "gpu_memory": 5}, "ml.big.2xlarge", Constraint.NOT_RECORDED),
+    ],
+)
+def test_a_gpu_run_is_refused_by_what_binds(
+    use: dict[str, float], name: str, constraint: Constraint
+) -> None:
+    """GPU count and memory, an unsourced model, fewer vCPUs beside another GPU, the unknown."""
+    assert why(name, tried(ONE_GPU, used(ONE_GPU, **use)))[0] is constraint
+
+
+def test_gpu_memory_may_all_lie_on_one_gpu() -> None:
+    """30% of 16 GiB need 5.8: two GPUs of 4 GiB have 8 together, and CloudWatch has no split."""
+    done = tried(ONE_GPU, used(ONE_GPU, **LITTLE | {"gpu_memory": 30}))
+    says = "GPU memory GiB: 5.8 needed with headroom, 4 offered"
+    assert why("ml.tiny.2xlarge", done)[1] == says
+
+
+def test_a_full_resource_needs_no_more_than_it_had() -> None:
+    """All 8 vCPU busy: 8 hold it as well as today, 4 do not."""
+    run = ran(3600, "ml.c.2xlarge", volume_gb=0)
+    done = tried(run, used(run, cpu=100, memory=50))
+    assert on("ml.other.2xlarge", done).refused is None
+    assert why("ml.c.xlarge", done)[0] is Constraint.VCPU
+
+
+def test_unsteady_cpus_are_refused() -> None:
+    """T3 and flex types have a baseline, and spare time only now and then."""
+    done = tried(CPU, used(CPU, cpu=2, memory=2))
+    assert {why(name, done)[0] for name in ("ml.t3.xlarge", "ml.c-flex.xlarge")} == {
+        Constraint.VCPU
+    }
+
+
+def test_the_same_gpu_takes_as_long() -> None:
+    """4 GPUs at 20% on one of them: $8.00 today, $2.00 then."""
+    done = tried(FOUR_GPUS, used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=5))
+    one = on("ml.big.xlarge", done)
+    assert one.takes is not None
+    assert (one.takes.counted, one.usd, done.saves(one)) == (1, 2, 6)
+    assert (one.best, one.break_even) == (None, None)
+    assert one.takes.because == "Assumes that it takes as long: it holds the peaks plus 20%."
+
+
+def test_another_gpu_takes_up_to_its_share_of_the_time_longer() -> None:
+    """r = 40 / 10 / 0.8 = 5; busy for half of the time: 1 + 0.5 x 4 = 3 times $0.80, or once."""
+    done = tried(ONE_GPU, used(ONE_GPU, **LITTLE))
+    one = on("ml.small.2xlarge", done)
+    assert one.takes is not None
+    assert (one.takes.counted, one.takes.best) == (3, 1)
+    assert (one.usd, one.best_usd) == (Decimal("2.40"), Decimal("0.80"))
+    assert (done.saves(one), done.saves_at_best(one)) == (Decimal("-0.40"), Decimal("1.20"))
+    # $2.00 today buys 2.5 hours at $0.80
+    assert one.break_even == Decimal("2.5")
+    assert one not in list(done.worthwhile)
+    assert one.takes.because == (
+        "W is up to 5.00 times weaker than S (FP32 matrix arithmetic), "
+        "and the GPU was busy for 50% of the time."
+    )
+
+
+def test_a_little_used_gpu_is_worth_a_weaker_one() -> None:
+    """Busy for 10%: 1.4 times $0.80 are $1.12 of $2.00."""
+    done = tried(ONE_GPU, used(ONE_GPU, **LITTLE | {"gpu": 10}))
+    one = next(done.worthwhile)
+    assert one.type.name == "ml.small.2xlarge"
+    assert (one.usd, done.saves(one)) == (Decimal("1.12"), Decimal("0.88"))
+    assert (one.change.instance_type, one.change.slower) == ("ml.small.2xlarge", Decimal("1.4"))
+
+
+def test_a_stronger_gpu_is_counted_as_no_faster() -> None:
+    """S does 80 / 40 in FP16 and 600 / 300 in memory: the least gain of all is half the time."""
+    run = ran(3600, "ml.small.2xlarge", volume_gb=0)
+    one = on("ml.big.xlarge", tried(run, used(run, **LITTLE)))
+    assert one.takes is not None
+    # r = 0.5 at worst: 1 + 0.5 x (0.5 - 1)
+    assert (one.takes.counted, one.takes.best) == (1, Decimal("0.75"))
+    assert (one.usd, one.best_usd) == (Decimal("2.00"), Decimal("1.50"))
+    # $0.80 today buys 0.4 of $2.00
+    assert one.break_even == Decimal("0.4")
+
+
+def test_four_gpus_count_the_link_between_them() -> None:
+    """600 / 60 = 10 times: at 20% busy 1 + 0.2 x 9."""
+    done = tried(FOUR_GPUS, used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2))
+    one = on("ml.small.12xlarge", done)
+    assert one.takes is not None
+    assert one.takes.counted == Decimal("2.8")
+
+
+def test_several_gpus_without_a_sourced_link_get_no_advice() -> None:
+    """One GPU needs none; four would have to share over a link that nobody states."""
+    kind = TYPES["ml.small.12xlarge"]
+    assert kind.gpu_peaks is not None
+    unlinked = replace(kind, gpu_peaks=replace(kind.gpu_peaks, link_gb_s=None))
+    market = Market(TYPES | {kind.name: unlinked}, FixedPrices(hourly_usd=USD))
+    seen = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
+    one = on(kind.name, replay(FOUR_GPUS, seen, market))
+    assert one.refused is not None
+    assert one.refused.constraint is Constraint.GPU_MODEL
+    assert "has no source" in one.refused.reason
+
+
+def test_fewer_gpus_are_busier() -> None:
+    """Two of four GPUs' work on one of another model: 4 x 20% are 80% of its time."""
+    small = replace(TYPES["ml.small.12xlarge"], name="ml.small.one", gpus=1)
+    market = Market(TYPES | {small.name: small}, FixedPrices(hourly_usd=USD | {small.name: "1"}))
+    seen = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
+    one = on(small.name, replay(FOUR_GPUS, seen, market))
+    assert one.takes is not None
+    # 1 + 0.8 x (10 - 1)
+    assert one.takes.counted == Decimal("8.2")
+
+
+def test_several_instances_stay_with_their_gpu() -> None:
+    """Nothing is known of the network between them."""
+    run = ran(3600, "ml.big.xlarge", 2, volume_gb=0)
+    raw = [
+        series(Metric[word.upper()], [value * times] * 60, host=f"train/algo-{n}")
+        for n in (1, 2)
+        for word, value, times in (
+            ("cpu", 10, 8), ("memory", 10, 1), ("gpu", 10, 1), ("gpu_memory", 10, 1),
+        )
+    ]  # fmt: skip
+    seen = measure(run, raw, TYPES, absent=Missing("metric_missing", "no points"))
+    constraint, says = why("ml.small.2xlarge", tried(run, seen))
+    assert constraint is Constraint.GPU_MODEL
+    assert "network" in says
+
+
+def test_more_memory_on_the_same_gpu_is_no_other_model_by_speed() -> None:
+    """The peaks are the same: it takes as long, at both ends."""
+    one = on("ml.huge.2xlarge", tried(ONE_GPU, used(ONE_GPU, **LITTLE)))
+    assert one.takes is not None
+    assert (one.takes.counted, one.takes.best) == (1, 1)
+
+
+def test_an_idle_gpu_goes_while_the_rest_stays() -> None:
+    """Memory was not recorded: 32 GiB must stay, 16 may not."""
+    done = tried(ONE_GPU, used(ONE_GPU, cpu=10, gpu=0))
+    assert on("ml.c.2xlarge", done).refused is None
+    assert why("ml.c.xlarge", done)[0] is Constraint.NOT_RECORDED
+    one = on("ml.c.2xlarge", done)
+    assert one.takes is not None
+    assert "the GPU did nothing" in one.takes.because
+
+
+def test_an_idle_gpu_leaves_a_smaller_type_where_all_is_recorded() -> None:
+    """10% of 8 vCPU and 32 GiB fit 4 and 16."""
+    done = tried(ONE_GPU, used(ONE_GPU, cpu=10, memory=10, gpu=0.5))
+    assert on("ml.c.xlarge", done).refused is None
+
+
+def test_candidates_come_by_their_bill_and_the_refused_after_them() -> None:
+    """The cheapest that fits is first."""
+    done = tried(CPU, used(CPU, cpu=2, memory=2))
+    costs = [one.usd for one in done.fitting]
+    assert costs == sorted(costs, key=lambda usd: usd or 0)
+    assert done.candidates[: len(costs)] == done.fitting
+    assert done.fitting[0].type.name == "ml.c.xlarge"
+    assert all(one.refused for one in done.candidates[len(costs) :])
+
+
+def test_another_family_says_what_it_assumes() -> None:
+    """vCPUs of two families are not the same."""
+    one = on("ml.other.2xlarge", tried(CPU, used(CPU, cpu=2, memory=2)))
+    assert one.takes is not None
+    assert "a vCPU of other is taken for one of c" in one.takes.because
+
+
+def test_a_type_that_the_kind_of_job_does_not_take_is_refused() -> None:
+    """The enums of processing and transform jobs are shorter."""
+    run = ran(3600, "ml.c.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)))
+    done = tried(run, used(run, cpu=2, memory=2))
+    assert why("ml.training.xlarge", done)[0] is Constraint.NOT_OFFERED
+
+
+def test_a_transform_job_is_replayed_by_whatever_its_hosts_are_called() -> None:
+    """Their names are instance ids."""
+    run = ran(
+        3600, "ml.c.4xlarge", kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600)),
+        billable_s=None,
+    )  # fmt: skip
+    raw = [
+        series(Metric.CPU, [40] * 60, host="train/i-0abc"),
+        series(Metric.MEMORY, [5] * 60, host="train/i-0abc"),
+    ]
+    seen = measure(run, raw, TYPES, absent=Missing("metric_missing", "no points"))
+    done = tried(run, seen)
+    one = on("ml.c.xlarge", done)
+    assert done.saves(one) == Decimal("0.60")
+
+
+def test_a_bill_that_would_miss_a_line_is_no_saving() -> None:
+    """Whether ml.odd.xlarge has a volume is not known."""
+    run = ran(3600, "ml.c.4xlarge")
+    constraint, says = why("ml.odd.xlarge", tried(run, used(run, cpu=2, memory=2)))
+    assert constraint is Constraint.BILL
+    assert "EBS" in says
+
+
+def test_without_any_record_everything_is_refused() -> None:
+    """Not recorded is not little."""
+    done = tried(CPU, used(CPU))
+    priced = [one for one in done.candidates if one.rate is not None and one.refused]
+    assert not done.fitting
+    assert {one.refused.constraint for one in priced if one.refused} == {
+        Constraint.NOT_RECORDED, Constraint.ACCELERATOR, Constraint.VCPU,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seen", "says"),
+    [
+        (recorded(CPU, ALMOST_NONE, minutes=41), "only 68% of the points"),
+        (recorded(CPU, ALMOST_NONE, minutes=6, period_s=600), "a point every 600 s hides peaks"),
+        (
+            recorded(ran(840, "ml.c.4xlarge"), ALMOST_NONE, minutes=14),
+            "14 active minutes, 15 needed",
+        ),
+    ],
+)
+def test_too_few_or_too_coarse_points_are_no_record(seen: Measurements, says: str) -> None:
+    """Minute means hide peaks as it is."""
+    constraint, reason = why("ml.c.2xlarge", tried(CPU, seen))
+    assert constraint is Constraint.NOT_RECORDED
+    assert says in reason
+
+
+def test_spot_runs_are_scaled_by_their_billable_seconds() -> None:
+    """1,200 of 3,600 s billed: 3 times as long is 3,600 billed seconds at $0.80."""
+    run = ran(3600, "ml.big.xlarge", volume_gb=0, purchase=Purchase.SPOT, billable_s=Decimal(1200))
+    one = on("ml.small.2xlarge", tried(run, used(run, **LITTLE)))
+    assert one.usd == Decimal("0.80")
+
+
+def test_a_training_plan_saves_no_cash() -> None:
+    """Today is prepaid; another type is bought on demand beside it."""
+    run = ran(3600, "ml.big.xlarge", volume_gb=0, purchase=Purchase.TRAINING_PLAN)
+    done = tried(run, used(run, **LITTLE | {"gpu": 10}))
+    one = on("ml.small.2xlarge", done)
+    assert done.bill.total_usd == 0
+    assert done.saves(one) == Decimal("-1.12")
+    assert not list(done.worthwhile)
+
+
+def test_without_todays_price_the_candidates_have_costs_and_no_saving() -> None:
+    """Nothing is known to be cheaper."""
+    run = ran(3600, "ml.unpriced.xlarge", volume_gb=0)
+    done = tried(run, used(run, cpu=2, memory=2))
+    one = on("ml.c.xlarge", done)
+    assert (one.usd, done.saves(one)) == (Decimal("0.20"), None)
+    assert not list(done.worthwhile)
+
+
+def test_without_billed_seconds_the_hourly_prices_decide() -> None:
+    """The advice stands, without dollars."""
+    run = ran(3600, "ml.c.4xlarge", training_s=None, billable_s=None, started_at=None)
+    done = tried(run, used(run, cpu=2, memory=2))
+    best = next(done.worthwhile)
+    assert (best.type.name, best.usd) == ("ml.c.xlarge", None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"status": "InProgress"}, "has not ended"),
+        ({"kind": JobKind.TUNING}, "tuning job"),
+        ({"purchase": Purchase.SERVERLESS}, "serverless"),
+        ({"region": None}, "region"),
+        ({"groups": ()}, "instance type is not known"),
+        ({"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))}, "mixed"),
+        ({"groups": (InstanceGroup("ml.new.xlarge", 1),)}, "not in the catalogue"),
+        ({"groups": (InstanceGroup("ml.trn.xlarge", 1),)}, "accelerators"),
+    ],
+)
+def test_what_cannot_be_replayed_says_why(changes: dict[str, Any], says: str) -> None:
+    """One sentence each."""
+    assert says in (impossible(job("ml.c.4xlarge", **changes), MARKET) or "")
+
+
+def test_a_job_that_never_started_cannot_be_replayed() -> None:
+    """It cost nothing."""
+    run = job(status="Failed", started_at=None, training_s=None, billable_s=None, phases=())
+    assert "never started" in (impossible(run, MARKET) or "")
+
+
+def test_groups_of_one_type_are_replayed_together() -> None:
+    """Two groups of one instance each: both change."""
+    groups = (InstanceGroup("ml.c.4xlarge", 1, "a"), InstanceGroup("ml.c.4xlarge", 1, "b"))
+    run = ran(3600, groups=groups, volume_gb=0)
+    raw = [
+        series(metric, [value] * 60, host=f"train/algo-{n}")
+        for n in (1, 2)
+        for metric, value in ((Metric.CPU, 16), (Metric.MEMORY, 2))
+    ]
+    done = tried(run, measure(run, raw, TYPES, absent=Missing("metric_missing", "no points")))
+    assert done.saves(on("ml.c.xlarge", done)) == Decimal("1.20")
+
+
+percents = st.floats(0.5, 100, allow_nan=False)
+
+
+@given(cpu=percents, memory=percents, gpu=percents, gpu_memory=percents)
+def test_whatever_fits_holds_the_peaks_or_all_that_there_was(
+    cpu: float, memory: float, gpu: float, gpu_memory: float
+) -> None:
+    """And its two ends lie in order, with the counted one never above today's share of time."""
+    done = tried(ONE_GPU, used(ONE_GPU, cpu=cpu, memory=memory, gpu=gpu, gpu_memory=gpu_memory))
+    for one in done.fitting:
+        assert one.takes is not None
+        assert one.type.vcpu >= min(cpu / 100 * 8 * 1.2, 8) - 1e-9
+        assert float(one.type.memory_gib) >= min(memory / 100 * 32 * 1.2, 32) - 1e-9
+        assert one.takes.counted >= 1
+        assert one.takes.best <= one.takes.counted
+
+
+@given(keep=st.sets(st.integers(0, 59), max_size=30))
+def test_half_of_the_points_make_nothing_fit(keep: set[int]) -> None:
+    """A peak may be among the missing."""
+    values = [160.0 if n in keep else None for n in range(60)]
+    memory = [5.0 if n in keep else None for n in range(60)]
+    raw = [series(Metric.CPU, values), series(Metric.MEMORY, memory)]
+    seen = measure(CPU, raw, TYPES, absent=Missing("metric_missing", "no points")).active()
+    assert not tried(CPU, seen).fitting
+
+
+MEASURED = {
+    # one GPU of each, the ten columns ssd to waveglow of Lambda's tables: FP16, then FP32
+    "V100": (
+        (229, 189, 57, 79111, 23476979, 833, 12611, 18493, 6071, 47253),
+        (104, 42, 12, 24109, 9932793, 369, 12502, 6920, 2081, 47394),
+    ),
+    "A100": (
+        (458, 443, 152, 243500, 30787381, 1582, 59716, 43078, 17918, 244438),
+        (304, 239, 75, 129911, 28653595, 1066, 55464, 30462, 13353, 231379),
+    ),
+    "H100": (
+        (782, 812, 301, 467071, 52418903, 2616, 78108, 62259, 30841, 393500),
+        (524, 408, 141, 220229, 49094300, 1753, 80446, 45697, 22251, 360558),
+    ),
+}  # fmt: skip
+OF_TYPE = {"V100": "ml.p3.2xlarge", "A100": "ml.p4de.24xlarge", "H100": "ml.p5.4xlarge"}
+
+
+@pytest.mark.parametrize(("strong", "weak"), [("A100", "V100"), ("H100", "A100"), ("H100", "V100")])
+def test_measured_training_throughputs_lie_under_the_bound(strong: str, weak: str) -> None:
+    """pytorch-train-throughput of lambdal/deeplearning-benchmark, commit 0551cb70."""
+    today, other = (packaged.types()[OF_TYPE[name]].gpu_peaks for name in (strong, weak))
+    assert today is not None
+    assert other is not None
+    bound = times_weaker(today, other, linked=False).times
+    for fast, slow in zip(MEASURED[strong], MEASURED[weak], strict=True):
+        assert all(a / b < bound for a, b in zip(fast, slow, strict=True))
+
+
+def test_every_packaged_throughput_has_its_source_and_date() -> None:
+    """And belongs to a GPU of the catalogue; models without a source have none."""
+    types = packaged.types().values()
+    known = {kind.gpu_model for kind in types if kind.gpu_peaks is not None}
+    assert known == {"T4", "V100", "A10G", "L4", "L40S", "A100", "H100", "H200"}
+    for kind in types:
+        if kind.gpu_peaks is not None:
+            assert kind.gpu_peaks.source
+            assert kind.gpu_peaks.as_of
+            assert 0 < kind.gpu_peaks.held_share <= 1
+
+
+def test_from_an_a10g_to_a_t4_is_up_to_12_times() -> None:
+    """35 TFLOPS against 8.1 x 585 / 1590 that a T4 holds: 35 / 2.98."""
+    a10g, t4 = (packaged.types()[name].gpu_peaks for name in ("ml.g5.xlarge", "ml.g4dn.xlarge"))
+    assert a10g is not None
+    assert t4 is not None
+    weaker = times_weaker(a10g, t4, linked=False)
+    assert round(weaker.times, 2) == Decimal("11.75")

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import enum
+import json
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.job.event import JobEnded, job_ended
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.errors import RejectedEvent
+
+ACCOUNT, REGION = "111122223333", "us-east-1"
+ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/train-bert"
+EVENT: dict[str, Any] = {
+    "version": "0",
+    "id": "00000000-0000-4000-8000-000000000001",
+    "source": "aws.sagemaker",
+    "detail-type": "SageMaker Training Job State Change",
+    "account": ACCOUNT,
+    "region": REGION,
+    "time": "2026-05-20T13:00:01Z",
+    "resources": [ARN],
+    "detail": {
+        "TrainingJobName": "Train-Bert",
+        "TrainingJobArn": ARN,
+        "TrainingJobStatus": "Completed",
+        "CreationTime": 1779270000000,
+        "FailureReason": None,
+        "Tags": {"team": "vision"},
+    },
+}
+
+
+class Absent(enum.Enum):
+    """Stands for a key that is not there; its name is the same in every process."""
+
+    KEY = "absent"
+
+
+ABSENT = Absent.KEY
+
+
+def event(path: str = "", value: object = None) -> str:
+    """The event's JSON with one value changed, such as `detail.TrainingJobName`."""
+    changed = deepcopy(EVENT)
+    if path:
+        *folders, key = path.split("/")
+        place = changed
+        for folder in folders:
+            place = place[folder]
+        if value is ABSENT:
+            del place[key]
+        else:
+            place[key] = value
+    return json.dumps(changed)
+
+
+def read(body: str) -> JobEnded:
+    """The job of an event for one account in one region."""
+    return job_ended(body, accounts={ACCOUNT, "222233334444"}, region=REGION)
+
+
+def test_an_event_names_its_job() -> None:
+    """Name, ARN, status, tags and creation time; the rest is Describe's."""
+    ended = read(event())
+    assert (ended.ref.kind, ended.ref.name, ended.ref.arn) == (JobKind.TRAINING, "Train-Bert", ARN)
+    assert (ended.ref.account, ended.ref.region) == (ACCOUNT, REGION)
+    assert (ended.status, ended.tags) == ("Completed", {"team": "vision"})
+    assert ended.created_at == datetime(2026, 5, 20, 9, 40, tzinfo=UTC)
+    assert ended.at == datetime(2026, 5, 20, 13, 0, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("source", "sageaudit.replay"),
+        ("account", ABSENT),
+        ("account", "222233334444"),
+        ("region", "eu-west-1"),
+        ("resources", []),
+        ("id", None),
+        ("detail/CreationTime", "1779270000000"),
+        ("detail/CreationTime", None),
+        ("detail/CreationTime", "2026-05-20T09:40:00Z"),
+        ("detail/TrainingJobStatus", "Failed"),
+        ("detail/TrainingJobStatus", "Stopped"),
+        ("detail/TrainingJobName", "TRAIN-BERT"),
+        ("detail/Tags", None),
+        ("detail/Tags", ABSENT),
+        ("detail/Tags", "x"),
+        ("detail/Tags", [{"Key": "team", "Value": "vision"}]),
+        ("detail/Tags", [1, {"Value": "no key"}, {"Key": "only"}]),
+        ("detail/HyperParameters", {"x": "y" * 100_000}),
+    ],
+)
+def test_what_real_events_look_like_is_accepted(path: str, value: object) -> None:
+    """Replays, absent or placeholder envelopes, other spellings of time, tags and case."""
+    assert read(event(path, value)).ref.arn == ARN
+
+
+def test_tags_come_as_a_map_or_as_pairs() -> None:
+    """A flat map in real events, Key and Value objects in the registry's schema."""
+    pairs = [{"Key": "team", "Value": "vision"}, {"Key": "bare"}, 5]
+    assert read(event("detail/Tags", pairs)).tags == {"team": "vision", "bare": ""}
+    assert read(event("detail/Tags", {"n": 5})).tags == {"n": "5"}
+
+
+OTHER = "arn:aws:sagemaker:us-east-1:999988887777:training-job/train-bert"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "code"),
+    [
+        ("source", "custom.sagemaker", "wrong_source"),
+        ("source", ABSENT, "wrong_source"),
+        ("source", ["aws.sagemaker"], "wrong_source"),
+        ("source", {}, "wrong_source"),
+        ("detail-type", "SageMaker Endpoint State Change", "not_a_job"),
+        ("detail-type", None, "not_a_job"),
+        ("detail-type", {"a": 1}, "not_a_job"),
+        ("detail", None, "no_detail"),
+        ("detail", [], "no_detail"),
+        ("detail", "Completed", "no_detail"),
+        ("detail", {}, "malformed"),
+        ("detail/TrainingJobName", ABSENT, "malformed"),
+        ("detail/TrainingJobName", None, "malformed"),
+        ("detail/TrainingJobName", 5, "malformed"),
+        ("detail/TrainingJobName", "a" * 64, "malformed"),
+        ("detail/TrainingJobName", "train bert", "malformed"),
+        ("detail/TrainingJobName", "train-bert\n", "malformed"),
+        ("detail/TrainingJobName", "<!channel>", "malformed"),
+        ("detail/TrainingJobName", "another-job", "arn_disagrees"),
+        ("detail/TrainingJobArn", ABSENT, "malformed"),
+        ("detail/TrainingJobArn", {}, "malformed"),
+        ("detail/TrainingJobArn", "arn:aws:iam::111122223333:role/x", "arn_disagrees"),
+        ("detail/TrainingJobArn", ARN.replace("training", "processing"), "arn_disagrees"),
+        ("detail/TrainingJobArn", ARN + "/x", "arn_disagrees"),
+        ("detail/TrainingJobArn", OTHER, "wrong_account"),
+        ("detail/TrainingJobArn", ARN.replace(REGION, "eu-west-1"), "wrong_region"),
+        ("account", "999988887777", "wrong_account"),
+        ("account", 111122223333, "wrong_account"),
+        ("account", ["111122223333"], "wrong_account"),
+        ("account", {"id": ACCOUNT}, "wrong_account"),
+        ("detail/TrainingJobStatus", "InProgress", "not_terminal"),
+        ("detail/TrainingJobStatus", ABSENT, "not_terminal"),
+        ("detail/TrainingJobStatus", ["Completed"], "malformed"),
+        ("detail/CreationTime", "yesterday", "malformed"),
+        ("detail/CreationTime", {"$date": 1}, "malformed"),
+        ("time", [], "malformed"),
+    ],
+    ids=str,
+)
+def test_a_forged_or_malformed_event_is_refused_with_its_reason(
+    path: str, value: object, code: str
+) -> None:
+    """Nothing of it is described or priced; the code is stable for the metric."""
+    with pytest.raises(RejectedEvent) as caught:
+        read(event(path, value))
+    assert caught.value.code == code
+    assert str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("", "not_json"),
+        ("{", "not_json"),
+        ("\x00\xff", "not_json"),
+        ("9" * 5000, "not_json"),
+        ("null", "not_an_event"),
+        ("[]", "not_an_event"),
+        ('"event"', "not_an_event"),
+        ("5", "not_an_event"),
+        ("{}", "wrong_source"),
+        ("junk " * 52_000, "not_json"),
+        ("[" * 200_000, "not_json"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "not_json"),
+    ],
+    ids=lambda value: value[:12],
+)
+def test_a_body_that_is_no_event_is_refused(body: str, code: str) -> None:
+    """Also 256 KB of junk and nesting without end."""
+    with pytest.raises(RejectedEvent) as caught:
+        read(body)
+    assert caught.value.code == code
+
+
+def test_nesting_inside_the_detail_is_no_harm() -> None:
+    """Some JSON parsers take it, some refuse it: never a crash."""
+    deep = event("detail/HyperParameters", "@").replace('"@"', "[" * 900 + "]" * 900)
+    assert read(deep).ref.name == "Train-Bert"
+
+
+def test_a_reason_never_repeats_the_event() -> None:
+    """What a forger wrote stays out of log lines."""
+    with pytest.raises(RejectedEvent) as caught:
+        read(event("detail/TrainingJobName", "\x1b[31m<!channel>"))
+    assert "channel" not in str(caught.value)

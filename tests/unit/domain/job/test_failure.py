@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.bill.finding import NotApplicable, Unknown
+from sageaudit.domain.job.failure import kept, limit_hit, not_lost, reason_class
+from sageaudit.domain.job.job import Job, Parent, ParentKind
+from sageaudit.domain.job.ref import JobKind
+from tests.fakes.jobs import ran
+
+TRIAL = Parent(ParentKind.TUNING, "arn:t")
+
+
+def failed(reason: str | None = None, **changes: Any) -> Job:
+    """An hour on ml.m5.xlarge that failed."""
+    plain: dict[str, Any] = {"status": "Failed", "secondary_status": "Failed"}
+    return ran(3600, failure=reason, **plain | changes)
+
+
+def stopped(**changes: Any) -> Job:
+    """An hour on ml.m5.xlarge that was stopped and left nothing."""
+    plain: dict[str, Any] = {
+        "status": "Stopped",
+        "secondary_status": "Stopped",
+        "left_artifact": False,
+    }
+    return ran(3600, **plain | changes)
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        ("AlgorithmError: CUDA out of memory", "memory error"),
+        ("AlgorithmError: torch.cuda.OutOfMemoryError", "memory error"),
+        ("AlgorithmError: , exit code: 137", "memory error"),
+        ("AlgorithmError: killed by the OOM killer", "memory error"),
+        ("ClientError: Please use an instance type with more memory", "memory error"),
+        ("AlgorithmError: OSError: [Errno 28] No space left on device", "disk error"),
+        ("CapacityError: Unable to provision requested ML compute capacity", "capacity error"),
+        ("ClientError: Data download failed:S3 key matched no files on s3", "data error"),
+        ("ClientError: AccessDenied on s3://b", "permission error"),
+        ("InternalServerError: We encountered an internal error", "AWS error"),
+        ("AlgorithmError: ExecuteUserScriptError: ExitCode 1", "code error"),
+        ("AlgorithmError: RecursionError: maximum recursion depth exceeded", "code error"),
+        ("AlgorithmError: cannot load bigscience/bloom-7b1, exit code 1", "code error"),
+        ("ClientError: ValidationException", "request error"),
+        ("MaxRuntimeInSeconds exceeded", "limit reached"),
+        ("the job exceeded MaxWaitTimeInSeconds", "limit reached"),
+        ("AlgorithmError: unknown argument max_runtime", "code error"),
+        (None, "reason unknown"),
+        ("", "reason unknown"),
+        ("something else", "reason unknown"),
+    ],
+)
+def test_the_reason_gets_a_word(reason: str | None, word: str) -> None:
+    """A hint: AWS documents neither words nor order."""
+    assert reason_class(failed(reason)) == word
+
+
+def test_a_job_that_somebody_stopped_gave_no_reason() -> None:
+    """Its status is all there is."""
+    assert reason_class(stopped()) == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("status", "limit"),
+    [
+        ("MaxRuntimeExceeded", "MaxRuntimeInSeconds"),
+        ("MaxWaitTimeExceeded", "MaxWaitTimeInSeconds"),
+        ("Stopped", None),
+        (None, None),
+    ],
+)
+def test_the_secondary_status_names_the_limit(status: str | None, limit: str | None) -> None:
+    """Whatever the text of the failure says."""
+    job = stopped(secondary_status=status)
+    assert limit_hit(job) == limit
+    assert (reason_class(job) == "limit reached") is (limit is not None)
+
+
+def test_a_processing_job_stopped_after_its_limit_was_stopped_by_it() -> None:
+    """It has no secondary status; a training job has, and a second too early is too early."""
+    processing: dict[str, Any] = {"kind": JobKind.PROCESSING, "secondary_status": None}
+    assert limit_hit(stopped(max_runtime_s=3600, **processing)) == "MaxRuntimeInSeconds"
+    assert limit_hit(stopped(max_runtime_s=3601, **processing)) is None
+    assert limit_hit(stopped(max_runtime_s=3600)) is None
+
+
+def test_a_completed_run_hit_no_limit() -> None:
+    """Whatever time it took."""
+    assert limit_hit(ran(3600, max_runtime_s=3600, kind=JobKind.PROCESSING)) is None
+
+
+def test_an_artifact_goes_before_checkpoints() -> None:
+    """What is left, in a word."""
+    assert kept(stopped(left_artifact=True, checkpointed=True)) == "an artifact"
+    assert kept(stopped(checkpointed=True)) == "checkpoints"
+    assert kept(stopped()) is None
+
+
+def test_a_failure_is_lost_unless_a_limit_cut_work_that_is_kept() -> None:
+    """Half an artifact of a crash is no result; checkpoints before a limit are."""
+    assert not_lost(failed("exit code 1", left_artifact=True)) is None
+    cut = failed("MaxRuntimeExceeded", left_artifact=False, checkpointed=True)
+    assert not_lost(cut) == NotApplicable("it ended early, but it left checkpoints")
+    assert not_lost(failed("MaxRuntimeExceeded", left_artifact=None)) is None
+
+
+def test_a_stopped_run_is_lost_only_where_nothing_can_be_left() -> None:
+    """A trial's metric is its result; an unknown artifact is unknown."""
+    assert not_lost(stopped()) is None
+    assert isinstance(not_lost(stopped(parent=TRIAL)), NotApplicable)
+    unsure = not_lost(stopped(left_artifact=None))
+    assert isinstance(unsure, Unknown)
+    assert unsure.code == "artifact_unknown"

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.family import family, fingerprint, repository, stem
+from sageaudit.domain.job.job import InstanceGroup, Parent, ParentKind
+from sageaudit.domain.job.ref import JobKind
+from tests.fakes.jobs import job, training_answer
+
+TUNING = "arn:aws:sagemaker:us-east-1:111122223333:hyper-parameter-tuning-job/sweep"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["pytorch-training-2023-05-24-10-11-12-123"], "pytorch-training"),
+        (["train-20230524-101112", "train-20240101-000000"], "train"),
+        (["train-2023-05-24"], "train"),
+        (["nightly-1662051719", "nightly-1662138119"], "nightly"),
+        (["xgb-a1b2c3d4e5f6", "xgb-0f9e8d7c6b5a"], "xgb"),
+        (["AbaloneTransform-1662051719-e84c"], "AbaloneTransform"),
+        (["bayesian-221019-1100-001-cbaadb29", "bayesian-221019-1100-050-0a1b2c3d"], "bayesian"),
+        (["pipelines-a1b2c3d4e5f6-Train-Zx9Kq3LmN2", "Train"], "Train"),
+        (["churn-model"], "churn-model"),
+        (["2023-05-24-10-11-12-123"], "2023-05-24-10-11-12-123"),
+        (["face-detector"], "face-detector"),
+    ],
+)
+def test_a_stem_is_the_name_without_its_moment(names: list[str], expected: str) -> None:
+    """Timestamps and hashes go, words stay; a name that is all timestamp stays itself."""
+    assert [stem(name) for name in names] == [expected] * len(names)
+
+
+@pytest.mark.parametrize(
+    ("image", "path"),
+    [
+        (
+            "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0",
+            "pytorch-training",
+        ),
+        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/team/model@sha256:abc", "team/model"),
+        ("localhost:5000/model:1", "model"),
+        ("python:3.11", "python"),
+        (None, None),
+    ],
+)
+def test_a_repository_has_no_registry_tag_or_digest(image: str | None, path: str | None) -> None:
+    """A new tag is the same family."""
+    assert repository(image) == path
+
+
+def test_a_familys_name_says_what_runs() -> None:
+    """Kind, image repository, entry point, stem."""
+    run = job(name="bert-2026-05-20-10-00-00-000", entry_point="train.py")
+    assert family(run) == "training/pytorch-training/train.py/bert"
+    assert family(job(name="bert", image=None)) == "training/-/-/bert"
+
+
+def test_type_and_count_are_no_part_of_a_family() -> None:
+    """A family goes on when an advice is followed."""
+    other = job(groups=(InstanceGroup("ml.m5.large", 7),), region="eu-west-1")
+    assert family(other) == family(job())
+
+
+def test_a_tuning_jobs_children_are_its_family() -> None:
+    """So is the tuning job itself; it comes before every other way."""
+    child = job(parent=Parent(ParentKind.TUNING, TUNING), tags={"model": "bert"})
+    assert family(child, "model") == TUNING
+    assert family(job(kind=JobKind.TUNING, arn=TUNING)) == TUNING
+
+
+def test_the_policys_tag_comes_before_pipeline_and_name() -> None:
+    """Where the job carries it; an empty value is no value."""
+    step = "pipeline/nightly/Train"
+    assert family(job(tags={"model": "bert"}, pipeline_step=step), "model") == "bert"
+    assert family(job(tags={"model": ""}, pipeline_step=step), "model") == step
+    assert family(job(tags={"model": "bert"}), None) == family(job())
+
+
+def test_a_fingerprint_is_keyed() -> None:
+    """Without the key nobody can try which hyperparameters give it."""
+    parts = {"image": "a", "hyperparameters": {"lr": "0.1"}}
+    assert re.fullmatch(r"[0-9a-f]{64}", fingerprint(b"one", parts))
+    assert fingerprint(b"one", parts) == fingerprint(b"one", dict(reversed(parts.items())))
+    assert fingerprint(b"one", parts) != fingerprint(b"two", parts)
+
+
+def test_a_fingerprint_follows_what_was_run() -> None:
+    """Image, data and the user's hyperparameters; not the SDK's own, nor type or name."""
+
+    def of(**changes: object) -> str | None:
+        return parse(training_answer(**changes), {}, key=b"k").fingerprint
+
+    same = of(HyperParameters={"lr": "0.1", "sagemaker_job_name": "a"})
+    assert same == of(HyperParameters={"lr": "0.1", "sagemaker_job_name": "b"})
+    assert same == of(
+        HyperParameters={"lr": "0.1"},
+        TrainingJobName="another",
+        ResourceConfig={"InstanceType": "ml.m5.large", "InstanceCount": 9},
+    )
+    assert same != of(HyperParameters={"lr": "0.2"})
+    assert same != of(
+        HyperParameters={"lr": "0.1"},
+        InputDataConfig=[{"ChannelName": "a", "DataSource": {"S3DataSource": {"S3Uri": "s3://x"}}}],
+    )
+    assert same != of(HyperParameters={"lr": "0.1"}, Environment={"EPOCHS": "5"})

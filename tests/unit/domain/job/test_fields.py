@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.job import fields
+from sageaudit.errors import Malformed
+
+# 2025-11-20T09:00:00Z is 1763629200 seconds after the epoch
+NINE = datetime(2025, 11, 20, 9, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        NINE,
+        datetime(2025, 11, 20, 9, 0),  # noqa: DTZ001 - naive on purpose
+        datetime(2025, 11, 20, 11, 0, tzinfo=timezone(timedelta(hours=2))),
+        1763629200,
+        1763629200.0,
+        Decimal(1763629200),
+        1763629200000,
+        "1763629200",
+        "1763629200000",
+        "1763629200.000",
+        "2025-11-20T09:00:00Z",
+        "2025-11-20T09:00:00+00:00",
+        "2025-11-20T11:00:00.000+02:00",
+        "2025-11-20T09:00:00",
+        "2025-11-20 09:00:00",
+    ],
+    ids=str,
+)
+def test_a_time_is_read_in_every_form_that_aws_prints(value: object) -> None:
+    """Datetime, epoch seconds or milliseconds, digits and ISO all mean one moment, in UTC."""
+    moment = fields.parsed_time(value, "CreationTime")
+    assert moment == NINE
+    assert moment.tzinfo is UTC
+
+
+def test_milliseconds_keep_their_fraction() -> None:
+    """1763632620265 is 265 ms after the full second."""
+    moment = fields.parsed_time(1763632620265, "t")
+    assert moment == datetime(2025, 11, 20, 9, 57, 0, 265000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_an_absent_time_is_none(value: object) -> None:
+    """Null and the empty string say nothing."""
+    assert fields.parsed_time(value, "t") is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [True, [], {}, "yesterday", "12:00", float("nan"), float("inf"), 10**400, "9" * 17, -(10**17)],
+    ids=lambda value: str(value)[:12],
+)
+def test_nonsense_is_no_time_and_names_its_key(value: object) -> None:
+    """Whatever stands there, the error says under which key."""
+    with pytest.raises(Malformed, match="CreationTime") as caught:
+        fields.parsed_time(value, "CreationTime")
+    assert caught.value.key == "CreationTime"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(None, None), (0, 0), (7, 7), (7.0, 7), ("7", 7), (Decimal(7), 7)]
+)
+def test_a_count_is_a_whole_number(value: object, expected: int | None) -> None:
+    """As JSON, DynamoDB or a person may write it."""
+    assert fields.count({"n": value}, "n") == expected
+
+
+@pytest.mark.parametrize("value", [True, -1, 1.5, "x", "NaN", float("inf"), [], {}])
+def test_nonsense_is_no_count(value: object) -> None:
+    """Negative, broken and non-numbers are refused by key."""
+    with pytest.raises(Malformed, match=r"^n "):
+        fields.count({"n": value}, "n")
+
+
+@pytest.mark.parametrize("value", [10**400, "1e999999", 10**18])
+def test_a_count_beyond_all_measure_is_nonsense(value: object) -> None:
+    """No job has so many seconds, instances or gigabytes; sums of it would overflow."""
+    with pytest.raises(Malformed, match=r"^n "):
+        fields.count({"n": value}, "n")
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        (fields.section, []),
+        (fields.section, "x"),
+        (fields.items, {}),
+        (fields.items, [1]),
+        (fields.items, "ab"),
+        (fields.text, 5),
+        (fields.text, []),
+        (fields.flag, "true"),
+        (fields.flag, 1),
+    ],
+)
+def test_a_field_of_another_type_names_its_key(read: Any, value: object) -> None:
+    """An object where text belongs, and so on."""
+    with pytest.raises(Malformed, match="VpcConfig"):
+        read({"VpcConfig": value}, "VpcConfig")
+
+
+def test_null_is_absent() -> None:
+    """EventBridge sends null for what is not there."""
+    answer = {"a": None}
+    assert fields.section(answer, "a") == {}
+    assert fields.items(answer, "a") == []
+    assert fields.text(answer, "a") is None
+    assert fields.flag(answer, "a") is False
+    assert fields.text({"KmsKeyId": ""}, "KmsKeyId") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "exact"),
+    [
+        (None, None),
+        (3, Decimal(3)),
+        (0.1, Decimal("0.1")),
+        (Decimal("-2.50"), Decimal("-2.50")),
+        (float("nan"), None),
+        (float("-inf"), None),
+        (Decimal("sNaN"), None),
+        (10**400, None),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_a_number_is_exact_and_finite(value: object, exact: Decimal | None) -> None:
+    """What no float holds says nothing."""
+    assert fields.number({"Value": value}, "Value") == exact
+
+
+@pytest.mark.parametrize("value", [True, "0.5", [], {}])
+def test_what_is_no_number_is_malformed(value: object) -> None:
+    """Nor is a number in a string one: AWS prints none."""
+    with pytest.raises(Malformed, match="Value"):
+        fields.number({"Value": value}, "Value")
+
+
+@pytest.mark.parametrize("value", [None, True, False])
+def test_a_flag_that_is_absent_may_be_unknown(value: bool | None) -> None:
+    """Where absent and false differ."""
+    assert fields.known_flag({"On": value}, "On") is value
+    assert fields.known_flag({}, "On") is None
+    with pytest.raises(Malformed, match="On"):
+        fields.known_flag({"On": "yes"}, "On")

@@ -1,0 +1,439 @@
+"""What hyperparameters, environment, options and image tell, and that nothing else is kept."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.audit.sanitize import scrubbed
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.hints import of_answer
+from sageaudit.domain.job.job import Hints, Job
+from sageaudit.errors import Malformed
+from tests.fakes.jobs import training_answer
+
+REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
+OWN = "111122223333.dkr.ecr.us-east-1.amazonaws.com/trainer:7"
+
+
+def told(hyperparameters: dict[str, Any] | None = None, image: str = OWN, **answer: Any) -> Hints:
+    """The hints of a training answer."""
+    algorithm = {"TrainingImage": image, **answer.pop("algorithm", {})}
+    changes = {"AlgorithmSpecification": algorithm, **answer}
+    if hyperparameters is not None:
+        changes["HyperParameters"] = hyperparameters
+    return of_answer(training_answer(**changes))
+
+
+def test_nothing_given_is_no_sign_of_anything() -> None:
+    """An own image without hyperparameters."""
+    assert told() == Hints()
+    assert of_answer({}) == Hints()
+
+
+@pytest.mark.parametrize(
+    "repository",
+    [
+        "pytorch-training:2.0",
+        "tensorflow-training:2.11",
+        "mxnet-training:1.9",
+        "huggingface-pytorch-training:1.9-transformers4.12-gpu-py38-cu111-ubuntu20.04",
+        "huggingface-pytorch-training-neuronx:2.1.2",
+        "huggingface-pytorch-trcomp-training:1.11.0",
+        "pytorch-training-neuronx:1.13",
+        "autogluon-training:1.3.0",
+        "djl-inference:0.28.0-lmi10.0.0-cu124",
+        "smdistributed-modelparallel:2.4.1-gpu-py311",
+        "sagemaker-pytorch:1.0.0-gpu-py3",
+        "image-classification:1",
+        "object-detection:latest",
+        "semantic-segmentation:1",
+        "seq2seq:1",
+        "blazingtext:1",
+        "forecasting-deepar:1",
+    ],
+)
+def test_deep_learning_images_are_known_by_their_repository(repository: str) -> None:
+    """AWS's containers and the built-in algorithms that train networks."""
+    assert told(image=f"{REGISTRY}/{repository}").deep_learning
+
+
+@pytest.mark.parametrize(
+    "repository",
+    ["sagemaker-xgboost:1.5-1", "xgboost:latest", "linear-learner:1", "kmeans:1", "pca:1",
+     "sagemaker-scikit-learn:1.2-1-cpu-py3", "factorization-machines:1", "randomcutforest:1",
+     "team/pytorch-training-of-ours-2:1", "sagemaker-data-wrangler-container:2.x"],
+)  # fmt: skip
+def test_other_images_are_no_sign_of_deep_learning(repository: str) -> None:
+    """An image of one's own may hold anything."""
+    assert not told(image=f"{REGISTRY}/{repository}").deep_learning
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fp16", "true"),
+        ("fp16", '"True"'),
+        ("fp16", "1"),
+        ("bf16", "true"),
+        ("use-amp", "true"),
+        ("mixed_precision", "true"),
+        ("amp", '"O1"'),
+        ("mixed_precision", '"fp16"'),
+        ("precision", "16"),
+        ("precision", '"16-mixed"'),
+        ("precision", '"bf16-true"'),
+        ("precision_dtype", "float16"),
+        ("torch_dtype", '"torch.bfloat16"'),
+        ("dtype", '"half"'),
+        ("policy", '"mixed_float16 and bfloat16"'),
+        ("args", '"--epochs 3 --fp16"'),
+        ("deepspeed", '"ds_config.json"'),
+        ("deepspeed", '{"fp16": {"enabled": true}, "zero_optimization": {"stage": 2}}'),
+        ("accelerate_config_file", '"fsdp.yaml"'),
+        ("trainer", '{"precision": "bf16"}'),
+        ("fp16", '"\\"true\\""'),
+    ],
+)
+def test_signs_of_mixed_precision(name: str, value: str) -> None:
+    """A switch, a precision, a word in a value, a file that holds it; also twice encoded."""
+    assert told({name: value}).mixed_precision
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fp16", "false"),
+        ("fp16", '"False"'),
+        ("fp16", "0"),
+        ("bf16", "null"),
+        ("no-amp", "true"),
+        ("amp", '"O0"'),
+        ("mixed_precision", '"no"'),
+        ("precision", "32"),
+        ("precision", '"32-true"'),
+        ("precision", "0.16"),
+        ("dtype", '"int16"'),
+        ("precision_dtype", "float32"),
+        ("fp16_full_eval", "true"),
+        ("half_precision_backend", '"auto"'),
+        ("batch_size", "16"),
+        ("data", '"s3://bucket/fp16/train"'),
+        ("sagemaker_job_name", '"try-fp16-2026"'),
+        ("deepspeed", '{"fp16": {"enabled": "auto", "loss_scale": 64}}'),
+        ("example", "true"),
+        ("sampler", "true"),
+    ],
+)
+def test_what_is_no_sign_of_mixed_precision(name: str, value: str) -> None:
+    """Switched off, a detail that works only with the switch, or another sense of the word."""
+    assert not told({name: value}).mixed_precision
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "on"),
+    [
+        ("use_flash_attention_2", "true", True),
+        ("attn_implementation", '"flash_attention_2"', True),
+        ("flash-attn", "1", True),
+        ("use_flash_attention_2", "false", False),
+        ("disable_flash_attn", "true", False),
+        ("attn_implementation", '"sdpa"', False),
+    ],
+)
+def test_flash_attention(name: str, value: str, on: bool) -> None:
+    """By its name or as the value."""
+    assert told({name: value}).flash_attention is on
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "on"),
+    [
+        ("sagemaker_training_compiler_enabled", "true", True),
+        ("sagemaker_training_compiler_enabled", "false", False),
+        ("sagemaker_training_compiler_debug_mode", "true", False),
+    ],
+)
+def test_the_training_compiler_is_the_sdks_switch(name: str, value: str, on: bool) -> None:
+    """TrainingCompilerConfig sends both; the debug mode alone switches nothing on."""
+    assert told({name: value}).training_compiler is on
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("output_dir", '"/opt/ml/checkpoints"'),
+        ("model_dir", '"s3://bucket/run/checkpoints/"'),
+        ("checkpoint-dir", '"/tmp/out"'),
+        ("checkpoint_frequency", "2"),
+        ("ckpt_path", '"/opt/ml/x"'),
+        ("save_steps", "500"),
+        ("save_strategy", '"epoch"'),
+        ("save_every_n_epochs", "1"),
+        ("resume_from_checkpoint", "true"),
+        ("auto_resume", "true"),
+        ("checkpoint", "true"),
+    ],
+)
+def test_signs_of_own_checkpoints(name: str, value: str) -> None:
+    """A folder, an interval, a resumption."""
+    assert told({name: value}).own_checkpoints
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("save_strategy", '"no"'),
+        ("save_steps", "0"),
+        ("resume_from_checkpoint", "false"),
+        ("gradient_checkpointing", "true"),
+        ("gradient_checkpoint", "true"),
+        ("model_checkpoint", '"bert-base-uncased"'),
+        ("checkpoint", '"distilbert-base-cased"'),
+        ("pretrained_checkpoint", '"/opt/ml/input/data/model"'),
+        ("output_dir", '"/opt/ml/model"'),
+    ],
+)
+def test_what_is_no_sign_of_own_checkpoints(name: str, value: str) -> None:
+    """Activations and published models are called checkpoints too."""
+    assert not told({name: value}).own_checkpoints
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "distribution"),
+    [
+        ({"sagemaker_distributed_dataparallel_enabled": "true"}, "smddp"),
+        ({"sagemaker_distributed_dataparallel_enabled": "false"}, None),
+        ({"sagemaker_mpi_enabled": "true", "mp_parameters": '{"partitions": 2}'}, "smp"),
+        ({"sagemaker_mpi_enabled": "true"}, "mpi"),
+        ({"sagemaker_mpi_enabled": "true", "backend": '"horovod"'}, "horovod"),
+        ({"sagemaker_torch_distributed_enabled": "true"}, "ddp"),
+        ({"sagemaker_pytorch_ddp_enabled": "true"}, "ddp"),
+        ({"sagemaker_torch_distributed_enabled": "true", "deepspeed": '"ds.json"'}, "deepspeed"),
+        ({"fsdp": '"full_shard auto_wrap"'}, "fsdp"),
+        ({"strategy": '"ddp"'}, "ddp"),
+        ({"strategy": '"deepspeed_stage_2"'}, "deepspeed"),
+        ({"sagemaker_multi_worker_mirrored_strategy_enabled": "true"}, "mirrored"),
+        ({"sagemaker_pytorch_xla_multi_worker_enabled": "true"}, "xla"),
+        ({"sagemaker_parameter_server_enabled": "true"}, "parameter_server"),
+        ({"no_ddp": "true"}, None),
+        ({"sagemaker_program": '"train_ddp.py"'}, None),
+    ],
+)
+def test_the_distribution_is_the_most_telling_sign(
+    hyperparameters: dict[str, str], distribution: str | None
+) -> None:
+    """What is launched through MPI or torchrun says more than its launcher."""
+    assert told(hyperparameters).distribution == distribution
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "sampler"),
+    [
+        ({"sagemaker_pytorch_ddp_enabled": "true"}, True),
+        ({"distributed_sampler": "true"}, True),
+        ({"data": '{"sampler": "torch.utils.data.DistributedSampler"}'}, True),
+        ({"sagemaker_parameter_server_enabled": "true"}, False),
+        ({"distributed_sampler": "false"}, False),
+        ({"epochs": "3"}, False),
+    ],
+)
+def test_a_distributed_sampler_expects_all_data(
+    hyperparameters: dict[str, str], sampler: bool
+) -> None:
+    """Every data-parallel launch may have one; a parameter server has none."""
+    assert told(hyperparameters).distributed_sampler is sampler
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "workers"),
+    [
+        ({"num_workers": "8"}, 8),
+        ({"dataloader_num_workers": "0"}, 0),
+        ({"workers": '"4"'}, 4),
+        ({"num-workers": "4", "eval_num_workers": "2"}, 4),
+        ({"data": '{"num_workers": 6}'}, 6),
+        ({"num_workers": "many"}, None),
+        ({"num_workers": "-1"}, None),
+        ({"num_workers": "5000"}, None),
+        ({"num_workers": "true"}, None),
+        ({"num_workers": "2.5"}, None),
+        ({"preprocessing_num_workers": "8"}, None),
+        ({"coworkers_email": '"a@b"'}, None),
+    ],
+)
+def test_loader_workers_are_a_small_whole_number(
+    hyperparameters: dict[str, str], workers: int | None
+) -> None:
+    """0 is one: the main process loads. Of several the most."""
+    assert told(hyperparameters).loader_workers == workers
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "schedule"),
+    [
+        ("lr_scheduler_type", '"cosine"', "cosine"),
+        ("lr_scheduler_type", '"cosine_with_restarts"', "cosine"),
+        ("scheduler", '"CosineAnnealingLR"', "cosine"),
+        ("cosine_decay", "true", "cosine"),
+        ("lr_scheduler_type", '"linear"', "linear"),
+        ("lr_scheduler", "poly", "polynomial"),
+        ("lr-schedule", '"OneCycleLR"', "onecycle"),
+        ("lr_scheduler", "step", "step"),
+        ("lr_decay_style", '"cosine"', "cosine"),
+        ("deepspeed", '{"scheduler": {"type": "WarmupDecayLR"}}', "linear"),
+        ("lr_scheduler_step", "10,20", None),
+        ("use_lr_scheduler", "true", None),
+        ("noise_scheduler", '"linear"', None),
+        ("loss", '"cosine"', None),
+        ("cosine_similarity", "true", None),
+        ("lr_scheduler_type", '"my-secret-thing"', None),
+    ],
+)
+def test_a_schedule_is_a_word_of_a_fixed_list(name: str, value: str, schedule: str | None) -> None:
+    """Any other word of the user's stays out."""
+    assert told({name: value}).schedule == schedule
+
+
+def test_the_environment_counts_as_well() -> None:
+    """Accelerate, TensorFlow and plain variables."""
+    assert told(Environment={"ACCELERATE_MIXED_PRECISION": "bf16"}).mixed_precision
+    assert told(Environment={"TF_ENABLE_AUTO_MIXED_PRECISION": "1"}).mixed_precision
+    assert told(Environment={"NUM_WORKERS": "3"}).loader_workers == 3
+    assert told(Environment={"HOROVOD_FUSION_THRESHOLD": "1024"}).distribution == "horovod"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {"ContainerEntrypoint": ["torchrun", "train.py"],
+         "ContainerArguments": ["--fp16", "--num-workers", "4", "--save_steps=500"]},
+        {"ContainerEntrypoint": ["bash", "-c"],
+         "ContainerArguments": ["/bin/torchrun train.py --num-workers 4 --fp16 --save_steps 5"]},
+    ],
+)  # fmt: skip
+def test_options_of_the_command_count(command: dict[str, list[str]]) -> None:
+    """As a list, or in one line for a shell."""
+    assert told(algorithm=command) == Hints(
+        mixed_precision=True,
+        own_checkpoints=True,
+        distributed_sampler=True,
+        distribution="ddp",
+        loader_workers=4,
+    )
+
+
+def test_a_processing_jobs_arguments_count() -> None:
+    """They stand in its AppSpecification."""
+    answer = {
+        "ProcessingJobName": "p",
+        "ProcessingJobStatus": "Completed",
+        "AppSpecification": {
+            "ImageUri": f"{REGISTRY}/pytorch-training:2.0",
+            "ContainerEntrypoint": ["python3", "embed.py"],
+            "ContainerArguments": ["--precision", "16"],
+        },
+    }
+    told_of = parse(answer, {}).hints
+    assert told_of == Hints(deep_learning=True, mixed_precision=True)
+    assert parse(scrubbed(answer), {}).hints == told_of
+
+
+RICH = {
+    "fp16": "true",
+    "attn_implementation": '"flash_attention_2"',
+    "sagemaker_training_compiler_enabled": "true",
+    "output_dir": '"/opt/ml/checkpoints"',
+    "sagemaker_pytorch_ddp_enabled": "true",
+    "num_workers": "8",
+    "lr_scheduler_type": '"cosine"',
+    "hub_token": '"hunter2"',
+}
+
+
+def test_a_stored_job_has_the_same_hints() -> None:
+    """Flags stay beside the scrubbed answer, and go on when that is scrubbed again."""
+    answer = training_answer(HyperParameters=RICH, Environment={"TOKEN": "hunter2"})
+    before = parse(answer, {}).hints
+    assert before == Hints(
+        deep_learning=True,
+        mixed_precision=True,
+        flash_attention=True,
+        training_compiler=True,
+        own_checkpoints=True,
+        distributed_sampler=True,
+        distribution="ddp",
+        loader_workers=8,
+        schedule="cosine",
+    )
+    once = json.loads(json.dumps(scrubbed(answer)))
+    assert parse(once, {}).hints == before
+    assert parse(scrubbed(once), {}).hints == before
+    assert "hunter2" not in json.dumps(once)
+    assert "opt/ml" not in json.dumps(once["Hints"])
+
+
+def test_an_answer_without_hints_is_kept_without_them() -> None:
+    """A key that says nothing is left out."""
+    answer = training_answer(AlgorithmSpecification={"TrainingImage": OWN})
+    assert "Hints" not in scrubbed(answer)
+
+
+def test_what_the_user_gave_goes_before_kept_flags() -> None:
+    """An answer of AWS has no such key; a file that has both is judged by what it shows."""
+    answer = training_answer(HyperParameters={"fp16": "false"}, Hints={"mixed_precision": True})
+    assert not parse(answer, {}).hints.mixed_precision
+    assert scrubbed(answer)["Hints"] == {"deep_learning": True}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("mixed_precision", "yes"),
+        ("loader_workers", -1),
+        ("loader_workers", 10**6),
+        ("schedule", 5),
+        ("distribution", []),
+    ],
+)
+def test_nonsense_in_kept_flags_names_its_key(key: str, value: object) -> None:
+    """A stored answer is read like any other."""
+    with pytest.raises(Malformed) as caught:
+        parse(training_answer(Hints={key: value}), {})
+    assert caught.value.key == key
+
+
+def test_unknown_words_in_kept_flags_are_dropped() -> None:
+    """Only words of the fixed lists come back."""
+    kept = {"schedule": "hunter2", "distribution": "hunter2", "deep_learning": True}
+    assert parse(training_answer(Hints=kept), {}).hints == Hints(deep_learning=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, 5, True, [], {}, [[]], {"a": None}, '{"a": ', '"', "[" * 5000, "{" * 5000, 1e308,
+     "\x00", "s3://" * 2000, '"' * 9999, float("nan"), [1, "fp16", None]],
+    ids=lambda value: str(value)[:12],
+)  # fmt: skip
+def test_nonsense_values_do_not_raise(value: object) -> None:
+    """The API's values are strings; a recording may hold anything."""
+    answer = training_answer(HyperParameters={"fp16": value, "num_workers": value})
+    job: Job = parse(answer, {})
+    assert job.hints.loader_workers in {None, 1, 5}
+
+
+@pytest.mark.parametrize("command", ["torchrun", 5, [None, 5], {"a": 1}])
+def test_a_nonsense_command_is_no_sign(command: object) -> None:
+    """Only lists of words are read."""
+    assert told(algorithm={"ContainerArguments": command}) == Hints()
+
+
+def test_a_very_large_configuration_takes_bounded_time() -> None:
+    """500 settings of 1,000 characters are looked at, whatever is there."""
+    many = {f"name_{n}": "s3://" * 400 + "checkpoint" for n in range(5000)}
+    begun = time.process_time()
+    told(many)
+    assert time.process_time() - begun < 5

@@ -1,0 +1,115 @@
+"""What the company pays instead of the list price, and what a Savings Plan changes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.policy.discounts import Discounts, OwnPrices, own
+from sageaudit.domain.prices.market import Component
+from sageaudit.errors import BadPolicy
+
+REGION = "us-east-1"
+
+
+def hourly(discounts: Discounts, name: str, component: Component = Component.TRAINING) -> Decimal:
+    """The own rate of a type in us-east-1."""
+    rate = OwnPrices(packaged.prices(), discounts).hourly(REGION, component, name)
+    assert rate is not None
+    return rate.usd
+
+
+def policy(tmp_path: Path, text: str) -> Discounts:
+    """The discounts of a policy file."""
+    path = tmp_path / "policy.toml"
+    path.write_text(text)
+    return load(path).discounts
+
+
+def test_a_component_takes_its_percentage_off_the_list() -> None:
+    """20% off Training: ml.g5.2xlarge at $1.515 becomes $1.212; Processing keeps its rate."""
+    discounts = Discounts(percent={"Training": Decimal(20)})
+    assert hourly(discounts, "ml.g5.2xlarge") == Decimal("1.212")
+    assert hourly(discounts, "ml.g5.2xlarge", Component.PROCESSING) == Decimal("1.515")
+
+
+def test_a_family_stands_before_its_component_and_is_not_added() -> None:
+    """30% off g5 and 20% off Training: 30%, not 44 or 50."""
+    discounts = Discounts(percent={"Training": Decimal(20), "g5": Decimal(30)})
+    assert hourly(discounts, "ml.g5.2xlarge") == Decimal("1.0605")
+    assert hourly(discounts, "ml.m5.xlarge") == Decimal("0.184")
+
+
+def test_a_rate_stands_for_itself() -> None:
+    """It holds in its region only, and no percentage is taken off it."""
+    discounts = Discounts(
+        percent={"Training": Decimal(20)}, rates={REGION: {"ml.g5.2xlarge": Decimal("1.1")}}
+    )
+    assert hourly(discounts, "ml.g5.2xlarge") == Decimal("1.1")
+    other = OwnPrices(packaged.prices(), discounts).hourly(
+        "us-west-2", Component.TRAINING, "ml.g5.2xlarge"
+    )
+    assert other is not None
+    assert other.usd == Decimal("1.212")
+
+
+def test_an_own_price_says_that_it_is_one() -> None:
+    """List and own never look alike."""
+    prices = OwnPrices(packaged.prices(), Discounts(percent={"Training": Decimal(20)}))
+    training = prices.hourly(REGION, Component.TRAINING, "ml.g5.2xlarge")
+    processing = prices.hourly(REGION, Component.PROCESSING, "ml.g5.2xlarge")
+    assert training is not None
+    assert processing is not None
+    assert (training.kind, processing.kind) == ("own", "list")
+    assert "less 20% by policy" in training.source
+
+
+def test_an_unknown_price_stays_unknown() -> None:
+    """A percentage of nothing is no price."""
+    prices = OwnPrices(packaged.prices(), Discounts(percent={"Training": Decimal(20)}))
+    assert prices.hourly(REGION, Component.TRAINING, "ml.p2.xlarge") is None
+
+
+def test_without_discounts_the_market_is_the_list() -> None:
+    """A Savings Plan alone changes no price."""
+    market = packaged.market()
+    assert own(market, Discounts(savings_plan=True)) is market
+
+
+def test_the_policy_names_percentages_rates_and_a_plan(tmp_path: Path) -> None:
+    """As its comments show them."""
+    discounts = policy(
+        tmp_path,
+        "[discounts]\nsavings_plan = true\n[discounts.percent]\nTraining = 12.5\ng5 = 30\n"
+        '[discounts.rates.us-east-1]\n"ml.g5.2xlarge" = 1.10\n',
+    )
+    assert discounts.savings_plan is True
+    assert discounts.percent == {"Training": Decimal("12.5"), "g5": Decimal(30)}
+    assert discounts.rates == {REGION: {"ml.g5.2xlarge": Decimal("1.1")}}
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[discounts.percent]\nTraning = 10", "discounts.percent.Traning"),
+        ("[discounts.percent]\ng9 = 10", "discounts.percent.g9"),
+        ("[discounts.percent]\nTraining = -1", "discounts.percent.Training"),
+        ("[discounts.percent]\nTraining = 100", "discounts.percent.Training"),
+        ("[discounts.percent]\nTraining = nan", "discounts.percent.Training"),
+        ("[discounts.percent]\nTraining = true", "discounts.percent.Training"),
+        ('[discounts.rates.us-east-1]\n"ml.g5.2xlarge" = 0', 'discounts.rates.us-east-1."ml.g5'),
+        ('[discounts.rates.us-east-1]\n"ml.g9.huge" = 1', 'discounts.rates.us-east-1."ml.g9.huge"'),
+        ("[discounts.rates]\nus-east-1 = 1", "discounts.rates.us-east-1"),
+        ('[discounts.rates.us-eas-1]\n"ml.g5.2xlarge" = 1', "discounts.rates.us-eas-1"),
+        ('[discounts]\nsavings_plan = "yes"', "discounts.savings_plan"),
+        ("[discounts]\nedp = 10", "discounts.edp"),
+    ],
+)
+def test_a_wrong_discount_is_refused_by_its_key(tmp_path: Path, text: str, key: str) -> None:
+    """Nothing is priced 0, or otherwise, by a typing mistake."""
+    with pytest.raises(BadPolicy, match=key.replace(".", r"\.")):
+        policy(tmp_path, text)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from sageaudit.domain.bill.finding import Exemption
+from sageaudit.domain.policy.exemption import exemptions
+from sageaudit.domain.policy.policy import FamilyExemption, Policy
+
+TODAY = date(2026, 11, 20)
+RULES = ("gpu-underused", "spot-not-used")
+
+
+def held(tag: str | None = None, *rows: FamilyExemption) -> tuple[dict[str, Exemption], list[str]]:
+    """What holds today for a job of family `nightly`."""
+    tags = {} if tag is None else {"sageaudit:ignore": tag}
+    return exemptions(Policy(exemptions=rows), "nightly", tags, RULES, TODAY)
+
+
+def row(family: str | None, until: date | None) -> FamilyExemption:
+    """The policy accepts gpu-underused."""
+    return FamilyExemption("gpu-underused", family, Exemption("ana", until, "release week"))
+
+
+def test_a_tag_exempts_the_rules_that_it_names_until_a_day() -> None:
+    """The day itself is included."""
+    accepted, warnings = held("gpu-underused spot-not-used until=2026-11-20")
+    assert set(accepted) == set(RULES)
+    assert (accepted["gpu-underused"].by, accepted["gpu-underused"].until) == ("tag", TODAY)
+    assert not warnings
+
+
+def test_a_tag_without_a_day_holds_for_its_run() -> None:
+    """A tag belongs to one job: the next run has its own."""
+    accepted, warnings = held("gpu-underused")
+    assert set(accepted) == {"gpu-underused"}
+    assert not warnings
+
+
+def test_a_tag_that_has_run_out_exempts_nothing() -> None:
+    """And needs no warning."""
+    assert held("gpu-underused until=2026-11-19") == ({}, [])
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "gpu-underused until=soon",
+        "gpu-underused until=2026-13-45",
+        "gpu-underused until=",
+        "gpu-underused until=2026-12-01 until=2027-12-01",
+        "until=2026-12-01",
+        "gpu-idle until=2026-12-01",
+        "gpu-underused gpu-idle until=2026-12-01",
+        "gpu-underused for=2026-12-01",
+        "all until=2026-12-01",
+        "",
+    ],
+)
+def test_a_tag_that_cannot_be_read_is_ignored_with_a_warning(tag: str) -> None:
+    """What cannot be read exempts nothing."""
+    accepted, warnings = held(tag)
+    assert not accepted
+    assert len(warnings) == 1
+    assert "sageaudit:ignore" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "holds"),
+    [
+        (row("nightly", None), True),
+        (row(None, None), True),
+        (row("weekly", None), False),
+        (row("nightly", date(2026, 11, 20)), True),
+        (row("nightly", date(2026, 11, 19)), False),
+    ],
+)
+def test_the_policy_exempts_a_family_or_all(accepted: FamilyExemption, holds: bool) -> None:
+    """Until its day, or for good."""
+    assert ("gpu-underused" in held(None, accepted)[0]) is holds
+
+
+def test_the_policys_reason_stands_where_both_exempt() -> None:
+    """It was reviewed."""
+    accepted, _ = held("gpu-underused until=2026-12-01", row("nightly", None))
+    assert accepted["gpu-underused"].by == "ana"

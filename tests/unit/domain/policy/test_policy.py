@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import tomllib
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.job import Direction
+from sageaudit.domain.policy.policy import Policy, parse
+from sageaudit.errors import BadPolicy
+
+RULES = {
+    "gpu-underused": {
+        "mean_below": "percent of one GPU",
+        "headroom_percent": "percent above P99.5",
+    },
+    "spot-not-used": {"from_s": "seconds"},
+    "no-owner": {},
+}
+
+SECTION = "[[for]]\nfamily = 'x'\n"
+EXEMPT = '[[exempt]]\nrule = "gpu-underused"\nby = "a"\nreason = "b"\n'
+
+
+PLAIN_JOB = ("111122223333", "training/x", {"team": "vision"})
+
+
+def read(text: str) -> Policy:
+    """The policy of a TOML text."""
+    return parse(tomllib.loads(text), RULES)
+
+
+def test_an_empty_policy_is_the_default() -> None:
+    """But for its version, which names the text."""
+    policy = read("")
+    assert (policy.mode, policy.floor_usd) == ("tell", 5)
+    assert (policy.severity.high_usd, policy.severity.medium_usd) == (100, 10)
+    assert (policy.rules_off, policy.accounts) == (frozenset(), {})
+
+
+def test_a_whole_policy_is_read() -> None:
+    """Every table of it."""
+    policy = read("""
+        mode = "observe"
+        floor_usd = 2.5
+        owner_tags = ["squad"]
+        family_tag = "model"
+        [accounts]
+        222233334444 = "arn:aws:iam::222233334444:role/sageaudit-read"
+        [mentions]
+        vision = "S0123456789"
+        [severity]
+        high_usd = 50
+        medium_usd = 5
+        [rules]
+        off = ["spot-not-used"]
+        on = ["no-owner"]
+        [rules.gpu-underused]
+        mean_below = 30
+        severity = "info"
+        [rules.no-owner]
+        severity = "high"
+        [objectives]
+        "validation:dice" = "Maximize"
+        [commitment]
+        usd_per_hour = 3.5
+        [[exempt]]
+        rule = "gpu-underused"
+        family = "training/x"
+        by = "ana"
+        until = 2027-01-31
+        reason = "release week"
+    """)
+    assert (policy.mode, policy.floor_usd, policy.family_tag) == (
+        "observe",
+        Decimal("2.5"),
+        "model",
+    )
+    assert policy.accounts == {"222233334444": "arn:aws:iam::222233334444:role/sageaudit-read"}
+    assert policy.rules_off == {"spot-not-used"}
+    assert policy.rules_on == {"no-owner"}
+    assert policy.thresholds == {"gpu-underused": {"mean_below": 30.0}}
+    assert policy.severities == {"gpu-underused": Severity.INFO, "no-owner": Severity.HIGH}
+    assert policy.objectives == {"validation:dice": Direction.MAXIMIZE}
+    assert policy.commitment_usd_per_hour == Decimal("3.5")
+    [row] = policy.exemptions
+    assert (row.rule, row.family, row.exemption.by) == ("gpu-underused", "training/x", "ana")
+    assert row.exemption.until == date(2027, 1, 31)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('mood = "tell"', "mood"),
+        ('mode = "shout"', "mode"),
+        ("mode = 5", "mode is not a string"),
+        ("floor_usd = -1", "floor_usd"),
+        ('floor_usd = "much"', "floor_usd"),
+        ('floor_usd = "5"', "floor_usd is not an amount in USD: a number of 0 or more, without"),
+        ("floor_usd = 1e13", "floor_usd"),
+        (f"floor_usd = 0x{'f' * 5000}", "floor_usd"),
+        ("severity = 5", "severity is not a table"),
+        ("exempt = 5", "exempt is not a list of tables: write [[exempt]]"),
+        ("[discounts]\nsavings_plan = 1", "discounts.savings_plan is not a boolean"),
+        ("floor_usd = nan", "floor_usd"),
+        ("floor_usd = inf", "floor_usd"),
+        ("floor_usd = true", "floor_usd"),
+        ("floor_usd = []", "floor_usd"),
+        ('owner_tags = "owner"', "owner_tags"),
+        ("owner_tags = [5]", "owner_tags"),
+        ('owner_tags = [""]', "owner_tags"),
+        ("family_tag = 5", "family_tag"),
+        ("accounts = []", "accounts"),
+        ('[accounts]\n12 = "arn:aws:iam::222233334444:role/r"', "accounts.12"),
+        ('[accounts]\n222233334444 = "role"', "accounts.222233334444"),
+        ("[accounts]\n222233334444 = 5", "accounts.222233334444"),
+        ('[mentions]\nvision = "@channel"', "mentions.vision"),
+        ("[severity]\nhigh = 5", "severity.high"),
+        ("[severity]\nhigh_usd = 5", "severity.high_usd is below severity.medium_usd"),
+        ("[severity]\nmedium_usd = 500", "severity.medium_usd is above severity.high_usd"),
+        ('[rules]\noff = ["gpu-idle"]', "gpu-idle"),
+        ('[rules]\noff = "gpu-underused"', "rules.off"),
+        (
+            '[rules]\noff = ["gpu-underuse"]',
+            "rules.off names 'gpu-underuse': there is no such rule",
+        ),
+        ('[rules]\noff = ["gpu-underuse"]', "did you mean gpu-underused?"),
+        ('[rules]\non = ["gpu-idle"]', "rules.on names 'gpu-idle'"),
+        ('[rules]\noff = ["SA202"]', "rules.off names 'SA202': a policy names a rule by its name"),
+        ("[rules.sa202]\nmean_below = 5", "rules.sa202 cannot be set: a policy names a rule by"),
+        (
+            '[rules]\non = ["no-owner"]\noff = ["no-owner"]',
+            "rules.on names 'no-owner', and so does",
+        ),
+        ("[rules.gpu-underuse]\nmean_below = 5", "rules.gpu-underuse cannot be set"),
+        ('[rules.no-owner]\nseverity = "hi"', "rules.no-owner.severity is not one of high, medium"),
+        ("[rules.no-owner]\nseverity = 1", "rules.no-owner.severity is not a string"),
+        ("[rules.no-owner]\nfrom_s = 1", "from_s is no threshold of this rule; it has severity"),
+        ("[for]\nfamily = 'x'", "for is not a list of tables: write [[for]]"),
+        ("for = [5]", "for is not a list of tables: write [[for]]"),
+        (SECTION + "mean = 5", "for[0].mean"),
+        (SECTION + "rules.gpu-idle.mean = 5", "for[0].rules.gpu-idle cannot be set"),
+        (SECTION + "rules.spot-not-used.from_s = -1", "for[0].rules.spot-not-used.from_s"),
+        (SECTION + 'rules.on = ["gpu-idle"]', "for[0].rules.on names 'gpu-idle'"),
+        (SECTION + "rules = 5", "for[0].rules is not a table"),
+        (SECTION, "for[0] says nothing of rules"),
+        ('[[for]]\nrules.off = ["no-owner"]', "for[0] needs family, tag or account"),
+        ('[[for]]\ntag = "team"\nrules.off = ["no-owner"]', "for[0].tag is not written"),
+        ('[[for]]\ntag = "=x"\nrules.off = ["no-owner"]', "for[0].tag is not written"),
+        ('[[for]]\naccount = "12"\nrules.off = ["no-owner"]', "for[0].account is not an account"),
+        ("[[for]]\naccount = 111122223333", "for[0].account is not a string"),
+        ('[objectives]\nloss = "minimize"', "objectives.loss is not one of Maximize, Minimize"),
+        ("[objectives]\nloss = []", "objectives.loss is not a string"),
+        ('[objectives]\n"a\\nb" = "down"', 'objectives."a\\nb" is not one of'),
+        ("[commitment]\nusd_per_hour = -1", "commitment.usd_per_hour is not an amount in USD"),
+        ("[commitment]\nrate = 1", "unknown key commitment.rate; known here: usd_per_hour"),
+        ("[rules.gpu-idle]\nmean_below = 5", "gpu-idle"),
+        ("[rules.gpu-underused]\nmean_bellow = 5", "mean_bellow"),
+        ("[rules.gpu-underused]\nmean_below = -5", "rules.gpu-underused.mean_below"),
+        ("[rules.gpu-underused]\nmean_below = nan", "rules.gpu-underused.mean_below"),
+        ("[rules.gpu-underused]\nmean_below = 1e13", "is not a number from 0 to 1,000,000,000,000"),
+        ("[rules.gpu-underused]\nmean_below = true", "rules.gpu-underused.mean_below"),
+        ('[rules.gpu-underused]\nmean_below = "5"', "rules.gpu-underused.mean_below"),
+        (
+            "[rules.gpu-underused]\nmean_below = 1000",
+            "mean_below is above 100: it is in percent of",
+        ),
+        (f"[rules.gpu-underused]\nmean_below = 0x{'f' * 500}", "rules.gpu-underused.mean_below"),
+        (f"[rules.gpu-underused]\nodd = 0x{'f' * 500}", "rules.gpu-underused.odd"),
+        (f"odd = 0x{'f' * 5000}", "unknown key odd"),
+        ('[rules]\ngpu-underused = "off"', "rules.gpu-underused"),
+        ('[exempt]\nrule = "gpu-underused"', "exempt"),
+        ('[[exempt]]\nrule = "gpu-underused"', "exempt[0]"),
+        ('[[exempt]]\nrule = "gpu-idle"\nby = "a"\nreason = "b"', "gpu-idle"),
+        (EXEMPT + 'until = "soon"', "until"),
+        (EXEMPT + 'for = "x"', "for"),
+        ('[[exempt]]\nrule = "gpu-underused"\nby = "a"\nreason = ""', "exempt[0]"),
+        (EXEMPT + "until = 2027-01-31T00:00:00", "exempt[0].until"),
+    ],
+)
+def test_a_mistake_is_refused_and_named(text: str, named: str) -> None:
+    """A typing mistake never switches something off unseen."""
+    with pytest.raises(BadPolicy) as caught:
+        read(text)
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("mood = 1", ("mood",)),
+        ("[rules.gpu-underused]\nmean_below = -5", ("rules", "gpu-underused", "mean_below")),
+        (SECTION + SECTION + "rules.no-owner.x = 1", ("for", 0)),
+        (EXEMPT + EXEMPT + "until = 1", ("exempt", 1, "until")),
+    ],
+)
+def test_the_refusal_carries_the_path_of_the_key(text: str, path: tuple[str | int, ...]) -> None:
+    """So that whoever read the file can say the line."""
+    with pytest.raises(BadPolicy) as caught:
+        read(text)
+    assert caught.value.key == path
+
+
+def test_only_a_share_of_a_whole_ends_at_100() -> None:
+    """Seconds, and a headroom above the peak, may be more."""
+    policy = read(
+        "[rules.spot-not-used]\nfrom_s = 7200\n"
+        "[rules.gpu-underused]\nmean_below = 100\nheadroom_percent = 150"
+    )
+    assert policy.thresholds["gpu-underused"] == {"mean_below": 100, "headroom_percent": 150}
+    assert policy.thresholds["spot-not-used"] == {"from_s": 7200}
+
+
+@pytest.mark.parametrize(
+    ("names", "held"),
+    [
+        ('family = "training/x"', True),
+        ('family = "training/y"', False),
+        ('tag = "team=vision"', True),
+        ('tag = "team="', False),
+        ('tag = "crew=vision"', False),
+        ('account = "111122223333"', True),
+        ('account = "222233334444"', False),
+        ('family = "training/x"\ntag = "team=vision"\naccount = "111122223333"', True),
+        ('family = "training/x"\ntag = "team=speech"\naccount = "111122223333"', False),
+    ],
+)
+def test_a_section_holds_for_the_jobs_that_have_all_it_names(names: str, held: bool) -> None:
+    """Family, tag and account; whole values, no patterns."""
+    policy = read(f'[[for]]\n{names}\nrules.off = ["no-owner"]').for_job(*PLAIN_JOB)
+    assert (policy.rules_off == {"no-owner"}) is held
+
+
+def test_a_tag_value_may_hold_an_equals_sign() -> None:
+    """The first one parts key and value."""
+    policy = read('[[for]]\ntag = "data=a=b"\nrules.off = ["no-owner"]')
+    assert policy.for_job(None, "x", {"data": "a=b"}).rules_off == {"no-owner"}
+
+
+def test_later_sections_stand_over_earlier_ones() -> None:
+    """Thresholds and severities key by key, `on` lifts an `off`, `off` adds."""
+    policy = read("""
+        [rules]
+        off = ["spot-not-used"]
+        [rules.gpu-underused]
+        mean_below = 30
+        headroom_percent = 15
+        severity = "low"
+        [[for]]
+        family = "training/x"
+        rules.on = ["spot-not-used"]
+        rules.gpu-underused.mean_below = 10
+        rules.gpu-underused.severity = "info"
+        [[for]]
+        account = "111122223333"
+        [for.rules]
+        off = ["no-owner"]
+        [for.rules.gpu-underused]
+        mean_below = 5
+        [[for]]
+        family = "training/y"
+        rules.gpu-underused.mean_below = 1
+    """)
+    held = policy.for_job(*PLAIN_JOB)
+    assert held.thresholds == {"gpu-underused": {"mean_below": 5, "headroom_percent": 15}}
+    assert held.severities == {"gpu-underused": Severity.INFO}
+    assert (held.rules_off, held.rules_on) == ({"no-owner"}, {"spot-not-used"})
+    assert held.for_job(*PLAIN_JOB) == held
+    assert held.version == policy.version
+    assert policy.for_job(None, "training/z", {}) == policy
+
+
+def test_a_later_off_stands_over_an_earlier_on() -> None:
+    """For a rule that is off by default, too."""
+    policy = read("""
+        [rules]
+        on = ["no-owner"]
+        [[for]]
+        family = "training/x"
+        rules.off = ["no-owner"]
+    """)
+    assert "no-owner" in policy.for_job(*PLAIN_JOB).rules_off
+
+
+def test_a_rule_that_is_on_anyway_may_be_listed() -> None:
+    """A policy outlives a change of defaults."""
+    assert read('[rules]\non = ["gpu-underused"]').rules_on == {"gpu-underused"}
+
+
+def test_the_version_follows_the_content() -> None:
+    """The order of keys does not matter, a value does."""
+    one, same = read('mode = "tell"\nfloor_usd = 5'), read('floor_usd = 5\nmode = "tell"')
+    assert one.version == same.version
+    assert one.version != read("floor_usd = 6").version
+
+
+@pytest.mark.parametrize(
+    ("tags", "owner"),
+    [
+        ({"owner": "ana", "team": "vision"}, "ana"),
+        ({"team": "vision"}, "vision"),
+        ({"owner": ""}, None),
+        ({}, None),
+        (
+            {"sagemaker:user-profile-arn": "arn:aws:sagemaker:us-east-1:1:user-profile/d-1/ben"},
+            "ben",
+        ),
+    ],
+)
+def test_the_owner_is_the_first_tag_that_the_job_carries(
+    tags: dict[str, str], owner: str | None
+) -> None:
+    """An ARN's last part is the person."""
+    assert Policy().owner(tags) == owner

@@ -1,0 +1,280 @@
+"""Price-list products as rates: every trap, over the reconstructed documents and variations."""
+
+from __future__ import annotations
+
+import copy
+import json
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.prices.market import Component
+from sageaudit.domain.prices.price_list import (
+    STORAGE,
+    Ambiguous,
+    ListedRate,
+    Listing,
+    Refused,
+    read,
+)
+from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded, volume
+
+ALL = {path.stem: json.loads(path.read_text("utf-8")) for path in DOCUMENTS.glob("*.json")}
+TRAPS = {
+    "cluster_hyperpod_us-east-1_ml.p4d.24xlarge": "HyperPod is another component",
+    "debugger_free_tier_zero_price": "free, and another role",
+    "hosting_eu-west-1_ml.m5.xlarge": "another component",
+    "hosting_us-east-1_ml.g7e.2xlarge_lowercase_suffix": "another component",
+    "notebook_eu-west-1_ml.t3.medium": "another component",
+    "serverless_training_finetuning_TRAP": "no instance name",
+    "studio_jupyterlab_us-west-2_ml.g6.24xlarge": "another component",
+    "training_plan_upfront_fee_TRAP": "no component, cheaper than the true rate",
+    "warmpool_eu-west-1_ml.m5.xlarge": "another role",
+}
+REGIONS = ("eu-west-1", "us-east-1", "us-west-2")
+
+
+def rates(documents: list[Any], region: str, component: Component) -> dict[str, Decimal]:
+    """Type and rate."""
+    return {name: one.usd for name, one in read(documents, region, component).rates.items()}
+
+
+def entry(*documents: Any, name: str = "ml.m5.xlarge") -> object:
+    """What is read of one type."""
+    return read(documents, "eu-west-1", Component.TRAINING).entries.get(name)
+
+
+def test_there_are_eighteen_documents() -> None:
+    """Each says that it is reconstructed."""
+    assert len(ALL) == 18
+    assert all(one["_fixture"]["reconstructed"] for one in ALL.values())
+
+
+@pytest.mark.parametrize(
+    ("region", "component", "expected"),
+    [
+        (
+            "eu-west-1",
+            Component.TRAINING,
+            {"ml.g4dn.xlarge": "0.822", "ml.m5.xlarge": "0.257", STORAGE: "0.154"},
+        ),
+        ("eu-west-1", Component.PROCESSING, {"ml.m5.xlarge": "0.257", STORAGE: "0.11"}),
+        ("eu-west-1", Component.TRANSFORM, {"ml.m5.xlarge": "0.257"}),
+        (
+            "us-east-1",
+            Component.TRAINING,
+            {"ml.g5.2xlarge": "1.515", "ml.m5.large": "0.115", "ml.p4d.24xlarge": "25.251"},
+        ),
+        ("us-west-2", Component.TRAINING, {}),
+    ],
+)
+def test_all_documents_together_give_the_observed_rates(
+    region: str, component: Component, expected: dict[str, str]
+) -> None:
+    """25.251 for ml.p4d.24xlarge: not the plan's 13.57, not the cluster's 25.91."""
+    expected_usd = {name: Decimal(usd) for name, usd in expected.items()}
+    assert rates(list(ALL.values()), region, component) == expected_usd
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_a_trap_gives_no_rate_for_any_component(name: str) -> None:
+    """Nor a refusal: it is simply not ours."""
+    for region in REGIONS:
+        for component in Component:
+            assert not read([ALL[name]], region, component).entries
+
+
+def test_a_rate_carries_its_usage_type_and_the_day_it_holds_from() -> None:
+    """Prefixes are irregular: the product's own is kept."""
+    assert entry(recorded("training_eu-west-1_ml.m5.xlarge")) == ListedRate(
+        Decimal("0.257"), date(2026, 5, 1), "EU-Train:ml.m5.xlarge"
+    )
+
+
+@pytest.mark.parametrize("suffix", ["-Training", "-training", ""])
+def test_the_suffix_of_the_instance_type_may_be_of_any_age(suffix: str) -> None:
+    """It is lower case on newer products, and some have none."""
+    assert isinstance(entry(product(instanceType=f"ml.m5.xlarge{suffix}")), ListedRate)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"instanceType": "ml.m5.xlarge-trainingplaninuse"},
+        {"instanceType": "ml.m5.xlarge-TrainDebugFreeTier"},
+        {"usagetype": "EU-TrainWarmPool:ml.m5.xlarge"},
+        {"usagetype": "EU-TrainingPlanInUse:ml.m5.xlarge"},
+        {"usagetype": "EU-Train:ml.m5.2xlarge"},
+        {"usagetype": "EU-Train"},
+        {"locationType": "AWS Outposts"},
+        {"locationType": "AWS Local Zone", "regionCode": "us-east-1-atl-1"},
+        {"regionCode": "eu-west-2"},
+        {"component": "Hosting"},
+        {"component": "training"},
+        {"servicecode": "AmazonEC2"},
+        {"instanceName": "m5.xlarge", "usagetype": "EU-Train:m5.xlarge"},
+    ],
+)
+def test_one_attribute_that_disagrees_is_enough(changed: dict[str, str]) -> None:
+    """What is not surely the rate is none."""
+    document = product()
+    document["product"]["attributes"] |= changed
+    assert entry(document) is None
+
+
+@pytest.mark.parametrize("missing", ["component", "instanceName", "regionCode", "locationType"])
+def test_a_product_without_an_attribute_is_none(missing: str) -> None:
+    """An attribute is never guessed from another one."""
+    document = product()
+    del document["product"]["attributes"][missing]
+    assert entry(document) is None
+
+
+def test_a_usage_type_without_prefix_is_read_too() -> None:
+    """Some regions have none."""
+    found = entry(product(usagetype="Train:ml.m5.xlarge"))
+    assert isinstance(found, ListedRate)
+
+
+@pytest.mark.parametrize(
+    "usd",
+    ["NaN", "-0.1", "", "Infinity", "1e3", "0x1", "٣", " 1", "1,5", "9" * 40, None, 0.257, 1, []],
+)
+def test_a_price_that_is_no_amount_is_refused_with_one_sentence(usd: object) -> None:
+    """Never 0, never a guess."""
+    found = entry(product(usd=usd))
+    assert isinstance(found, Refused)
+    assert found.reason.startswith("XX1-Train:ml.m5.xlarge has a price that is no amount:")
+    assert "\n" not in found.reason
+
+
+def test_a_price_in_another_currency_is_refused() -> None:
+    """China's prices are in CNY."""
+    document = product()
+    dimension_of(document)["pricePerUnit"] = {"CNY": "1.7"}
+    assert entry(document) == Refused("XX1-Train:ml.m5.xlarge is priced in CNY, not in USD")
+
+
+def test_a_price_per_another_unit_is_refused() -> None:
+    """An upfront fee is sold by quantity."""
+    document = product()
+    dimension_of(document)["unit"] = "Quantity"
+    assert entry(document) == Refused("XX1-Train:ml.m5.xlarge is priced per Quantity")
+
+
+def test_a_product_without_terms_is_refused() -> None:
+    """It has no price; it is not free."""
+    document = product()
+    document["terms"] = {}
+    assert entry(document) == Refused("XX1-Train:ml.m5.xlarge has no price")
+
+
+@pytest.mark.parametrize("zero", ["0", "0.0000000000"])
+def test_a_product_at_zero_is_no_rate(zero: str) -> None:
+    """A free tier says nothing of what the rest costs."""
+    assert entry(product(usd=zero)) is None
+    assert entry(product(usd=zero), product()) == entry(product())
+
+
+def test_a_free_tier_within_a_product_is_left_out() -> None:
+    """The dimension that is not zero is the rate."""
+    document = product()
+    [term] = document["terms"]["OnDemand"].values()
+    free = copy.deepcopy(dimension_of(document))
+    free["pricePerUnit"] = {"USD": "0.0000000000"}
+    term["priceDimensions"]["free"] = free
+    assert entry(document) == entry(product())
+
+
+def test_two_products_with_different_rates_are_ambiguous() -> None:
+    """Neither the first nor the cheapest is taken; both are named."""
+    found = entry(product(usd="0.3"), product(usd="0.25"))
+    assert found == Ambiguous((Decimal("0.25"), Decimal("0.3")))
+    assert isinstance(found, Ambiguous)
+    assert found.reason == "the price list has several rates: $0.25 and $0.3"
+
+
+def test_two_products_with_one_rate_are_one() -> None:
+    """A duplicate changes nothing."""
+    assert entry(product(), product()) == entry(product())
+
+
+def test_a_refused_product_spoils_its_type_and_no_other() -> None:
+    """Nobody knows which of the two is billed."""
+    found = read(
+        [product(), product(usd="-1"), product("ml.c5.xlarge")], "eu-west-1", Component.TRAINING
+    )
+    assert isinstance(found.entries["ml.m5.xlarge"], Refused)
+    assert list(found.rates) == ["ml.c5.xlarge"]
+
+
+def test_storage_is_each_components_own() -> None:
+    """Processing volumes are cheaper than Training's; transform has none."""
+    documents = [
+        volume("0.154", component=Component.TRAINING),
+        volume("0.11", component=Component.PROCESSING),
+    ]
+    assert rates(documents, "eu-west-1", Component.TRAINING) == {STORAGE: Decimal("0.154")}
+    assert rates(documents, "eu-west-1", Component.PROCESSING) == {STORAGE: Decimal("0.11")}
+    assert rates(documents, "eu-west-1", Component.TRANSFORM) == {}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+DAMAGED = st.tuples(st.sampled_from(sorted(ALL)), st.lists(st.integers(0, 9), max_size=6), JSON)
+
+
+def damaged(name: str, path: list[int], value: object) -> object:
+    """A recorded document with something else at one of its places."""
+    document = copy.deepcopy(ALL[name])
+    place: Any = document
+    for step in path:
+        keys = [key for key in place if key != "_fixture"] if isinstance(place, dict) else []
+        if not keys:
+            break
+        key = keys[step % len(keys)]
+        if not isinstance(place[key], dict) or step == path[-1]:
+            place[key] = value
+            break
+        place = place[key]
+    return document
+
+
+def readings(documents: list[Any]) -> list[Listing]:
+    """Everything that can be read of them."""
+    return [read(documents, region, component) for region in REGIONS for component in Component]
+
+
+@given(st.lists(DAMAGED, max_size=6), st.lists(JSON, max_size=3))
+def test_whatever_is_listed_no_rate_is_zero_or_less(
+    parts: list[tuple[str, list[int], object]], other: list[object]
+) -> None:
+    """And nothing that is listed makes the reader fail."""
+    for reading in readings([*(damaged(*part) for part in parts), *other]):
+        assert all(rate.usd.is_finite() and rate.usd > 0 for rate in reading.rates.values())
+
+
+PRICES = st.sampled_from(["0.257", "0.2570", "0.3", "0", "-1", "NaN"])
+TYPES = st.sampled_from(["ml.m5.xlarge", "ml.c5.xlarge"])
+DATES = st.sampled_from(["2026-05-01", "2026-06-01T00:00:00Z", "", "2026-99-99"])
+
+
+@given(st.lists(st.tuples(TYPES, PRICES, DATES), max_size=7), st.randoms(use_true_random=False))
+def test_the_order_of_products_never_matters(
+    rows: list[tuple[str, str, str]], shuffler: Any
+) -> None:
+    """Pages come in any order."""
+    documents = [product(name, usd, effective=day) for name, usd, day in rows]
+    mixed = list(documents)
+    shuffler.shuffle(mixed)
+    first = read(documents, "eu-west-1", Component.TRAINING)
+    assert read(mixed, "eu-west-1", Component.TRAINING) == first

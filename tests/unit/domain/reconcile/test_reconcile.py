@@ -1,0 +1,386 @@
+"""A month of the history against AWS's lines, worked out by hand and as properties."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
+from sageaudit.domain.reconcile.reconcile import Place, Reconciliation, Row, percent, reconcile
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
+from sageaudit.domain.reconcile.usage_type import JOBS, Usage, of_job, parsed
+from tests.fakes.documents import document, job, line
+
+ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
+
+
+def metered(usage_type: str, quantity: str, usd: str, **changes: Any) -> AwsLine:
+    """One line of AWS's, in us-east-1 and hours."""
+    whole = AwsLine(usage_type, "us-east-1", "Hrs", Decimal(quantity), Decimal(usd))
+    return replace(whole, **changes)
+
+
+def audited(
+    usage_type: str | None, quantity: str | None, usd: str | None, **changes: Any
+) -> AuditedLine:
+    """One line of job "a", in us-east-1."""
+    whole = AuditedLine(
+        job=ARN + "a",
+        name="a",
+        region="us-east-1",
+        item="compute",
+        usage_type=usage_type,
+        usage=None if usage_type is None else parsed(usage_type),
+        unit="instance-hours",
+        quantity=None if quantity is None else Decimal(quantity),
+        usd=None if usd is None else Decimal(usd),
+        paid=True,
+        crosses=False,
+    )
+    return replace(whole, **changes)
+
+
+def held(aws: list[AwsLine], history: list[AuditedLine], *, by_job: bool = False) -> Reconciliation:
+    """The two against each other."""
+    return reconcile(AwsSpend(tuple(aws)), Audited(tuple(history), jobs=1), by_job=by_job)
+
+
+def only(rows: tuple[Row, ...]) -> Row:
+    """The one row that there is."""
+    [row] = rows
+    return row
+
+
+def test_a_usage_type_is_added_up_and_compared_by_quantity_and_dollars() -> None:
+    """2 h + 1 h against 4 h: 1 h less, 25 %; $0.69 against $0.92: $0.23 less."""
+    found = held(
+        [metered("USE1-Train:ml.m5.xlarge", "4", "0.92")],
+        [
+            audited("USE1-Train:ml.m5.xlarge", "2", "0.46"),
+            audited("USE1-Train:ml.m5.xlarge", "1", "0.23", job=ARN + "b"),
+        ],
+    )
+    row = only(found.rows)
+    assert row.place is Place.MATCHED
+    assert (row.quantity_difference, row.quantity_percent) == (-1, -25)
+    assert (row.usd_difference, row.usd_percent) == (Decimal("-0.23"), -25)
+    assert row.jobs == 2
+    assert row.aws is not None
+    assert row.aws.unit == "hours"
+
+
+def test_what_no_audit_covers_has_its_share() -> None:
+    """$2 of jobs, $5 of an endpoint, $2 of a notebook, $1 of Studio: $8 of $10 is no job's."""
+    found = held(
+        [
+            metered("USE1-Train:ml.m5.xlarge", "8", "1.5"),
+            metered("USE1-Processing:ml.m5.xlarge", "2", "0.5"),
+            metered("USE1-Host:ml.m5.xlarge", "20", "5"),
+            metered("USE1-Notebk:ml.t3.medium", "40", "2"),
+            metered("USE1-Studio:KernelGateway-ml.t3.medium", "20", "1"),
+        ],
+        [audited("USE1-Train:ml.m5.xlarge", "8", "1.84")],
+    )
+    shares = {area.name: area.percent for area in found.areas}
+    assert shares == {"endpoints": 50, JOBS: 20, "notebooks": 20, "Studio": 10}
+    assert found.outside_usd == 8
+    assert found.jobs_only_in_aws_usd == Decimal("0.5")
+    assert percent(found.outside_usd, found.aws_usd()) == 80
+
+
+def test_one_side_only_is_said_and_has_no_difference() -> None:
+    """What AWS alone has, and what the history alone has."""
+    found = held(
+        [metered("USE1-Train:ml.m5.xlarge", "4", "0.92")],
+        [audited("USE1-Train:ml.p3.2xlarge", "1", "3.83")],
+    )
+    alone = only(found.of(Place.ONLY_IN_AWS))
+    ours = only(found.of(Place.ONLY_IN_HISTORY))
+    assert (alone.usage, ours.usage) == ("USE1-Train:ml.m5.xlarge", "USE1-Train:ml.p3.2xlarge")
+    assert alone.quantity_difference is alone.usd_percent is ours.usd_difference is None
+    assert found.history_usd(Place.ONLY_IN_HISTORY) == Decimal("3.83")
+
+
+def test_without_a_usage_type_region_kind_and_instance_type_decide() -> None:
+    """A prefix is never read: USW2 is us-west-2 because AWS says so beside it."""
+    ours = audited(None, "2", "0.5", usage=of_job("training", "ml.m5.xlarge"), region="us-west-2")
+    found = held(
+        [
+            metered("USW2-Train:ml.m5.xlarge", "2", "0.46", region="us-west-2"),
+            metered("USE2-Train:ml.m5.xlarge", "7", "1.61", region="us-east-2"),
+        ],
+        [ours],
+    )
+    row = only(found.of(Place.MATCHED))
+    assert (row.usage, row.region, row.quantity_difference) == (
+        "USW2-Train:ml.m5.xlarge",
+        "us-west-2",
+        0,
+    )
+
+
+def test_where_aws_names_no_region_only_the_whole_usage_type_decides() -> None:
+    """Otherwise two regions could be taken for one: not comparable, and said so."""
+    aws = [metered("USE1-Train:ml.m5.xlarge", "2", "0.46", region=None)]
+    known = held(aws, [audited("USE1-Train:ml.m5.xlarge", "2", "0.46")])
+    assert only(known.rows).place is Place.MATCHED
+    guess = audited(None, "2", "0.46", usage=of_job("training", "ml.m5.xlarge"))
+    places = {row.place for row in held(aws, [guess]).rows}
+    assert places == {Place.ONLY_IN_AWS, Place.NOT_COMPARABLE}
+
+
+def test_a_warm_pool_has_no_usage_type_to_compare_by() -> None:
+    """It stands apart with its dollars, and in no difference."""
+    found = held([], [audited(None, "1", "0.23", item="warm_pool")])
+    row = only(found.of(Place.NOT_COMPARABLE))
+    assert row.usage == "warm_pool"
+    assert found.history_usd(Place.NOT_COMPARABLE) == found.history_usd() == Decimal("0.23")
+
+
+def test_an_unpriced_line_makes_the_dollars_unknown_and_not_the_hours() -> None:
+    """3 h against 3 h agree; $0.46 and something unknown do not add up to $0.46."""
+    found = held(
+        [metered("USE1-Train:ml.m5.xlarge", "3", "0.69")],
+        [
+            audited("USE1-Train:ml.m5.xlarge", "2", "0.46"),
+            audited("USE1-Train:ml.m5.xlarge", "1", None),
+        ],
+    )
+    row = only(found.rows)
+    assert (row.quantity_percent, row.usd_difference, row.usd_percent) == (0, None, None)
+    assert found.unpriced_lines == 1
+    assert found.history_usd() == Decimal("0.46")
+
+
+def test_free_usage_at_aws_has_no_percentage_of_dollars() -> None:
+    """The free tier bills $0 for real hours: the hours agree, a share of nothing is unknown."""
+    found = held(
+        [metered("USE1-Train:ml.m5.xlarge", "2", "0")],
+        [audited("USE1-Train:ml.m5.xlarge", "2", "0.46")],
+    )
+    row = only(found.rows)
+    assert (row.quantity_percent, row.usd_percent) == (0, None)
+    assert found.areas[0].percent is None
+
+
+def test_quantities_in_two_units_are_not_subtracted() -> None:
+    """Seconds less hours is nothing."""
+    found = held(
+        [metered("USE1-Train:ml.m5.xlarge", "7200", "0.46", unit="Second")],
+        [audited("USE1-Train:ml.m5.xlarge", "2", "0.46")],
+    )
+    assert only(found.rows).quantity_difference is None
+    assert only(found.rows).usd_difference == 0
+
+
+def test_by_job_each_job_stands_beside_its_own_lines() -> None:
+    """By resource id, whose job name is in lower case; three jobs, one on both sides."""
+    found = held(
+        [
+            metered("USE1-Train:ml.m5.xlarge", "2", "0.46", resource=ARN + "job-a"),
+            metered("USE1-Train:ml.m5.xlarge", "5", "1.15", resource=ARN + "by-hand"),
+            metered("USE1-Host:ml.m5.xlarge", "9", "2", resource="arn:aws:sagemaker:x:endpoint/e"),
+        ],
+        [
+            audited("USE1-Train:ml.m5.xlarge", "2", "0.47", job=ARN + "Job-A"),
+            audited("USE1-Train:ml.m5.xlarge", "1", "0.23", job=ARN + "lost"),
+        ],
+        by_job=True,
+    )
+    assert only(found.of(Place.MATCHED)).job == ARN + "job-a"
+    assert only(found.of(Place.ONLY_IN_HISTORY)).job == ARN + "lost"
+    assert [row.job for row in found.of(Place.ONLY_IN_AWS)] == [None, ARN + "by-hand"]
+    assert found.jobs() == dict.fromkeys(found.jobs(), 1)
+
+
+def test_the_row_with_the_most_dollars_comes_first() -> None:
+    """A reader starts where it matters."""
+    found = held(
+        [metered(f"USE1-Train:ml.m5.{n}xlarge", "1", str(n)) for n in (2, 12, 4)],
+        [audited("USE1-Train:ml.p3.2xlarge", "2", "7.65")],
+    )
+    assert [row.usage.rpartition(".")[2] for row in found.rows] == [
+        "12xlarge",
+        "2xlarge",
+        "4xlarge",
+        "2xlarge",
+    ]
+
+
+def test_volumes_count_in_their_month_and_compute_in_the_month_of_the_end() -> None:
+    """A job from October to November: October gets its first volume line, and nothing else."""
+    ran = document(
+        job=job(started_at="2026-10-31T20:00:00Z", ended_at="2026-11-01T04:00:00Z"),
+    )
+    ran["bill"]["lines"] = [
+        line(quantity=Decimal(8)),
+        line(item="storage", note="30 GB x 1, 2026-10", quantity=Decimal("0.16")),
+        line(
+            item="storage",
+            note="30 GB x 1, 2026-11 · the price of 2026-05-20",
+            quantity=Decimal("0.17"),
+        ),
+    ]
+    october, november = ([*lines_of(ran, month)] for month in ("2026-10", "2026-11"))
+    assert [one.quantity for one in october] == [Decimal("0.16")]
+    assert [one.item for one in november] == ["compute", "storage"]
+    assert all(one.crosses for one in (*october, *november))
+
+
+def test_a_line_knows_what_it_used() -> None:
+    """From its usage type, else from its note, else from the one type that the job ran on."""
+    ran = document(job=job(instances="2 x ml.g5.2xlarge"))
+    ran["bill"]["lines"] = [
+        line(usage_type="USE1-Train:ml.g5.2xlarge"),
+        line(usage_type=None, note="2 x ml.c5.xlarge"),
+        line(usage_type=None, note=None),
+        line(usage_type=None, item="storage", note="30 GB x 2, 2026-05"),
+        line(usage_type=None, item="warm_pool", note="warm pool Terminated"),
+    ]
+    used = [one.usage for one in lines_of(ran, "2026-05")]
+    assert [usage.text if usage else None for usage in used] == [
+        "Train:ml.g5.2xlarge",
+        "Train:ml.c5.xlarge",
+        "Train:ml.g5.2xlarge",
+        "Train:VolumeUsage.gp2",
+        None,
+    ]
+
+
+def test_two_types_and_no_note_are_not_guessed() -> None:
+    """A cluster of several types whose line does not name its own."""
+    ran = document(job=job(instances="1 x ml.g5.2xlarge + 2 x ml.c5.xlarge"))
+    ran["bill"]["lines"] = [line(usage_type=None, note=None)]
+    assert [one.usage for one in lines_of(ran, "2026-05")] == [None]
+
+
+def test_what_was_never_used_or_never_paid_is_told_apart() -> None:
+    """A job that never started has no line; prepaid capacity has one that is not paid by hour."""
+    ran = document()
+    ran["bill"]["lines"] = [
+        line(quantity=Decimal(0), usd=Decimal(0), rate_usd=None),
+        line(rate_usd=Decimal(0), usd=Decimal(0)),
+        line(rate_usd=None, usd=None),
+    ]
+    assert [one.paid for one in lines_of(ran, "2026-05")] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("usage_type", "usage", "area"),
+    [
+        ("USE1-Train:ml.m5.large", Usage("Train", "ml.m5.large"), JOBS),
+        ("EU-Processing:VolumeUsage.gp2", Usage("Processing", "VolumeUsage.gp2"), JOBS),
+        ("APS3-Tsform:ml.g4dn.xlarge", Usage("Tsform", "ml.g4dn.xlarge"), JOBS),
+        ("Tsform:ml.g4dn.xlarge", Usage("Tsform", "ml.g4dn.xlarge"), JOBS),
+        ("USE1-train:ml.m5.large", Usage("train", "ml.m5.large"), JOBS),
+        ("USE1-Host:ml.m5.large", Usage("Host", "ml.m5.large"), "endpoints"),
+        ("USE1-ServerlessInf:Mem-4GB", Usage("ServerlessInf", "Mem-4GB"), "endpoints"),
+        (
+            "USE1-TrainDebugFreeTier:ml.m5.large",
+            Usage("TrainDebugFreeTier", "ml.m5.large"),
+            "free Debugger and Monitor rules",
+        ),
+        (
+            "USE1-TrainingPlanUpfrontFee:ml.p4d.24xlarge",
+            Usage("TrainingPlanUpfrontFee", "ml.p4d.24xlarge"),
+            "training plans",
+        ),
+        ("Studio:KernelGateway-x", Usage("Studio", "KernelGateway-x"), "Studio"),
+        ("something new", Usage("something new", ""), "other"),
+        ("", Usage("", ""), "other"),
+    ],
+)
+def test_a_usage_type_is_a_prefix_a_role_and_a_thing(
+    usage_type: str, usage: Usage, area: str
+) -> None:
+    """The role says what of SageMaker it is; an unknown one is "other"."""
+    assert parsed(usage_type) == usage
+    assert parsed(usage_type).area == area
+
+
+AMOUNTS = st.decimals(0, 10_000, places=6)
+TYPES = st.sampled_from(
+    ["USE1-Train:ml.m5.xlarge", "USE1-Host:ml.m5.xlarge", "EU-Processing:ml.c5.xlarge", "odd", ""]
+)
+JOB_ARNS = st.sampled_from([ARN + "a", ARN + "B", ARN + "b", "arn:other", None])
+REGIONS = st.sampled_from(["us-east-1", "eu-west-1", None])
+AWS_LINES = st.builds(
+    AwsLine, TYPES, REGIONS, st.sampled_from(["Hrs", "GB-Mo", ""]), AMOUNTS, AMOUNTS, JOB_ARNS
+)
+OUR_LINES = st.builds(
+    lambda usage_type, region, job_arn, quantity, usd: replace(
+        audited(usage_type, None, None), region=region, job=job_arn, quantity=quantity, usd=usd
+    ),
+    st.one_of(st.none(), TYPES),
+    REGIONS,
+    JOB_ARNS.filter(bool),
+    st.one_of(st.none(), AMOUNTS),
+    st.one_of(st.none(), AMOUNTS),
+)
+
+
+@given(st.lists(AWS_LINES, max_size=12), st.lists(OUR_LINES, max_size=12), st.booleans())
+def test_totals_add_up_whatever_the_lines(
+    aws: list[AwsLine], history: list[AuditedLine], by_job: bool
+) -> None:
+    """Matched and only in AWS are AWS's total; the three kinds of ours are ours; areas too."""
+    found = held(aws, history, by_job=by_job)
+    whole = sum((one.usd for one in aws), Decimal(0))
+    assert found.aws_usd(Place.MATCHED) + found.aws_usd(Place.ONLY_IN_AWS) == whole
+    assert found.aws_usd() == whole == sum((area.usd for area in found.areas), Decimal(0))
+    assert found.history_usd() == sum((one.usd or Decimal(0) for one in history), Decimal(0))
+    assert found.history_usd() == sum(
+        found.history_usd(place) for place in Place if place is not Place.ONLY_IN_AWS
+    )
+
+
+@given(st.lists(AWS_LINES, max_size=8), st.lists(OUR_LINES, max_size=8), st.booleans())
+def test_the_order_of_lines_changes_nothing(
+    aws: list[AwsLine], history: list[AuditedLine], by_job: bool
+) -> None:
+    """Cost Explorer and reports promise no order."""
+
+    def sums(found: Reconciliation) -> list[tuple[Any, ...]]:
+        rows = [
+            (
+                row.place.value,
+                row.job or "",
+                row.region or "",
+                row.usage.lower(),
+                row.aws.quantity if row.aws else -1,
+                (-1 if row.history.quantity is None else row.history.quantity)
+                if row.history
+                else -2,
+            )
+            for row in found.rows
+        ]
+        return sorted(rows)
+
+    there = held(aws, history, by_job=by_job)
+    back = held(aws[::-1], history[::-1], by_job=by_job)
+    assert there.aws_usd(Place.MATCHED) == back.aws_usd(Place.MATCHED)
+    assert len(there.rows) == len(back.rows)
+    if not by_job:
+        assert sums(there) == sums(back)
+
+
+@given(st.lists(OUR_LINES, max_size=8))
+def test_a_history_that_is_aws_line_by_line_agrees(history: list[AuditedLine]) -> None:
+    """With both sides equal, nothing differs and nothing is on one side only."""
+    known = [
+        replace(one, region="us-east-1", quantity=one.quantity or Decimal(1), usd=Decimal(1))
+        for one in history
+        if one.usage_type
+    ]
+    aws = [
+        AwsLine(one.usage_type or "", "us-east-1", "Hrs", one.quantity or Decimal(0), Decimal(1))
+        for one in known
+    ]
+    found = held(aws, known)
+    assert all(row.place is Place.MATCHED for row in found.rows)
+    assert all(row.quantity_difference == row.usd_difference == 0 for row in found.rows)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.usage.activity import cpu_works, gpu_works
+from sageaudit.domain.usage.edges import (
+    HostEnd,
+    at_work,
+    before_gpu,
+    host_ends,
+    idle_head,
+    idle_tail,
+    work_phase,
+)
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from tests.fakes.jobs import Points, job, phases, ran, seen, series
+
+
+def measured(cpu: Points, gpu: Points | None = None) -> Measurements:
+    """Sums of the CPU over 4 vCPUs; with `gpu`, of a GPU beside it."""
+    seconds = 60 * len(cpu)
+    if gpu is None:
+        return seen(ran(seconds), series(Metric.CPU, cpu))
+    run = ran(seconds, "ml.g4dn.xlarge")
+    return seen(run, series(Metric.CPU, cpu), series(Metric.GPU, gpu))
+
+
+def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
+    """20 of 100 of one vCPU, 5 of 4, and no answer without a point."""
+    assert [cpu_works(percent, 1) for percent in (19.9, 20, None)] == [False, True, None]
+    assert [cpu_works(percent, 4) for percent in (4.9, 5)] == [False, True]
+    assert cpu_works(90, None) is None
+    assert [gpu_works(percent) for percent in (1, 1.1, None)] == [False, True, None]
+
+
+def test_a_host_works_by_either_and_is_idle_by_both() -> None:
+    """A missing point leaves it open, unless the other one works."""
+    of = measured([0, 100, 0, 100, None, None], [0, 0, None, None, 50, 0])
+    assert at_work(of) == {"train/algo-1": [False, True, None, True, True, None]}
+
+
+def test_without_gpu_points_a_gpu_host_is_never_known_to_be_idle() -> None:
+    """Its GPU may work."""
+    run = ran(120, "ml.g4dn.xlarge")
+    assert at_work(seen(run, series(Metric.CPU, [0, 100]))) == {"train/algo-1": [None, True]}
+
+
+def test_hosts_end_and_take_part_by_themselves() -> None:
+    """A host that works only in its first six minutes takes no part."""
+    run = ran(1200, instances=3)
+    of = seen(
+        run,
+        series(Metric.CPU, [100] * 20),
+        series(Metric.CPU, [100] * 6 + [0] * 14, host="train/algo-2"),
+        series(Metric.CPU, [0] * 7 + [100] + [0] * 12, host="train/algo-3"),
+    )
+    assert host_ends(of) == [
+        HostEnd("train/algo-1", 0, took_part=True),
+        HostEnd("train/algo-2", 14, took_part=False),
+        HostEnd("train/algo-3", 12, took_part=True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "head"),
+    [
+        ([0] * 5 + [100] * 5, range(5)),
+        ([None] * 3 + [0] * 5 + [100] * 5, range(3, 8)),
+        ([100] * 6 + [0] * 5 + [100] * 5, range(6, 11)),
+        ([100] * 7 + [0] * 5 + [100] * 5, range(0)),
+        ([0, 100, 0, 0, 0, 100], range(2, 5)),
+        ([0] * 5 + [None] * 3 + [0] * 5 + [100], range(13)),
+        ([0] * 5 + [None] * 4 + [0] * 5 + [100], range(5)),
+        ([100] * 3 + [0] * 9, range(0)),
+        ([0] * 9, range(0)),
+        ([], range(0)),
+    ],
+)
+def test_the_head_is_the_longest_known_idle_stretch_at_the_start(cpu: Points, head: range) -> None:
+    """It begins within six minutes, and work follows."""
+    assert idle_head(measured(cpu)) == head
+
+
+def test_gpu_work_ends_the_start() -> None:
+    """What is idle after it is a pause."""
+    assert idle_head(measured([100, 0, 0, 100], [50, 0, 0, 50])) == range(0)
+    assert idle_head(measured([100, 0, 0, 100], [0, 0, 0, 50])) == range(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "wait"),
+    [
+        ([0, 0, 50, 0], range(2)),
+        ([None, None, 0, 0, 50], range(2, 4)),
+        ([None] * 7 + [0, 50], range(0)),
+        ([0, None, 0, 50], range(3)),
+        ([0, None, None, None, None, 0, 50], range(0)),
+        ([0, 0, 0], range(0)),
+        ([50, 0], range(0)),
+    ],
+)
+def test_the_wait_for_the_gpu_is_known_throughout(gpu: Points, wait: range) -> None:
+    """From its first point to its first work."""
+    of = measured([100] * len(gpu), gpu)
+    assert [*before_gpu(of)] == [*wait]
+
+
+def test_without_a_gpu_there_is_no_wait_for_it() -> None:
+    """A CPU job."""
+    assert before_gpu(measured([0, 100])) == range(0)
+
+
+def test_a_short_gap_in_idleness_is_idle() -> None:
+    """Up to three lost points between idle ones or at the end; next to work nobody knows."""
+    assert idle_tail(measured([100, 0, 0])) == range(1, 3)
+    assert idle_tail(measured([100, 0, None, None, None])) == range(1, 5)
+    assert len(idle_tail(measured([100, 0, *[None] * 4]))) == 0
+    assert idle_tail(measured([100, None, 0])) == range(2, 3)
+    assert idle_tail(measured([0, 0])) == range(2)
+
+
+def test_work_lies_in_the_phase_of_the_kind() -> None:
+    """Training where nothing is said."""
+    assert work_phase(job()) == "Training"
+    assert work_phase(job(phases=phases(("Running", 60)))) == "Running"
+    assert work_phase(job(phases=phases(("Starting", -60), ("Processing", 60)))) == "Processing"
+    assert work_phase(job(phases=(), training_s=Decimal(0))) == "Training"
+
+
+def test_a_gap_is_short_in_seconds() -> None:
+    """One lost point of five minutes is no short gap."""
+    of = replace(measured([100, 0, None, 0]), period_s=300)
+    assert idle_tail(of) == range(3, 4)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.job.job import Direction, Objective
+from sageaudit.domain.usage.measurements import Curve, Missing
+from sageaudit.domain.usage.objective import Watched, direction, last_gain, settled_direction, watch
+from tests.fakes.jobs import START
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["validation:rmse", "validation:logloss", "validation:error", "eval_loss", "val_loss",
+     "train:loss", "Validation Loss", "valLoss", "validation:mlogloss", "test:RMSE",
+     "mean_squared_error", "validation:perplexity", "word_error_rate", "test:mean_wQuantileLoss"],
+)  # fmt: skip
+def test_less_of_an_error_is_better(name: str) -> None:
+    """As SageMaker's own algorithms, Hugging Face and Keras name them."""
+    assert direction(name, {}) is Direction.MINIMIZE
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["validation:auc", "validation:accuracy", "validation:mAP", "validation:ndcg", "eval_f1",
+     "validation:f1_binary", "validation:mIOU", "validation:bleu", "train:mean_rho",
+     "train:accuracy:epoch", "Test Accuracy", "test:pwll"],
+)  # fmt: skip
+def test_more_of_a_score_is_better(name: str) -> None:
+    """As SageMaker's own algorithms name them."""
+    assert direction(name, {}) is Direction.MAXIMIZE
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["epoch", "learning_rate", "eval_runtime", "reward", "loss_scale", "train:accuracy_loss",
+     "ObjectiveMetric", "", "loss_weight"],
+)  # fmt: skip
+def test_other_names_tell_no_direction(name: str) -> None:
+    """Nor one that says both."""
+    assert direction(name, {}) is None
+
+
+def test_what_is_stated_stands_before_the_name() -> None:
+    """The tuning job's word first, then the policy's."""
+    stated = {"loss": Direction.MAXIMIZE}
+    assert direction("loss", stated) is Direction.MAXIMIZE
+    assert settled_direction(Objective("loss", None), stated) is Direction.MAXIMIZE
+    own = Objective("loss", Direction.MINIMIZE)
+    assert settled_direction(own, stated) is Direction.MINIMIZE
+
+
+@pytest.mark.parametrize(
+    ("values", "at"),
+    [
+        (["1", "0.99"], 0),
+        (["1", "0.9899"], 1),
+        (["1", "0.995", "0.989"], 2),
+        (["0", "0"], 0),
+        (["0", "-0.001"], 1),
+        (["-1", "-1.01"], 0),
+        (["-1", "-1.02"], 1),
+        (["1"], 0),
+    ],
+)
+def test_a_gain_is_over_one_percent_of_the_last_gain(values: list[str], at: int) -> None:
+    """Of a value to be minimised, also at and below 0."""
+    numbers = [Decimal(value) for value in values]
+    assert last_gain(numbers, Direction.MINIMIZE, Decimal(1)) == at
+
+
+def of(*values: float) -> Curve:
+    """A point each minute."""
+    return Curve(tuple((START + timedelta(minutes=n), value) for n, value in enumerate(values)))
+
+
+def watched(curves: dict[str, Curve], objective: Objective | None = None) -> Watched | Missing:
+    """With 3 points and 1%."""
+    return watch(curves, {}, objective, min_points=3, tolerance_percent=Decimal(1))
+
+
+def test_the_running_median_is_watched() -> None:
+    """One point far off moves nothing."""
+    seen = watched({"loss": of(5, 4, 0.1, 3, 3, 3)})
+    assert isinstance(seen, Watched)
+    assert (seen.best, seen.last) == (3, 3)
+
+
+def test_a_long_curve_of_less_use_is_no_substitute() -> None:
+    """Too few validation points are not made good by training's."""
+    answer = watched({"validation:loss": of(1, 2), "train:loss": of(1, 2, 3, 4)})
+    assert answer == Missing("too_few_points", "2 points of its objective, 3 needed")
+
+
+def test_an_objective_that_was_not_reported_leaves_the_others() -> None:
+    """CloudWatch may have forgotten it."""
+    seen = watched({"loss": of(3, 2, 1)}, Objective("auc", Direction.MAXIMIZE))
+    assert isinstance(seen, Watched)
+    assert seen.metric == "loss"

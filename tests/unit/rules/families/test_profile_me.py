@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sageaudit.domain.bill.finding import Bucket, Clear, Found, NotApplicable, Unknown
+from sageaudit.domain.job.job import InstanceGroup
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Metric, Missing, measure
+from tests.fakes.jobs import TYPES, FixedPrices, flat, instance_type, market, ran, seen, series
+from tests.fakes.judging import excuse, found, outcome, priced, unknown
+
+RULE = "profile-me"
+DEAR = ran(36000, "ml.g4dn.12xlarge", 2)
+"""Ten hours of two: 20 x $4.89 = $97.80."""
+LOW = flat(DEAR, 600, hosts=2, cpu=30, gpu=20)
+DEAR_CPU = ran(360000, "ml.m5.4xlarge", volume_gb=None)
+"""A hundred hours at $0.92."""
+
+
+def test_a_dear_run_that_waits_is_found() -> None:
+    """Nobody knows for what."""
+    what = found(RULE, DEAR, LOW)
+    assert what.summary == "It cost $97.80 with its GPU at 20%, and no profiler says why."
+    [fix] = what.fix
+    assert (fix.path, fix.old) == ("ProfilerConfig.S3OutputPath", None)
+    assert what.caution is not None
+    assert "closed to new customers since 2026-07-30" in what.caution
+    assert "torch.profiler" in what.caution
+
+
+def test_it_has_no_dollars() -> None:
+    """A profile saves nothing by itself."""
+    finding = priced(RULE, DEAR, LOW)
+    assert finding.found.bucket is Bucket.NONE
+    assert (finding.saving_usd, finding.severity.value) == (None, "info")
+
+
+def test_without_a_gpu_the_cpu_is_the_figure() -> None:
+    """At 40% of 16 cores."""
+    what = found(RULE, DEAR_CPU, flat(DEAR_CPU, 6000, cpu=40))
+    assert what.evidence["metric"] == "CPUUtilization"
+
+
+def test_exactly_fifty_dollars_are_dear() -> None:
+    """An hour at $50, and one at $49.99."""
+    for usd, dear in (("50", True), ("49.99", False)):
+        run = ran(3600, "ml.m5.4xlarge", volume_gb=None)
+        of = flat(run, 60, cpu=20)
+        answer = outcome(RULE, run, of, on=market(hourly_usd={"ml.m5.4xlarge": usd}))
+        assert isinstance(answer, Found) is dear
+        assert dear or answer == NotApplicable("it cost less than $50.00")
+
+
+def test_exactly_half_of_the_time_is_work_enough() -> None:
+    """50% is the target, 49% is under it."""
+    assert outcome(RULE, DEAR, flat(DEAR, 600, hosts=2, cpu=30, gpu=50)) == Clear()
+    assert isinstance(outcome(RULE, DEAR, flat(DEAR, 600, hosts=2, cpu=30, gpu=49)), Found)
+
+
+def test_a_profiled_run_is_not_its_concern() -> None:
+    """So is the advised one; where no answer says, it is."""
+    assert excuse(RULE, replace(DEAR, profiled=True), LOW) == "a profiler was on"
+    for profiled in (False, None):
+        assert isinstance(outcome(RULE, replace(DEAR, profiled=profiled), LOW), Found)
+
+
+def test_a_profiler_that_was_switched_off_is_switched_on() -> None:
+    """A place for its output alone would leave it off."""
+    off = found(RULE, replace(DEAR, profiled=False), LOW)
+    assert [(one.path, one.new) for one in off.fix] == [
+        ("ProfilerConfig.DisableProfiler", False),
+        ("ProfilerConfig.S3OutputPath", "s3://<bucket>/<prefix>"),
+    ]
+
+
+def test_trainium_reports_no_use() -> None:
+    """Its CPU is low for a good reason."""
+    trn = instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron", ebs_billed=False)
+    run = ran(36000, "ml.trn1.2xlarge")
+    on = Market({**TYPES, trn.name: trn}, FixedPrices(hourly_usd={trn.name: "30"}))
+    of = measure(run, [series(Metric.CPU, [80] * 600)], on.types, absent=Missing("none", "none"))
+    answer = outcome(RULE, run, of, on=on)
+    assert isinstance(answer, Unknown)
+    assert answer.code == "accelerator_unseen"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "metrics", "code"),
+    [
+        (600, {"cpu": 30}, "metric_missing"),
+        (600, {"gpu": 30}, "metric_missing"),
+        (300, {"cpu": 30, "gpu": 20}, "coverage_low"),
+    ],
+)
+def test_missing_metrics_are_unknown(minutes: int, metrics: dict[str, float], code: str) -> None:
+    """Neither clear nor found."""
+    assert unknown(RULE, DEAR, flat(DEAR, minutes, hosts=2, **metrics)) == code
+
+
+def test_a_short_or_mixed_run_is_unknown() -> None:
+    """14 minutes at a high price; hosts without a map to their types."""
+    short = ran(840, "ml.g4dn.12xlarge", 100)
+    assert unknown(RULE, short, flat(short, 14, hosts=100, cpu=30, gpu=20)) == "too_short"
+    groups = (InstanceGroup("ml.g5.2xlarge", 4), InstanceGroup("ml.m5.xlarge", 1))
+    mixed = replace(DEAR, groups=groups)
+    assert unknown(RULE, mixed, seen(mixed, series(Metric.CPU, [40] * 600))) == "hosts_unmapped"
+
+
+def test_a_run_of_unknown_cost_is_unknown() -> None:
+    """Whether it is dear is not known."""
+    run = ran(36000, "ml.unpriced.xlarge")
+    assert unknown(RULE, run, flat(run, 600, cpu=20)) == "bill_unknown"
+
+
+def test_other_kinds_take_no_profiler() -> None:
+    """ProfilerConfig is training's."""
+    assert "processing" in excuse(RULE, replace(DEAR, kind=JobKind.PROCESSING), LOW)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sageaudit.domain.usage.measurements import Metric
+from sageaudit.rules.families.work_time import busy_until, worked_s
+from tests.fakes.jobs import START, ran, seen, series
+
+HOUR = timedelta(hours=1)
+TWICE = [(START, START + HOUR), (START + 3 * HOUR, START + 4 * HOUR)]
+RUN = ran(3600, "ml.m5.xlarge")
+
+
+def test_only_work_is_counted() -> None:
+    """Half of each of two hours, not the two between them."""
+    half = HOUR / 2
+    assert worked_s(TWICE, START + half, START + 3 * HOUR + half) == 3600
+    assert worked_s(TWICE, START + HOUR, START + 3 * HOUR) == 0
+    assert worked_s(TWICE, START + 2 * HOUR, START) == 0
+    assert worked_s([], START, START + HOUR) == 0
+
+
+def test_an_idle_tail_ends_the_work() -> None:
+    """20 of 60 minutes; busy to the end, and without metrics, it is the window's own end."""
+    window = [(START, START + HOUR)]
+    tail = seen(RUN, series(Metric.CPU, [200] * 40 + [0] * 20))
+    assert busy_until(window, tail) == START + timedelta(minutes=40)
+    busy = seen(RUN, series(Metric.CPU, [0] * 20 + [200] * 40))
+    assert busy_until(window, busy) == START + HOUR
+    assert busy_until(window, seen(RUN)) == START + HOUR
+
+
+def test_a_run_that_never_worked_has_no_busy_time() -> None:
+    """All of it is tail."""
+    idle = seen(RUN, series(Metric.CPU, [0] * 60))
+    assert busy_until([(START, START + HOUR)], idle) == START

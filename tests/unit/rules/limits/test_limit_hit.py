@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
+from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
+from sageaudit.domain.job.ref import JobKind
+from tests.fakes.jobs import market, phases, ran
+from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
+
+RULE = "limit-hit"
+MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
+
+
+def cut(**changes: Any) -> Job:
+    """An hour on ml.m5.xlarge that its limit of one hour ended, with nothing left."""
+    plain: dict[str, Any] = {
+        "status": "Stopped",
+        "secondary_status": "MaxRuntimeExceeded",
+        "left_artifact": False,
+        "max_runtime_s": 3600,
+    }
+    return ran(3600, **plain | changes)
+
+
+def test_a_limit_that_left_nothing_lost_the_whole_run() -> None:
+    """Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14."""
+    finding = priced(RULE, cut())
+    assert finding.found.summary == (
+        "MaxRuntimeInSeconds ended the run after 1.0 h on 1 x ml.m5.xlarge; "
+        "it left neither artifact nor checkpoints."
+    )
+    assert (finding.found.bucket, finding.found.confidence) == (Bucket.LOST, Confidence.MEASURED)
+    assert usd(finding.saving_usd) == "0.235645"
+
+
+@pytest.mark.parametrize(
+    ("changes", "left"),
+    [({"left_artifact": True}, "an artifact"), ({"checkpointed": True}, "checkpoints")],
+)
+def test_a_limit_that_left_something_is_a_time_box(changes: dict[str, Any], left: str) -> None:
+    """Info without dollars, and nothing to change."""
+    finding = priced(RULE, cut(**changes))
+    assert finding.found.summary.endswith(f"it left {left}.")
+    assert (finding.found.bucket, finding.severity.value) == (Bucket.NONE, "info")
+    assert (finding.saving_usd, finding.found.fix, finding.found.alternatives) == (None, (), ())
+    assert "time box" in (finding.found.caution or "")
+
+
+def test_the_loss_is_counted_once() -> None:
+    """failed-spend sees the same dollars: it is marked, and gets none."""
+    job = cut()
+    pairs = [(card(rule).name, found(rule, job)) for rule in ("failed-spend", RULE)]
+    savings = settle(job, bill(job, market()), pairs, market(), SeverityLimits(), {})
+    by_name = {one.rule.name: one for one in savings.findings}
+    assert by_name["failed-spend"].subsumed_by == RULE
+    assert by_name["failed-spend"].saving_usd == 0
+    assert savings.lost_usd == by_name[RULE].saving_usd == bill(job, market()).total_usd
+
+
+def test_checkpoints_go_before_a_higher_limit() -> None:
+    """The next run goes on where this one stopped; else it gets twice the time."""
+    what = found(RULE, cut())
+    assert [(fix.path, fix.old) for fix in what.fix] == [("CheckpointConfig.S3Uri", None)]
+    [[higher]] = what.alternatives
+    assert (higher.path, higher.old, higher.new) == (
+        "StoppingCondition.MaxRuntimeInSeconds", 3600, 7200,
+    )  # fmt: skip
+
+
+def test_on_spot_the_wait_grows_with_the_run() -> None:
+    """SageMaker takes no MaxWait under MaxRuntime; one that is long enough stays."""
+    spot: dict[str, Any] = {"purchase": Purchase.SPOT}
+    [[_, wait]] = found(RULE, cut(max_wait_s=5400, **spot)).alternatives
+    assert (wait.path, wait.old, wait.new) == (
+        "StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000,
+    )  # fmt: skip
+    [[alone]] = found(RULE, cut(max_wait_s=7200, **spot)).alternatives
+    assert alone.new == 7200
+
+
+def test_a_wait_that_was_too_long_is_named() -> None:
+    """MaxWaitTimeExceeded of a spot run; its limit is the one to raise."""
+    waited = cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=4000)
+    what = found(RULE, waited)
+    assert what.summary.startswith("MaxWaitTimeInSeconds ended the run after 1.0 h")
+    assert what.evidence["limit_s"] == 4000
+    [[higher]] = what.alternatives
+    assert (higher.path, higher.new) == ("StoppingCondition.MaxWaitTimeInSeconds", 8000)
+
+
+def test_no_limit_is_raised_above_what_sagemaker_takes() -> None:
+    """28 days, of processing jobs 9; at the maximum only checkpoints are left."""
+    [[most]] = found(RULE, cut(max_runtime_s=MONTH_S - 1)).alternatives
+    assert most.new == MONTH_S
+    assert found(RULE, cut(max_runtime_s=MONTH_S)).alternatives == ()
+    for unknown_s in (None, 0):
+        assert found(RULE, cut(max_runtime_s=unknown_s)).alternatives == ()
+
+
+def test_a_processing_job_can_only_get_more_time() -> None:
+    """It has no CheckpointConfig; its failure text says what ended it."""
+    processing = cut(kind=JobKind.PROCESSING, status="Failed", secondary_status=None,
+                     failure="MaxRuntimeExceeded", left_artifact=None,
+                     max_runtime_s=500_000)  # fmt: skip
+    [fix] = found(RULE, processing).fix
+    assert (fix.path, fix.new) == ("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)
+
+
+def test_a_stopped_processing_job_may_have_left_outputs() -> None:
+    """Whether its uploads took place is not recorded."""
+    processing = cut(kind=JobKind.PROCESSING, secondary_status=None, left_artifact=None)
+    assert unknown(RULE, processing) == "artifact_unknown"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": "Completed", "secondary_status": "Completed"},
+        {"secondary_status": "Stopped"},
+        {"status": "Failed", "secondary_status": "Failed", "failure": "AlgorithmError"},
+        {"started_at": None, "training_s": None, "billable_s": None,
+         "phases": phases(("Starting", -600))},
+    ],
+)  # fmt: skip
+def test_without_a_limit_or_a_bill_it_is_clear(changes: dict[str, Any]) -> None:
+    """Completed, stopped by somebody, failed by itself, or ended while it waited."""
+    assert outcome(RULE, cut(**changes)) == Clear()
+
+
+def test_trials_and_free_jobs_are_not_its_concern() -> None:
+    """A trial reported its metric; a built-in Debugger rule costs nothing."""
+    assert "trial" in excuse(RULE, cut(parent=Parent(ParentKind.TUNING, "arn:t")))
+    free = cut(kind=JobKind.PROCESSING, free="built-in Debugger rule")
+    assert "Debugger" in excuse(RULE, free)
+
+
+def test_without_times_or_price_it_is_still_said() -> None:
+    """An end before the start, an unknown region: no sentence and no dollars are invented."""
+    odd = cut(training_s=None, billable_s=None, ended_at=ran(0).started_at, region="xx-west-9")
+    odd_finding = priced(RULE, odd)
+    assert odd_finding.saving_usd is None
+    broken = cut(training_s=None, ended_at=None)
+    assert found(RULE, broken).summary.startswith("MaxRuntimeInSeconds ended the run on 1 x")

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.change import CutPhase
+from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, RuleName
+from sageaudit.domain.job.job import Job, Upload
+from sageaudit.domain.job.ref import JobKind
+from tests.fakes.batch_jobs import batch_job, used
+from tests.fakes.jobs import market, ran
+from tests.fakes.judging import card, excuse, found, outcome, priced, unknown
+
+RULE = "processing-upload-at-end"
+AT_END = Upload("result", "EndOfJob")
+
+
+def processing(minutes: int = 60, *outputs: Upload, **changes: Any) -> Job:
+    """On 8 vCPUs at $0.46 an hour."""
+    return batch_job(JobKind.PROCESSING, minutes, uploads=outputs or (AT_END,), **changes)
+
+
+def ends_idle(run: Job, tail: int, minutes: int = 60) -> Any:
+    """Busy but for so many minutes at the end."""
+    return used(run, cpu=[50] * (minutes - tail) + [0.1] * tail)
+
+
+def test_a_long_idle_end_with_end_of_job_outputs_is_found() -> None:
+    """18 of 60 minutes; Continuous for that output, not for the one that has it."""
+    run = processing(60, AT_END, Upload("log", "Continuous"), Upload("features", None))
+    what = found(RULE, run, ends_idle(run, 18))
+    assert what.summary == (
+        "All hosts were idle for the last 18 of 60 minutes: outputs in mode EndOfJob are uploaded "
+        "then."
+    )
+    [fix] = what.fix
+    assert fix.path == "ProcessingOutputConfig.Outputs[result].S3Output.S3UploadMode"
+    assert (fix.old, fix.new) == ("EndOfJob", "Continuous")
+    assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
+
+
+def test_nothing_is_counted_until_a_run_shows_it() -> None:
+    """Between nothing and 18 of 60 minutes of $0.46, $0.138."""
+    run = processing()
+    finding = priced(RULE, run, ends_idle(run, 18))
+    assert (finding.saving_usd, finding.alone_usd) == (0, 0)
+    assert list(finding.range_usd or ()) == [0, Decimal("0.138")]
+
+
+def test_the_tail_is_one_story() -> None:
+    """The same minutes under idle-tail get no dollars beside it."""
+    run = processing()
+    here = found(RULE, run, ends_idle(run, 18))
+    tail = replace(
+        here, confidence=Confidence.MEASURED, change=CutPhase("Processing", Decimal(1080))
+    )
+    both = [(card(RULE).name, here), (RuleName("SA211", "idle-tail"), tail)]
+    savings = settle(run, bill(run, market()), both, market(), SeverityLimits(), {})
+    assert savings.avoidable_usd == 0
+    [quiet] = [one for one in savings.findings if one.subsumed_by]
+    assert (quiet.rule.name, quiet.subsumed_by) == ("idle-tail", RULE)
+
+
+def test_exactly_five_minutes_are_not_long() -> None:
+    """Six of 30 are."""
+    run = processing(30)
+    assert outcome(RULE, run, ends_idle(run, 5, 30)) == Clear()
+    assert isinstance(outcome(RULE, run, ends_idle(run, 6, 30)), Found)
+
+
+def test_exactly_a_tenth_of_the_run_is_long() -> None:
+    """12 of 120 minutes; 11 are not."""
+    run = processing(120)
+    assert isinstance(outcome(RULE, run, ends_idle(run, 12, 120)), Found)
+    assert outcome(RULE, run, ends_idle(run, 11, 120)) == Clear()
+
+
+def test_a_run_that_was_idle_throughout_has_no_end_to_blame() -> None:
+    """There was no work before it."""
+    run = processing()
+    assert outcome(RULE, run, ends_idle(run, 60)) == Clear()
+
+
+def test_one_working_host_is_work() -> None:
+    """The instances wait for each other, not for the upload."""
+    run = processing(count=2)
+    of = used(run, cpu=[50] * 60)
+    lazy = ends_idle(run, 30)
+    [metric] = of.series
+    mixed = {f"{run.name}/1": of.series[metric][f"{run.name}/1"],
+             f"{run.name}/2": lazy.series[metric][f"{run.name}/2"]}  # fmt: skip
+    assert outcome(RULE, run, replace(of, series={metric: mixed})) == Clear()
+
+
+def test_a_host_without_points_may_have_worked() -> None:
+    """Two hosts, of which one is recorded."""
+    run = processing(count=2)
+    of = ends_idle(run, 18)
+    [metric] = of.series
+    one = {metric: {f"{run.name}/1": of.series[metric][f"{run.name}/1"]}}
+    assert unknown(RULE, run, replace(of, series=one)) in {"coverage_low", "hosts_missing"}
+
+
+def test_minutes_without_data_are_not_idle() -> None:
+    """Absent is not zero."""
+    run = processing()
+    assert outcome(RULE, run, used(run, cpu=[50] * 50 + [None] * 10)) == Clear()
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"uploads": (Upload("result", "Continuous"),)}, "no output is uploaded at the end"),
+        ({"uploads": ()}, "no output is uploaded at the end"),
+        ({"status": "Failed"}, "did not complete"),
+        ({"free": "built-in Debugger rule"}, "Debugger"),
+    ],
+)
+def test_other_jobs_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
+    """The advised job among them."""
+    run = replace(processing(), **changes)
+    assert why in excuse(RULE, run, ends_idle(run, 18))
+
+
+def test_a_training_job_is_not_its_concern() -> None:
+    """It has a phase of its own for that."""
+    assert "training" in excuse(RULE, ran(3600))
+
+
+def test_without_cpu_or_time_it_is_unknown() -> None:
+    """14 minutes, and no series at all."""
+    assert unknown(RULE, processing()) == "metric_missing"
+    short = processing(14)
+    assert unknown(RULE, short, ends_idle(short, 6, 14)) == "too_short"

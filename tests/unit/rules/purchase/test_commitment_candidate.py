@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.policy.discounts import Discounts
+from sageaudit.domain.policy.policy import Policy
+from tests.fakes.accounts import account_excuse, account_found, account_outcome
+from tests.fakes.families import earlier_run
+from tests.fakes.jobs import START
+
+RULE = "commitment-candidate"
+ASKED = Policy(commitment_usd_per_hour=Decimal(2))
+
+
+def day(number: int, usd: object = 48, hours: int = 24, **changes: Any) -> EarlierRun:
+    """A run of `hours` hours that ended so many days before START; $48 a day are $2 an hour."""
+    seconds = Decimal(hours * 3600)
+    plain: dict[str, Any] = {
+        "ended_at": START - timedelta(days=number),
+        "total_usd": None if usd is None else Decimal(str(usd)),
+        "elapsed_s": seconds,
+        "billable_s": seconds,
+    }
+    return earlier_run(**plain | changes)
+
+
+def month(**changes: Any) -> list[EarlierRun]:
+    """Thirty days in which something ran all the time, the newest first."""
+    return [day(number, **changes) for number in range(30)]
+
+
+def steady(runs: list[EarlierRun]) -> Decimal:
+    """USD an hour, by the finding's evidence, to the cent."""
+    low = replace(ASKED, commitment_usd_per_hour=Decimal("0.01"))
+    usd = account_found(RULE, runs, policy=low).evidence["steady_usd_per_hour"]
+    assert isinstance(usd, Decimal)
+    return round(usd, 2)
+
+
+def test_hours_as_steady_as_the_plan_are_found() -> None:
+    """30 days at $72 a day are $3 an hour; the plan asks for $2."""
+    what = account_found(RULE, month(usd=72), policy=ASKED)
+    assert what.summary == (
+        "In 80% of the hours of 30 days on-demand jobs cost at least $3.00 after all other fixes: "
+        "compare a Savings Plan of $2.00 an hour."
+    )
+    assert (what.bucket, what.confidence) == (Bucket.POSSIBLE, Confidence.HEURISTIC)
+    assert (what.change, what.fix) == (None, ())
+    assert "No figure" in (what.caution or "")
+    assert what.evidence["runs_counted"] == 30
+
+
+def test_exactly_the_plans_rate_is_enough() -> None:
+    """$48 a day; a cent a day less is not."""
+    assert isinstance(account_outcome(RULE, month(usd=48), policy=ASKED), Found)
+    assert account_outcome(RULE, month(usd="47.99"), policy=ASKED) == Clear()
+
+
+def test_four_of_five_hours_are_enough_and_less_is_not() -> None:
+    """576 of 720 hours are 24 days; 23 days are 552."""
+    busy = month()
+    assert isinstance(account_outcome(RULE, busy[:24], policy=ASKED), Found)
+    assert account_outcome(RULE, busy[:23], policy=ASKED) == Clear()
+    lower = account_outcome(RULE, busy[:23], policy=ASKED, limits={"hours_percent": 70})
+    assert isinstance(lower, Found)
+
+
+def test_a_peak_is_not_steady() -> None:
+    """Eight hours a day at any price leave sixteen empty."""
+    assert account_outcome(RULE, month(usd=4800, hours=8), policy=ASKED) == Clear()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"avoidable_usd": Decimal(24)}, {"lost_usd": Decimal(24)},
+     {"avoidable_usd": Decimal(14), "lost_usd": Decimal(10)}],
+)  # fmt: skip
+def test_what_other_findings_save_is_taken_off_first(changes: dict[str, Any]) -> None:
+    """$24 of $72 a day: $2 of $3 an hour are left."""
+    assert steady(month(usd=72, **changes)) == Decimal("2.00")
+
+
+def test_a_retained_warm_pool_is_taken_off() -> None:
+    """Six hours retained beside 24 that ran: a fifth of $60 a day, $2 an hour are left."""
+    pooled = month(usd=60, retained_s=Decimal(6 * 3600))
+    assert steady(pooled) == Decimal("2.00")
+
+
+@pytest.mark.parametrize("purchase", [Purchase.SPOT, Purchase.TRAINING_PLAN, Purchase.SERVERLESS])
+def test_only_on_demand_hours_count(purchase: Purchase) -> None:
+    """Spot has its own discount, a training plan is paid already."""
+    assert account_outcome(RULE, month(purchase=purchase), policy=ASKED) == Clear()
+
+
+def test_training_processing_and_transform_add_up() -> None:
+    """$1 + $0.5 + $0.5 an hour; another kind of job is not covered."""
+    mixed = [
+        *month(usd=24),
+        *month(usd=12, kind="processing"),
+        *month(usd=12, kind="transform"),
+        *month(usd=99, kind="tuning"),
+    ]
+    assert steady(mixed) == Decimal("2.00")
+
+
+def test_spot_advice_is_to_be_decided_first() -> None:
+    """Of $3 an hour $2 may move to spot: the plan would stand empty then."""
+    runs = [*month(usd=48, found=("spot-not-used",)), *month(usd=24)]
+    what = account_found(RULE, runs, policy=ASKED)
+    assert what.evidence["steady_without_spot_candidates_usd_per_hour"] == Decimal("1.0000")
+    assert (what.caution or "").startswith(
+        "Without the runs that managed spot may suit, $1.00 an hour are steady: decide on spot"
+    )
+    assert "spot" not in (account_found(RULE, month(), policy=ASKED).caution or "")
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [{"usd": None}, {"avoidable_usd": None}, {"lost_usd": None}, {"elapsed_s": None},
+     {"elapsed_s": Decimal(0)}],
+)  # fmt: skip
+def test_runs_of_unknown_cost_or_time_are_left_out(unknown: dict[str, Any]) -> None:
+    """Never 0, never guessed: beside $2 an hour they add nothing; a time of 0 s has no hours."""
+    assert steady([*month(), *month(**unknown)]) == Decimal("2.00")
+
+
+def test_the_evidence_counts_what_is_unknown() -> None:
+    """On demand only."""
+    runs = [*month(), day(3, None), day(3, None, purchase=Purchase.SPOT)]
+    assert account_found(RULE, runs, policy=ASKED).evidence["runs_of_unknown_cost"] == 1
+
+
+def test_fewer_than_thirty_days_are_unknown() -> None:
+    """Exactly thirty are enough."""
+    answer = account_outcome(RULE, month(), policy=ASKED, days=29)
+    assert isinstance(answer, Unknown)
+    assert answer.code == "too_short"
+    assert isinstance(account_outcome(RULE, month(), policy=ASKED, days=30), Found)
+    empty = account_outcome(RULE, [], policy=ASKED)
+    assert isinstance(empty, Unknown)
+
+
+def test_without_a_plans_rate_or_with_a_plan_it_says_nothing() -> None:
+    """What a plan covers already is not known here."""
+    assert "[commitment] usd_per_hour" in account_excuse(RULE, month(), policy=Policy())
+    held = replace(ASKED, discounts=Discounts(savings_plan=True))
+    assert "Savings Plan" in account_excuse(RULE, month(), policy=held)

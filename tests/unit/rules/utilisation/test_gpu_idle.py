@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable
+from sageaudit.domain.job.job import InstanceGroup, Purchase
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Metric, Missing, measure
+from tests.fakes.jobs import TYPES, flat, instance_type, market, phases, ran, seen, series
+from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
+
+RULE = "gpu-idle"
+ONE = ran(3600, "ml.g4dn.xlarge")
+
+
+def test_a_gpu_that_never_worked_is_not_needed() -> None:
+    """The same hour on ml.m5.xlarge: 4 vCPU and 16 GiB as before, plus its volume."""
+    finding = priced(RULE, ONE, flat(ONE, 60, gpu=0, cpu=50))
+    what = finding.found
+    assert what.summary == "The GPU did nothing in 60 minutes on 1 x ml.g4dn.xlarge."
+    [fix] = what.fix
+    assert (fix.path, fix.old, fix.new) == (
+        "ResourceConfig.InstanceType", "ml.g4dn.xlarge", "ml.m5.xlarge",
+    )  # fmt: skip
+    # 0.736 - 0.23 - 30 GB x 1 h / 744 h x 0.14
+    assert usd(finding.saving_usd) == "0.500355"
+    assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
+    assert what.evidence["cpu_mean_cores"] == 2.0
+    assert "mend that instead" in (what.caution or "")
+
+
+def test_the_cheapest_cpu_type_that_holds_the_rest_is_named() -> None:
+    """1 of 4 cores and 3.2 of 16 GiB with 20% fit 2 vCPUs and 8 GiB."""
+    what = found(RULE, ONE, flat(ONE, 60, gpu=0, cpu=25, memory=20))
+    assert [fix.new for fix in what.fix] == ["ml.m5.large"]
+
+
+def test_the_least_work_of_one_minute_is_work() -> None:
+    """Exactly 0 means exactly 0: a tenth of a percent once is not."""
+    points = [0.0] * 59 + [0.1]
+    of = seen(ONE, series(Metric.GPU, points), series(Metric.CPU, [200] * 60))
+    assert outcome(RULE, ONE, of) == Clear()
+
+
+def test_a_gpu_that_only_starts_late_is_another_story() -> None:
+    """Half an hour of 0 and then work: idle-start tells it."""
+    of = seen(ONE, series(Metric.GPU, [0] * 30 + [90] * 30), series(Metric.CPU, [200] * 60))
+    assert outcome(RULE, ONE, of) == Clear()
+
+
+def test_exactly_fifteen_minutes_are_enough() -> None:
+    """Of the whole run, idle head and tail among them; 14 are too few."""
+    just, short = ran(900, "ml.g4dn.xlarge"), ran(840, "ml.g4dn.xlarge")
+    assert isinstance(outcome(RULE, just, flat(just, 15, gpu=0, cpu=50)), Found)
+    assert unknown(RULE, short, flat(short, 14, gpu=0, cpu=50)) == "too_short"
+    head = seen(just, series(Metric.GPU, [0] * 15), series(Metric.CPU, [0] * 5 + [200] * 10))
+    assert isinstance(outcome(RULE, just, head), Found)
+
+
+def test_the_policy_may_wait_longer() -> None:
+    """As Job Defense Shield does: 120 minutes; an hour is clear then."""
+    of = flat(ONE, 60, gpu=0, cpu=50)
+    assert outcome(RULE, ONE, of, limits={"from_minutes": 61}) == Clear()
+    assert isinstance(outcome(RULE, ONE, of, limits={"from_minutes": 60}), Found)
+
+
+def test_late_points_leave_enough() -> None:
+    """The first GPU points come 3 to 6 minutes late: 54 of 60 are judged, 41 are not."""
+    late = seen(ONE, series(Metric.GPU, [None] * 6 + [0] * 54), series(Metric.CPU, [200] * 60))
+    assert isinstance(outcome(RULE, ONE, late), Found)
+    few = seen(ONE, series(Metric.GPU, [None] * 19 + [0] * 41), series(Metric.CPU, [200] * 60))
+    assert unknown(RULE, ONE, few) == "coverage_low"
+
+
+def test_a_host_without_points_may_have_worked() -> None:
+    """Three of four hosts are 75% of the points; the fourth is not known to be idle."""
+    run = ran(3600, "ml.g4dn.xlarge", 4)
+    assert unknown(RULE, run, flat(run, 60, hosts=3, gpu=0, cpu=50)) == "hosts_missing"
+    assert isinstance(outcome(RULE, run, flat(run, 60, hosts=4, gpu=0, cpu=50)), Found)
+
+
+def test_without_gpu_points_it_does_not_know() -> None:
+    """Never clear, never found."""
+    assert unknown(RULE, ONE, flat(ONE, 60, cpu=50)) == "metric_missing"
+
+
+def test_trainium_reports_no_such_metric() -> None:
+    """Unknown, not free of waste."""
+    types = TYPES | {
+        "ml.trn1.2xlarge": instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron")
+    }
+    run = ran(3600, "ml.trn1.2xlarge")
+    raw = [series(Metric.CPU, [100] * 60)]
+    of = measure(run, raw, types, absent=Missing("metric_missing", "no points"))
+    assert of.missing[Metric.GPU].code == "accelerator_unseen"
+    assert unknown(RULE, run, of) == "accelerator_unseen"
+
+
+def test_a_cpu_job_is_not_its_concern() -> None:
+    """No GPU, nothing to say."""
+    run = ran(3600)
+    assert "no GPU" in excuse(RULE, run, flat(run, 60, cpu=5))
+
+
+def test_a_training_plan_gets_no_other_type() -> None:
+    """It is prepaid for this one; that the GPU did nothing is said all the same."""
+    run = replace(ONE, purchase=Purchase.TRAINING_PLAN)
+    what = found(RULE, run, flat(run, 60, gpu=0, cpu=50))
+    assert (what.fix, what.change, what.bucket) == ((), None, Bucket.NONE)
+    assert "prepaid" in (what.caution or "")
+
+
+def test_a_mixed_cluster_gets_no_other_type() -> None:
+    """Two sizes with one GPU each: idle, and no host has a map to its type."""
+    run = replace(
+        ONE, groups=(InstanceGroup("ml.g4dn.xlarge", 1), InstanceGroup("ml.g5.2xlarge", 1))
+    )
+    of = seen(run, *(series(Metric.GPU, [0] * 60, host=f"train/algo-{n}") for n in (1, 2)))
+    what = found(RULE, run, of)
+    assert (what.fix, what.bucket) == ((), Bucket.NONE)
+    assert "no map to their types" in (what.caution or "")
+
+
+def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
+    """95% of 4 vCPUs with 20% fit today's 4, and not where only 2 are cheaper."""
+    of = flat(ONE, 60, gpu=0, cpu=95, memory=10)
+    assert [fix.new for fix in found(RULE, ONE, of).fix] == ["ml.m5.xlarge"]
+    only = market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.m5.large": "0.115"})
+    what = found(RULE, ONE, of, on=only)
+    assert what.fix == ()
+    assert "ml.m5.large is refused (vCPU: 4.6 needed" in (what.caution or "")
+    none = market(hourly_usd={"ml.g4dn.xlarge": "0.736"})
+    assert "no cheaper CPU type is priced here" in (found(RULE, ONE, of, on=none).caution or "")
+
+
+def test_unrecorded_use_does_not_shrink() -> None:
+    """Without a memory series the type has no less of it: 16 GiB, not 8."""
+    what = found(RULE, ONE, flat(ONE, 60, gpu=0, cpu=5))
+    assert [fix.new for fix in what.fix] == ["ml.m5.xlarge"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase", "path"),
+    [
+        (JobKind.PROCESSING, "Processing", "ProcessingResources.ClusterConfig.InstanceType"),
+        (JobKind.TRANSFORM, "Transform", "TransformResources.InstanceType"),
+    ],
+)
+def test_processing_and_transform_jobs_are_judged_too(kind: JobKind, phase: str, path: str) -> None:
+    """The path is that of their own Create request."""
+    run = ran(3600, "ml.g4dn.xlarge", kind=kind, phases=phases((phase, 3600)), billable_s=None)
+    of = seen(run, series(Metric.GPU, [0] * 60), series(Metric.CPU, [200] * 60))
+    assert [fix.path for fix in found(RULE, run, of).fix] == [path]
+
+
+def test_it_is_one_story() -> None:
+    """The other rules of GPU use leave it to this one; what they still say is shown under it."""
+    run = ran(3600, "ml.g4dn.12xlarge")
+    of = flat(run, 60, gpu=0, gpu_memory=2, cpu=95, memory=5)
+    for other in ("gpu-underused", "some-gpus-unused"):
+        assert isinstance(outcome(other, run, of), NotApplicable), other
+    assert outcome("gpu-starved", run, of) == Clear()
+    assert isinstance(outcome("cpu-bottleneck", run, of), Found)
+    assert "cpu-bottleneck" in card(RULE).name.subsumes
+
+
+def test_the_advised_job_gets_no_advice_back() -> None:
+    """On the CPU type the same work is well placed."""
+    of = flat(ONE, 60, gpu=0, cpu=60, memory=50)
+    [fix] = found(RULE, ONE, of).fix
+    moved = ran(3600, str(fix.new))
+    after = flat(moved, 60, cpu=60, memory=50)
+    for other in (RULE, "gpu-underused", "cpu-bottleneck"):
+        assert isinstance(outcome(other, moved, after), NotApplicable), other
+    assert outcome("cpu-underused", moved, after) == Clear()
+
+
+def test_several_hosts_all_move() -> None:
+    """Two hours of instances: twice the saving of one."""
+    run = ran(3600, "ml.g4dn.xlarge", 2)
+    finding = priced(RULE, run, flat(run, 60, hosts=2, gpu=0, cpu=50))
+    # 2 x (0.736 - 0.23 - 30 GB x 1 h / 744 h x 0.14)
+    assert finding.saving_usd is not None
+    assert round(finding.saving_usd, 6) == Decimal("1.000710")

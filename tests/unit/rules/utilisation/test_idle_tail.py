@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
+from sageaudit.domain.job.job import InstanceGroup, Job, Phase
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from tests.fakes.jobs import (
+    START,
+    FixedPrices,
+    Points,
+    flat,
+    instance_type,
+    phases,
+    ran,
+    seen,
+    series,
+)
+from tests.fakes.judging import found, outcome, priced, unknown, usd
+from tests.fakes.trainium import MARKET, TRAINIUM, cpu_alone
+
+RULE = "idle-tail"
+ONE = ran(7200, "ml.m5.4xlarge")
+TWO = ran(7200, "ml.m5.4xlarge", 2)
+GPU = ran(7200, "ml.g4dn.2xlarge")
+
+
+def cores(run: Job, *hosts: Points) -> Measurements:
+    """Busy cores of each host, minute by minute."""
+    return seen(
+        run,
+        *(
+            series(Metric.CPU, [None if c is None else 100 * c for c in of], host=f"train/algo-{n}")
+            for n, of in enumerate(hosts, start=1)
+        ),
+    )
+
+
+def test_a_hung_exit_is_measured() -> None:
+    """30 of 120 minutes on a GPU instance: a quarter of 2 h x $0.94."""
+    of = seen(
+        GPU,
+        series(Metric.CPU, [200] * 90 + [5] * 30),
+        series(Metric.GPU, [None] * 4 + [90] * 86 + [0] * 30),
+    )
+    finding = priced(RULE, GPU, of)
+    assert finding.found.summary == (
+        "All hosts were idle for the last 30 of 120 minutes on 1 x ml.g4dn.2xlarge."
+    )
+    assert finding.found.confidence is Confidence.MEASURED
+    assert finding.found.bucket is Bucket.AVOIDABLE
+    assert finding.found.fix == ()
+    assert usd(finding.saving_usd) == "0.470000"
+    assert finding.range_usd is None
+
+
+def test_ten_minutes_are_long_and_nine_are_not() -> None:
+    """Zeros trail the end of healthy jobs for three."""
+    assert isinstance(outcome(RULE, ONE, cores(ONE, [9.0] * 110 + [0] * 10)), Found)
+    assert outcome(RULE, ONE, cores(ONE, [9.0] * 111 + [0] * 9)) == Clear()
+
+
+def test_missing_points_are_idle_only_in_short_gaps() -> None:
+    """Four at the end may have been work; four in between begin the tail anew."""
+    assert outcome(RULE, ONE, cores(ONE, [9.0] * 90 + [0] * 26 + [None] * 4)) == Clear()
+    what = found(RULE, ONE, cores(ONE, [9.0] * 90 + [0] * 10 + [None] + [0] * 19))
+    assert what.evidence["idle_s"] == 1800
+    what = found(RULE, ONE, cores(ONE, [9.0] * 90 + [0] * 8 + [None] * 4 + [0] * 18))
+    assert what.evidence["idle_s"] == 1080
+
+
+def test_work_at_the_end_leaves_no_tail() -> None:
+    """A run that waited and then wrote its results."""
+    assert outcome(RULE, ONE, cores(ONE, [9.0] * 60 + [0] * 59 + [9.0])) == Clear()
+
+
+def test_a_host_that_ended_early_is_a_range_from_nothing() -> None:
+    """60 minutes of one host of two: a quarter of 2 x 2 h at best, if it shared the work."""
+    finding = priced(RULE, TWO, cores(TWO, [9.0] * 120, [9.0] * 60 + [0] * 60))
+    assert finding.found.summary == (
+        "1 of 2 hosts ended up to 60 minutes before the last one, in 120 minutes on "
+        "2 x ml.m5.4xlarge."
+    )
+    assert finding.found.confidence is Confidence.DERIVED
+    assert finding.saving_usd == 0
+    # 30 of 120 minutes: 2 x 2 h x $0.92 / 4, and 2 x 30 GB x $0.14 x 2 h / 744 h / 4
+    assert [usd(end) for end in finding.range_usd or ()] == ["0.000000", "0.925645"]
+    assert finding.found.evidence["idle_before_s algo-2"] == 3600
+    assert finding.severity.value == "low"
+
+
+def test_nine_minutes_earlier_are_not_early() -> None:
+    """Ten are; both after the idle minutes of all."""
+    assert isinstance(outcome(RULE, TWO, cores(TWO, [9.0] * 120, [9.0] * 110 + [0] * 10)), Found)
+    assert outcome(RULE, TWO, cores(TWO, [9.0] * 120, [9.0] * 111 + [0] * 9)) == Clear()
+    trailing = cores(TWO, [9.0] * 117 + [0] * 3, [9.0] * 108 + [0] * 12)
+    assert outcome(RULE, TWO, trailing) == Clear()
+
+
+def test_the_idle_end_of_all_is_counted_and_the_early_host_is_the_range() -> None:
+    """20 minutes of both, and 40 more of one."""
+    finding = priced(RULE, TWO, cores(TWO, [9.0] * 100 + [0] * 20, [9.0] * 60 + [0] * 60))
+    assert finding.found.summary == (
+        "All hosts were idle for the last 20 of 120 minutes on 2 x ml.m5.4xlarge; "
+        "1 of 2 hosts ended up to 40 minutes before that."
+    )
+    # 20 and 40 of 120 minutes of 2 x 2 h x $0.92 + 2 x 30 GB x $0.14 x 2 h / 744 h = $3.702581
+    assert [usd(end) for end in finding.range_usd or ()] == ["0.617097", "1.234194"]
+    assert usd(finding.saving_usd) == "0.617097"
+
+
+def test_at_most_four_early_hosts_are_told() -> None:
+    """The earliest first."""
+    run = ran(7200, "ml.m5.4xlarge", 7)
+    early = [[9.0] * (40 + 10 * n) + [0] * (80 - 10 * n) for n in range(6)]
+    evidence = found(RULE, run, cores(run, [9.0] * 120, *early)).evidence
+    told = [key for key in evidence if key.startswith("idle_before_s ")]
+    assert told == [f"idle_before_s algo-{n}" for n in (2, 3, 4, 5)]
+    assert evidence["hosts_ended_early"] == 6
+
+
+def test_a_host_that_took_no_part_did_not_end_early() -> None:
+    """It was idle after its start: uneven-hosts tells that."""
+    assert outcome(RULE, TWO, cores(TWO, [9.0] * 120, [0] * 120)) == Clear()
+    assert outcome(RULE, TWO, cores(TWO, [9.0] * 120, [1] * 6 + [0] * 114)) == Clear()
+    assert isinstance(outcome(RULE, TWO, cores(TWO, [9.0] * 120, [1] * 7 + [0] * 113)), Found)
+
+
+def test_a_run_without_any_work_is_one_idle_tail() -> None:
+    """Measured as a whole; the start that came too late to be seen stays out."""
+    finding = priced(RULE, ONE, cores(ONE, [0.05] * 120))
+    assert finding.found.summary == "No host worked in 120 minutes on 1 x ml.m5.4xlarge."
+    assert usd(finding.saving_usd) == "1.851290"
+    late = seen(GPU, series(Metric.CPU, [0] * 120), series(Metric.GPU, [None] * 5 + [0] * 115))
+    assert found(RULE, GPU, late).evidence["idle_s"] == 6900
+
+
+def test_a_run_seen_late_is_not_said_to_have_done_nothing() -> None:
+    """It may have worked in the 30 minutes without points."""
+    what = found(RULE, ONE, cores(ONE, [None] * 30 + [0] * 90))
+    assert "last 90 of 120" in what.summary
+
+
+def test_a_host_without_points_may_have_worked() -> None:
+    """Three of four hosts idle at the end are not all."""
+    run = ran(7200, "ml.m5.4xlarge", 4)
+    tails: list[Points] = [[9.0] * 60 + [0] * 60] * 3
+    assert unknown(RULE, run, cores(run, *tails)) == "hosts_missing"
+
+
+def test_the_tail_of_a_restarted_spot_run_is_its_last_one() -> None:
+    """Two times of Training with a gap between them: 20 idle minutes end the second."""
+    gap = START + timedelta(hours=2)
+    run = ran(
+        7200,
+        "ml.m5.4xlarge",
+        phases=(
+            Phase("Training", START, Decimal(3600), billed=True),
+            Phase("Interrupted", START + timedelta(hours=1), Decimal(3600), billed=False),
+            Phase("Training", gap, Decimal(3600), billed=True),
+        ),
+    )
+    of = cores(run, [9.0] * 60 + [None] * 60 + [9.0] * 40 + [0] * 20)
+    finding = priced(RULE, run, of)
+    assert finding.found.evidence["idle_s"] == 1200
+    # a sixth of 2 h x $0.92 + 30 GB x $0.14 x 2 h / 744 h
+    assert usd(finding.saving_usd) == "0.308548"
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase"),
+    [
+        (JobKind.PROCESSING, "Processing"),
+        (JobKind.TRANSFORM, "Transform"),
+        (JobKind.TRAINING, "Running"),
+    ],
+)
+def test_other_kinds_lose_their_own_phase(kind: JobKind, phase: str) -> None:
+    """12 of 60 minutes at $0.92."""
+    run = ran(3600, "ml.m5.4xlarge", kind=kind, phases=phases((phase, 3600)), volume_gb=None)
+    finding = priced(RULE, run, cores(run, [9.0] * 48 + [0] * 12))
+    assert usd(finding.alone_usd) == "0.184000"
+
+
+def test_without_its_metrics_it_does_not_know() -> None:
+    """CPU for all, the GPU where there is one."""
+    assert unknown(RULE, ONE) == "metric_missing"
+    assert unknown(RULE, GPU, flat(GPU, 120, cpu=1)) == "metric_missing"
+
+
+def test_a_short_run_is_unknown() -> None:
+    """Fourteen minutes."""
+    run = ran(840, "ml.m5.4xlarge")
+    assert unknown(RULE, run, cores(run, [9.0] * 2 + [0] * 12)) == "too_short"
+
+
+def test_accelerators_that_nobody_measures_may_have_worked() -> None:
+    """Trainium reports no such metric."""
+    run = ran(7200, TRAINIUM)
+    answer = outcome(RULE, run, cpu_alone(run, [200] * 90 + [0] * 30), on=MARKET)
+    assert isinstance(answer, Unknown)
+    assert answer.code == "accelerator_unseen"
+
+
+def test_on_a_mixed_cluster_only_the_end_of_all_is_told() -> None:
+    """Two types of one size: which host ended early at which price nobody knows."""
+    types = {
+        name: instance_type(name, 16, memory)
+        for name, memory in (("ml.m5.4xlarge", 64), ("ml.c5.4xlarge", 32))
+    }
+    run = ran(7200, groups=tuple(InstanceGroup(name, 1) for name in types))
+
+    def answer(*hosts: Points) -> object:
+        raw = [
+            series(Metric.CPU, [100 * (c or 0) for c in of], host=f"train/algo-{n}")
+            for n, of in enumerate(hosts, start=1)
+        ]
+        of = measure(run, raw, types, absent=Missing("metric_missing", "no points"))
+        return outcome(RULE, run, of, on=Market(types, FixedPrices()))
+
+    assert isinstance(answer([9.0] * 90 + [0] * 30, [9.0] * 90 + [0] * 30), Found)
+    early = answer([9.0] * 120, [9.0] * 60 + [0] * 60)
+    assert isinstance(early, Unknown)
+    assert early.code == "hosts_unmapped"

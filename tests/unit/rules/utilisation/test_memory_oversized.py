@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Outcome
+from sageaudit.domain.job.job import InstanceGroup, Job
+from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from tests.fakes.jobs import FixedPrices, flat, instance_type, ran, series
+from tests.fakes.judging import card, excuse, outcome, unknown, usd
+
+RULE = "memory-oversized"
+
+
+def _sized(name: str, vcpu: int, memory_gib: int, category: str, **more: object) -> InstanceType:
+    return instance_type(name, vcpu, memory_gib, category=category, **more)
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        _sized("ml.m5.xlarge", 4, 16, "general"),
+        _sized("ml.m5.2xlarge", 8, 32, "general"),
+        _sized("ml.m5.4xlarge", 16, 64, "general"),
+        _sized("ml.c5.xlarge", 4, 8, "compute"),
+        _sized("ml.c5.2xlarge", 8, 16, "compute"),
+        _sized("ml.c5.4xlarge", 16, 32, "compute"),
+        _sized("ml.c4.4xlarge", 16, 30, "compute", legacy=True),
+        _sized("ml.c5d.4xlarge", 16, 32, "compute", ebs_billed=False),
+        _sized("ml.c7i-flex.4xlarge", 16, 32, "compute"),
+        _sized("ml.r5.4xlarge", 16, 128, "memory"),
+        _sized("ml.t3.2xlarge", 8, 32, "burstable"),
+    )
+}
+USD = {
+    "ml.m5.xlarge": "0.23", "ml.m5.2xlarge": "0.46", "ml.m5.4xlarge": "0.92",
+    "ml.c5.xlarge": "0.204", "ml.c5.2xlarge": "0.408", "ml.c5.4xlarge": "0.816",
+    "ml.c4.4xlarge": "0.70", "ml.c5d.4xlarge": "0.60", "ml.c7i-flex.4xlarge": "0.50",
+    "ml.r5.4xlarge": "1.21", "ml.t3.2xlarge": "0.40",
+}  # fmt: skip
+MARKET = Market(KINDS, FixedPrices(USD))
+
+
+def used(run: Job, minutes: int = 60, **percent: float) -> Measurements:
+    """Even use of each host, in percent of all vCPUs and of memory."""
+    vcpu = KINDS[run.groups[0].instance_type].vcpu
+    raw = [
+        series(
+            Metric[word.upper()],
+            [value * (vcpu if word == "cpu" else 1)] * minutes,
+            host=f"{run.name}/algo-{n}",
+        )
+        for word, value in percent.items()
+        for n in range(1, (run.instance_count or 0) + 1)
+    ]
+    return measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
+
+
+def judged(instance: str, cpu: float, memory: float, **limits: float) -> Outcome:
+    """The rule's answer on an hour of even use."""
+    run = ran(3600, instance)
+    return outcome(RULE, run, used(run, cpu=cpu, memory=memory), on=MARKET, limits=limits)
+
+
+def advised(instance: str, cpu: float, memory: float) -> str:
+    """The type that the rule names."""
+    answer = judged(instance, cpu, memory)
+    assert isinstance(answer, Found), answer
+    [fix] = answer.fix
+    assert (fix.path, fix.old) == ("ResourceConfig.InstanceType", instance)
+    return str(fix.new)
+
+
+def test_busy_cores_in_much_memory_go_to_a_c_type() -> None:
+    """70% of 16 vCPUs need 13.4, 20% of 64 GiB need 15.4: ml.c5.4xlarge, $0.92 - $0.816."""
+    run = ran(3600, "ml.m5.4xlarge")
+    answer = judged("ml.m5.4xlarge", 70, 20)
+    assert isinstance(answer, Found)
+    assert answer.summary == (
+        "Memory stayed under 20% of 64 GiB for 95% of 60 active minutes on 1 x ml.m5.4xlarge."
+    )
+    assert (answer.confidence, answer.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
+    assert [(fix.path, fix.old, fix.new) for fix in answer.fix] == [
+        ("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.c5.4xlarge")
+    ]
+    assert answer.evidence["memory_needed_gib"] == 15.4
+    savings = settle(
+        run, bill(run, MARKET), [(card(RULE).name, answer)], MARKET, SeverityLimits(), {}
+    )
+    assert usd(savings.avoidable_usd) == "0.104000"
+
+
+def test_exactly_35_percent_is_used() -> None:
+    """Just under it is not."""
+    assert judged("ml.m5.4xlarge", 70, 35) == Clear()
+    assert isinstance(judged("ml.m5.4xlarge", 70, 34.9), Found)
+
+
+def test_the_policy_moves_the_threshold() -> None:
+    """By its key."""
+    assert judged("ml.m5.4xlarge", 70, 20, memory_p95_below=20) == Clear()
+
+
+@pytest.mark.parametrize(
+    ("instance", "cpu", "memory", "to"),
+    [
+        ("ml.r5.4xlarge", 70, 20, "ml.c5.4xlarge"),  # 30.7 GiB
+        ("ml.r5.4xlarge", 70, 30, "ml.m5.4xlarge"),  # 46.1 GiB: no c type of 16 vCPUs has them
+        ("ml.m5.4xlarge", 40, 20, "ml.c5.2xlarge"),  # 7.7 vCPU and 15.4 GiB
+    ],
+)
+def test_the_cheapest_type_that_holds_all_is_advised(
+    instance: str, cpu: float, memory: float, to: str
+) -> None:
+    """Never an older family, other storage, or vCPUs that are not steady."""
+    assert advised(instance, cpu, memory) == to
+
+
+def test_a_legacy_type_may_move_within_its_time() -> None:
+    """A job on an old type is told of the old c type where that is the cheapest."""
+    kinds = KINDS | {"ml.m4.4xlarge": _sized("ml.m4.4xlarge", 16, 64, "general", legacy=True)}
+    prices = Market(kinds, FixedPrices(USD | {"ml.m4.4xlarge": "0.96"}))
+    run = ran(3600, "ml.m4.4xlarge")
+    raw = [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [20] * 60)]
+    of = measure(run, raw, kinds, absent=Missing("metric_missing", "no points"))
+    answer = outcome(RULE, run, of, on=prices)
+    assert isinstance(answer, Found)
+    assert [fix.new for fix in answer.fix] == ["ml.c4.4xlarge"]
+
+
+def test_a_smaller_type_of_the_family_is_the_other_rules_story() -> None:
+    """18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge."""
+    assert judged("ml.m5.4xlarge", 30, 28) == Clear()
+    run = ran(3600, "ml.m5.4xlarge")
+    smaller = outcome("cpu-underused", run, used(run, cpu=30, memory=28), on=MARKET)
+    assert isinstance(smaller, Found)
+    assert [fix.new for fix in smaller.fix] == ["ml.m5.2xlarge"]
+
+
+@pytest.mark.parametrize("to", ["ml.c5.4xlarge", "ml.m5.4xlarge"])
+def test_the_advised_type_gets_no_advice_back(to: str) -> None:
+    """From an ml.r5.4xlarge: the same use on the type that was named."""
+    memory = {"ml.c5.4xlarge": 20, "ml.m5.4xlarge": 30}[to]
+    there = memory * 128 / float(KINDS[to].memory_gib)
+    assert not isinstance(judged(to, 70, there), Found)
+
+
+def test_the_busiest_host_decides() -> None:
+    """Every host must fit."""
+    run = ran(3600, "ml.m5.4xlarge", 2)
+    raw = [series(Metric.CPU, [1120] * 60, host=f"train/algo-{n}") for n in (1, 2)]
+    raw += [
+        series(Metric.MEMORY, [use] * 60, host=f"train/algo-{n}") for n, use in ((1, 5), (2, 60))
+    ]
+    of = measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
+    assert outcome(RULE, run, of, on=MARKET) == Clear()
+
+
+def test_a_short_peak_of_memory_keeps_the_type() -> None:
+    """P95 is low, P99.5 is not."""
+    run = ran(3600, "ml.m5.4xlarge")
+    raw = [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [10] * 59 + [90])]
+    of = measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
+    assert outcome(RULE, run, of, on=MARKET) == Clear()
+
+
+def test_other_types_are_not_its_concern() -> None:
+    """A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type."""
+    compute = ran(3600, "ml.c5.4xlarge")
+    answer = outcome(RULE, compute, used(compute, cpu=70, memory=5), on=MARKET)
+    assert answer == NotApplicable("it is no general-purpose or memory-optimized type")
+    gpu = ran(3600, "ml.g4dn.2xlarge")
+    assert "GPU" in excuse(RULE, gpu, flat(gpu, 60, cpu=5, memory=5, gpu=90))
+    mixed = ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
+    assert "several types" in excuse(RULE, mixed)
+
+
+@pytest.mark.parametrize("absent", ["cpu", "memory"])
+def test_without_either_metric_it_does_not_know(absent: str) -> None:
+    """The other type must hold both."""
+    run = ran(3600, "ml.m5.4xlarge")
+    use = {"cpu": 70.0, "memory": 20.0}
+    del use[absent]
+    assert unknown(RULE, run, flat(run, 60, hosts=1, **use)) == "metric_missing"
+
+
+def test_a_short_run_is_unknown() -> None:
+    """Fourteen minutes."""
+    run = ran(840, "ml.m5.4xlarge")
+    assert unknown(RULE, run, flat(run, 14, cpu=70, memory=20)) == "too_short"
+
+
+def test_without_a_price_nothing_is_cheaper() -> None:
+    """No rate of today's type."""
+    run = ran(3600, "ml.m5.4xlarge")
+    prices = Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"}))
+    assert outcome(RULE, run, used(run, cpu=70, memory=20), on=prices) == Clear()
+
+
+def test_zero_seconds_are_no_advice() -> None:
+    """A run that ended as it began."""
+    run = ran(0, "ml.m5.4xlarge", training_s=Decimal(0), billable_s=Decimal(0))
+    assert unknown(RULE, run) == "metric_missing"
