@@ -226,7 +226,7 @@ def _of(path: Path) -> Iterator[Verdict]:
 def _outcomes(read: recording.Recording, rules: Iterable[Any]) -> dict[str, Outcome]:
     run = of_recording(read)
     ruleset = Ruleset(tuple(rules), "compared")
-    audit = audit_job(run.job, run.seen, run.market, Policy(), ruleset, now=run.now)
+    audit = audit_job(run.job, run.usage, run.market, Policy(), ruleset, now=run.now)
     return {name.name: outcome for name, outcome in audit.outcomes}
 
 

@@ -57,7 +57,7 @@ class AuditBatch:
 
     def __init__(
         self,
-        office: flow.Office,
+        deps: flow.AuditDependencies,
         settings: AuditSettings,
         *,
         queue: SqsQueue,
@@ -66,7 +66,7 @@ class AuditBatch:
         logger: Logger,
         counts: Counts,
     ) -> None:
-        self._office = office
+        self._deps = deps
         self._settings = settings
         self._queue = queue
         self._dead_letters = dead_letters
@@ -87,13 +87,13 @@ class AuditBatch:
         return self._batch.run(event, context, self._one)
 
     def _one(self, record: Record) -> bool:
-        allowed = {self._settings.account_id, *self._office.policy.accounts}
+        allowed = {self._settings.account_id, *self._deps.policy.accounts}
         try:
             ended = job_ended(record["body"], accounts=allowed, region=self._settings.region)
         except RejectedEvent as rejected:
             return self._reject(record, rejected)
         attempt = _attempt(record)
-        outcome = flow.audit_finished_job(ended, self._office, now=self._clock(), attempt=attempt)
+        outcome = flow.audit_finished_job(ended, self._deps, now=self._clock(), attempt=attempt)
         if isinstance(outcome, flow.Later):
             self._queue.send(
                 record["body"],
@@ -159,7 +159,7 @@ def build(
     accounts = Accounts(session, settings.account_id, policy.accounts, time.time)
     sqs, dynamodb = client(session, "sqs"), client(session, "dynamodb")
     logger = Logger(service=environ.get("POWERTOOLS_SERVICE_NAME", "audit"))
-    office = flow.Office(
+    deps = flow.AuditDependencies(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
         history=DynamoHistory(dynamodb, settings.table_name),
@@ -175,7 +175,7 @@ def build(
         fingerprint_key=_fingerprint_key(settings, session, logger),
     )
     return AuditBatch(
-        office,
+        deps,
         settings,
         queue=SqsQueue(sqs, settings.finished_queue_url),
         dead_letters=SqsQueue(sqs, settings.finished_dlq_url),

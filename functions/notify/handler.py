@@ -34,7 +34,7 @@ from sageaudit.adapters.lambda_runtime.batch import STREAM, Batch, Handler, Reco
 from sageaudit.adapters.lambda_runtime.counts import Counts
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
-from sageaudit.notifying import Bureau, NewAudit, Queued, Quiet, tell
+from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, tell
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
 from sageaudit.text import untrusted
@@ -49,14 +49,14 @@ class NotifyBatch:
 
     def __init__(
         self,
-        bureau: Bureau,
+        deps: NotifyDependencies,
         *,
         undecided: Queue,
         clock: Callable[[], datetime],
         logger: Logger,
         counts: Counts,
     ) -> None:
-        self._bureau = bureau
+        self._deps = deps
         self._undecided = undecided
         self._clock = clock
         self._logger = logger
@@ -79,7 +79,7 @@ class NotifyBatch:
             return True
         try:
             audit = self._read(record)
-            outcome = tell(audit, self._bureau, now=self._clock())
+            outcome = tell(audit, self._deps, now=self._clock())
         except Malformed as error:
             return self._reject(record, error)
         self._say(audit, outcome)
@@ -121,7 +121,7 @@ def build(
     settings = NotifySettings.from_env(environ)
     session = session or boto3.Session()
     dynamodb, sqs = client(session, "dynamodb"), client(session, "sqs")
-    bureau = Bureau(
+    deps = NotifyDependencies(
         history=DynamoHistory(dynamodb, settings.table_name),
         ledger=DynamoLedger(dynamodb, settings.table_name),
         queue=SqsQueue(sqs, settings.notices_queue_url),
@@ -130,7 +130,7 @@ def build(
     )
     logger = Logger(service=environ.get("POWERTOOLS_SERVICE_NAME", "notify"))
     return NotifyBatch(
-        bureau,
+        deps,
         undecided=SqsQueue(sqs, settings.undecided_queue_url),
         clock=clock,
         logger=logger,

@@ -34,7 +34,7 @@ _LAST = "9999"
 
 def audit_job(
     job: Job,
-    seen: Measurements,
+    usage: Measurements,
     market: Market,
     policy: Policy,
     ruleset: Ruleset,
@@ -53,7 +53,7 @@ def audit_job(
     name = family(job, policy.family_tag)
     policy = policy.for_job(job.account, name, job.tags)
     held, warnings = exemptions(policy, name, job.tags, _names(ruleset), now.date())
-    case = FamilyCase(job, seen.active(), seen, billed, market, earlier, policy=policy)
+    case = FamilyCase(job, usage.active(), usage, billed, market, earlier, policy=policy)
     outcomes = judge(case, ruleset.rules)
     founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
     due_at = _pool_due_at(job, now)
@@ -63,7 +63,7 @@ def audit_job(
         owner=policy.owner(job.tags),
         bill=billed,
         facts=facts(job, billed, market, savings_plan=plan),
-        seen=seen,
+        usage=usage,
         outcomes=tuple(outcomes),
         savings=settle(
             job,

@@ -8,12 +8,12 @@ SageauditError
 ├── BadPolicy              a policy with an unknown key or an impossible value
 ├── BadSettings            an entry point's environment is incomplete
 ├── AwsError
-│   ├── JobGone            no such job (any more)
+│   ├── JobNotFound        no such job (any more)
 │   ├── AccessDenied       which action, on what
 │   ├── NoCredentials
 │   ├── Throttled          after the SDK's own retries
 │   └── Unavailable        connection, 5xx, or an answer that cannot be read
-│       └── TableGone      there is no such history table
+│       └── TableNotFound  there is no such history table
 ├── AmbiguousName          one name under two kinds of job
 └── ChannelError
     ├── RateLimited        come back after `retry_after_s`
@@ -65,7 +65,7 @@ class AwsError(SageauditError):
     """AWS refused or did not answer."""
 
 
-class JobGone(AwsError):
+class JobNotFound(AwsError):
     """There is no such job (any more)."""
 
 
@@ -89,7 +89,7 @@ class Unavailable(AwsError):
     """Connection failure, server error or an unreadable answer."""
 
 
-class TableGone(Unavailable):
+class TableNotFound(Unavailable):
     """There is no such table: a name or region is off, or it is not made yet."""
 
 

@@ -29,7 +29,7 @@ from sageaudit.domain.usage.measurements import (
     Measurements,
     Metric,
 )
-from sageaudit.errors import AccessDenied, JobGone, Malformed
+from sageaudit.errors import AccessDenied, JobNotFound, Malformed
 from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
@@ -49,7 +49,7 @@ _NEVER_TOLD_APART = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
+class AuditDependencies:
     """Who an audit works with."""
 
     jobs: Jobs
@@ -81,7 +81,7 @@ class Done:
 
 
 def audit_finished_job(
-    ended: JobEnded, office: Office, *, now: datetime, attempt: int | None
+    ended: JobEnded, deps: AuditDependencies, *, now: datetime, attempt: int | None
 ) -> Done | Later:
     """Audits one job that ended and records it; a second delivery changes nothing.
 
@@ -89,50 +89,56 @@ def audit_finished_job(
     there now. Raises AccessDenied, Throttled or Unavailable when the job cannot be described.
     """
     try:
-        answer = office.jobs.describe(ended.ref)
-        tags, tag_notes = _tags(ended, office.jobs)
+        answer = deps.jobs.describe(ended.ref)
+        tags, tag_notes = _tags(ended, deps.jobs)
         job = parse(
             answer,
             tags,
             account=ended.ref.account,
             region=ended.ref.region,
-            key=office.fingerprint_key(),
+            key=deps.fingerprint_key(),
         )
-    except JobGone as gone:
+    except JobNotFound as gone:
         if attempt == 1:
             return Later(LOOK_AGAIN_SOON_S, "the job is not found yet")
         return _record(
-            office, ended, unaudited(ended, str(gone), office.policy, office.ruleset.version)
+            deps,
+            ended,
+            unaudited(ended, str(gone), deps.policy, deps.ruleset.version),
         )
     except Malformed as error:
         reason = f"its Describe answer cannot be read: {error}"
         return _record(
-            office, ended, unaudited(ended, reason, office.policy, office.ruleset.version)
+            deps,
+            ended,
+            unaudited(ended, reason, deps.policy, deps.ruleset.version),
         )
     if job.status.startswith("Delet"):
         reason = f"its status is {job.status}"
         return _record(
-            office, ended, unaudited(ended, reason, office.policy, office.ruleset.version)
+            deps,
+            ended,
+            unaudited(ended, reason, deps.policy, deps.ruleset.version),
         )
     if not job.finished and attempt == 1:
         return Later(LOOK_AGAIN_SOON_S, f"Describe still says {job.status}")
     if job.kind is JobKind.TUNING and job.finished:
-        return _roll_up(job, ended, office, now=now, attempt=attempt)
-    seen = office.metrics.seen(job, now)
+        return _roll_up(job, ended, deps, now=now, attempt=attempt)
+    usage = deps.metrics.read(job, now)
     fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
     asked_again = attempt is not None and attempt > 1
-    late = (fresh or asked_again) and _metrics_incomplete(job, seen)
+    late = (fresh or asked_again) and _metrics_incomplete(job, usage)
     if late and attempt == 1:
         return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
-    market = office.markets.market(job, now)
-    earlier = _earlier(job, office, now=now)
-    audit = audit_job(job, seen, market, office.policy, office.ruleset, now=now, earlier=earlier)
-    detail = detail_of(answer, tags, seen)
+    market = deps.markets.market(job, now)
+    earlier = _earlier(job, deps, now=now)
+    audit = audit_job(job, usage, market, deps.policy, deps.ruleset, now=now, earlier=earlier)
+    detail = detail_of(answer, tags, usage)
     if notes := (*tag_notes, *filter(None, (detail.note,))):
         audit = replace(audit, notes=(*audit.notes, *notes))
     if late or not job.finished:
         audit = replace(audit, settled=False, due_at=audit.due_at or now + SECOND_LOOK_AFTER)
-    return _record(office, ended, audit.document(), job=job, detail=detail, facts=run_facts(audit))
+    return _record(deps, ended, audit.document(), job=job, detail=detail, facts=run_facts(audit))
 
 
 def earlier_runs(
@@ -149,11 +155,11 @@ def earlier_runs(
     return tuple(run for head in page.rows if (run := earlier_run(head)) is not None)
 
 
-def _earlier(job: Job, office: Office, *, now: datetime) -> tuple[EarlierRun, ...] | None:
-    if not office.history_is_whole:
+def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[EarlierRun, ...] | None:
+    if not deps.history_is_whole:
         return None
-    named = family(job, office.policy.family_tag)
-    return earlier_runs(job, named, office.history, now=now)
+    named = family(job, deps.policy.family_tag)
+    return earlier_runs(job, named, deps.history, now=now)
 
 
 def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ...]]:
@@ -164,22 +170,27 @@ def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ..
         return ended.tags, (f"tags: {denied.action} is not permitted{instead}",)
 
 
-def _metrics_incomplete(job: Job, seen: Measurements) -> bool:
+def _metrics_incomplete(job: Job, usage: Measurements) -> bool:
     """Coverage under the gate of a run long enough to be judged."""
     if not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
         return False
-    missing = seen.missing.get(Metric.CPU)
+    missing = usage.missing.get(Metric.CPU)
     if missing is not None:
         return missing.code == "metric_missing"
-    wanted = [Metric.CPU, *([Metric.GPU] if seen.gpus else [])]
-    return any((seen.share(metric) or 0.0) < MIN_COVERAGE for metric in wanted)
+    wanted = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
+    return any((usage.share(metric) or 0.0) < MIN_COVERAGE for metric in wanted)
 
 
 def _roll_up(
-    job: Job, ended: JobEnded, office: Office, *, now: datetime, attempt: int | None
+    job: Job,
+    ended: JobEnded,
+    deps: AuditDependencies,
+    *,
+    now: datetime,
+    attempt: int | None,
 ) -> Done | Later:
     """A tuning job waits for its children's audits, then adds them up."""
-    children = [head for head in _children(job, office.history) if not head.rollup]
+    children = [head for head in _children(job, deps.history) if not head.rollup]
     launched = job.tuning.launched if job.tuning else None
     missing = launched is not None and len(children) < launched
     if missing and attempt is not None and attempt < ROLL_UP_ATTEMPTS:
@@ -187,14 +198,14 @@ def _roll_up(
     documents = [
         Child(document, head.facts.final_metrics if head.facts else {})
         for head in children
-        if (document := office.history.audit(head.key)) is not None
+        if (document := deps.history.audit(head.key)) is not None
     ]
-    named = rollup.of_job(job, office.policy.owner(job.tags))
-    document = audit_tuning(job, named, documents, office.policy, office.ruleset, now=now)
+    named = rollup.of_job(job, deps.policy.owner(job.tags))
+    document = audit_tuning(job, named, documents, deps.policy, deps.ruleset, now=now)
     if not document["audit"]["settled"]:
         document["audit"]["due_at"] = iso(now + SECOND_LOOK_AFTER)
     document["children"] = None  # they stand in the history, under this family
-    return _record(office, ended, document, job=job)
+    return _record(deps, ended, document, job=job)
 
 
 def _children(job: Job, history: History) -> list[Head]:
@@ -210,13 +221,13 @@ def _children(job: Job, history: History) -> list[Head]:
             return heads
 
 
-def _unaudited(office: Office, ended: JobEnded, reason: str) -> Done:
-    document = unaudited(ended, reason, office.policy, office.ruleset.version)
-    return _record(office, ended, document)
+def _unaudited(deps: AuditDependencies, ended: JobEnded, reason: str) -> Done:
+    document = unaudited(ended, reason, deps.policy, deps.ruleset.version)
+    return _record(deps, ended, document)
 
 
 def _record(
-    office: Office,
+    deps: AuditDependencies,
     ended: JobEnded,
     document: AuditDocument,
     *,
@@ -229,7 +240,7 @@ def _record(
     created_at = created_at or _NEVER_TOLD_APART
     key = JobKey((job and job.arn) or ended.ref.arn, created_at)
     modified_at = (job and job.last_modified_at) or (job and job.ended_at) or created_at
-    recorded = office.history.record(
+    recorded = deps.history.record(
         Entry(
             key=key,
             last_modified_at=modified_at,

@@ -16,7 +16,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
-from sageaudit.ports import History, Ledger, Queue, Told
+from sageaudit.ports import History, LastNotice, Ledger, Queue
 from sageaudit.text import plain, slack
 from sageaudit.text.envelope import Notice, Payload, to_body
 from sageaudit.text.money import usd
@@ -48,7 +48,7 @@ class NewAudit:
 
 
 @dataclass(frozen=True, slots=True)
-class Bureau:
+class NotifyDependencies:
     """Who decides and hands on. `channels`: for which of them a notice is written."""
 
     history: History
@@ -84,30 +84,30 @@ class _Facts:
     news: str
 
 
-def tell(audit: NewAudit, bureau: Bureau, *, now: datetime) -> Queued | Quiet:
+def tell(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued | Quiet:
     """Decides for one audit; a second delivery of it decides the same and queues the same notices.
 
     Raises Malformed when the document cannot be read, or AwsError. What a writer raises is a defect
     of this program and is raised as it is, before anything is claimed.
     """
-    policy = bureau.policy
+    policy = deps.policy
     with _reading():
         # As if the family had reached the floor: most audits need no look into the history.
         if reason := _why_quiet(audit, policy, policy.floor_usd):
             return Quiet(reason)
         facts = _facts(audit.document, now)
-    family_usd = facts.own_usd + _others_usd(audit, bureau.history, facts, policy, now)
+    family_usd = facts.own_usd + _others_usd(audit, deps.history, facts, policy, now)
     if reason := _why_quiet(audit, policy, family_usd):
         return Quiet(reason)
-    if reason := _why_no_news(audit, facts.news, bureau.ledger):
+    if reason := _why_no_news(audit, facts.news, deps.ledger):
         return Quiet(reason)
-    payloads = {name: _WRITERS[name](audit.document, policy) for name in bureau.channels}
+    payloads = {name: _WRITERS[name](audit.document, policy) for name in deps.channels}
     day = audit.at.astimezone(UTC).date()
-    if not bureau.ledger.claim_family_day("/".join(facts.family), day, audit.name):
+    if not deps.ledger.claim_family_day("/".join(facts.family), day, audit.name):
         return Quiet("the family was told of today")
-    bureau.ledger.remember(audit.pk, Told(audit.version, facts.news))
+    deps.ledger.remember(audit.pk, LastNotice(audit.version, facts.news))
     for channel, payload in payloads.items():
-        bureau.queue.send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
+        deps.queue.send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
     return Queued(tuple(payloads))
 
 

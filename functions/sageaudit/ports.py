@@ -26,7 +26,7 @@ from sageaudit.domain.usage.measurements import Measurements
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LastNotice:
     """What was told of a job: which version of its audit, and its figures in short."""
 
     version: int
@@ -37,7 +37,7 @@ class Jobs(Protocol):
     """SageMaker, as it answers Describe*, ListTags and the children of a tuning job."""
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        """The Describe* answer. Raises JobGone, AccessDenied, Throttled or Unavailable."""
+        """The Describe* answer. Raises JobNotFound, AccessDenied, Throttled or Unavailable."""
 
     def tags(self, ref: JobRef) -> dict[str, str]:
         """The job's tags. Raises AccessDenied, Throttled or Unavailable."""
@@ -49,7 +49,7 @@ class Jobs(Protocol):
 class Metrics(Protocol):
     """CloudWatch."""
 
-    def seen(self, job: Job, now: datetime) -> Measurements:
+    def read(self, job: Job, now: datetime) -> Measurements:
         """The job's series. What cannot be read is said in it; raises Throttled or Unavailable."""
 
 
@@ -129,10 +129,10 @@ class Ledger(Protocol):
     def claim_family_day(self, family: str, day: date, audit: str) -> bool:
         """True when this audit is the family's message of the day, also when asked again."""
 
-    def told(self, job: str) -> Told | None:
+    def told(self, job: str) -> LastNotice | None:
         """What was last told of this run of a job."""
 
-    def remember(self, job: str, told: Told) -> None:
+    def remember(self, job: str, told: LastNotice) -> None:
         """Keeps what is told of it; an older version never takes a newer one's place."""
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:

@@ -17,7 +17,7 @@ from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.cli.main import commands
 from sageaudit.cli.sources import stored
 from sageaudit.domain.audit.record import Entry
-from sageaudit.errors import BadUsage, JobGone
+from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
 from tests.contract.tables import dynamodb, new_table
 from tests.labelled.machine import Doing, Plot, alike, training
@@ -185,7 +185,7 @@ def test_an_empty_history_is_said(table: History, tmp_path: Path) -> None:
     path = tmp_path / "new.toml"
     path.write_text("")
     done = invoked("replay", "--policy", path, "--table", "history")
-    assert isinstance(done.exception, JobGone)
+    assert isinstance(done.exception, JobNotFound)
 
 
 def test_an_account_is_judged_by_its_runs(table: History, tmp_path: Path) -> None:
@@ -206,14 +206,14 @@ def test_an_account_is_judged_by_its_runs(table: History, tmp_path: Path) -> Non
 def test_an_account_without_runs_is_said(table: History) -> None:
     """With its number."""
     done = invoked("account", "222233334444", "--table", "history")
-    assert isinstance(done.exception, JobGone)
+    assert isinstance(done.exception, JobNotFound)
     assert "222233334444" in str(done.exception)
 
 
 def test_the_accounts_of_recordings_are_named(recordings: tuple[Path, ...]) -> None:
     """So that the next try works."""
     done = invoked("account", "222233334444", *of(recordings))
-    assert isinstance(done.exception, JobGone)
+    assert isinstance(done.exception, JobNotFound)
     assert str(done.exception).endswith("222233334444 there, only of 111122223333")
 
 

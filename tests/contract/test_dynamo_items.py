@@ -14,7 +14,7 @@ from sageaudit.adapters.dynamo import ledger as dynamo_ledger
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.domain.audit.record import Claim
-from sageaudit.ports import Told
+from sageaudit.ports import LastNotice
 from tests.contract.entries import NOON, entry, key, unsettled, with_detail
 from tests.contract.faults import everything, meanwhile, once, refusal
 from tests.contract.tables import new_table
@@ -108,7 +108,7 @@ def _ask_family(history: DynamoHistory) -> None:
 def _tell(ledger: DynamoLedger) -> None:
     assert ledger.told("a") is None
     ledger.claim_family_day("f", NOON.date(), "a|1")
-    ledger.remember("a", Told(1, "high $2.04"))
+    ledger.remember("a", LastNotice(1, "high $2.04"))
 
 
 def _send(ledger: DynamoLedger) -> None:
@@ -163,7 +163,7 @@ def test_ledger_items_expire(client: Any, table: str) -> None:
     ledger.claim_send("sent", NOON, 60)
     ledger.mark_sent("sent", NOON)
     ledger.mark_failed("failed", NOON, "no_service")
-    ledger.remember("a", Told(1, "high $2.04"))
+    ledger.remember("a", LastNotice(1, "high $2.04"))
 
     days = [
         (int(item["expires_at"]["N"]) - NOON.timestamp()) / 86_400

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from sageaudit.domain.audit.record import Claim
-from sageaudit.ports import Ledger, Told
+from sageaudit.ports import LastNotice, Ledger
 from tests.contract.entries import NOON
 
 DAY = date(2026, 11, 20)
@@ -33,19 +33,19 @@ def test_any_text_can_be_a_family(ledger: Ledger) -> None:
 def test_what_was_told_of_a_job_is_known(ledger: Ledger) -> None:
     """The newest version that was told, job by job."""
     assert ledger.told("job") is None
-    ledger.remember("job", Told(1, "high $2.04"))
-    ledger.remember("job", Told(1, "high $2.04"))
-    assert ledger.told("job") == Told(1, "high $2.04")
-    ledger.remember("job", Told(3, "low $0.10"))
-    ledger.remember("job", Told(2, "high $2.04"))
-    assert ledger.told("job") == Told(3, "low $0.10")
+    ledger.remember("job", LastNotice(1, "high $2.04"))
+    ledger.remember("job", LastNotice(1, "high $2.04"))
+    assert ledger.told("job") == LastNotice(1, "high $2.04")
+    ledger.remember("job", LastNotice(3, "low $0.10"))
+    ledger.remember("job", LastNotice(2, "high $2.04"))
+    assert ledger.told("job") == LastNotice(3, "low $0.10")
     assert ledger.told("another") is None
 
 
 def test_any_text_can_be_a_job(ledger: Ledger) -> None:
     """A name of any length, and news in any signs."""
-    ledger.remember("😀" * 1_000 + "a", Told(1, "…"))
-    assert ledger.told("😀" * 1_000 + "a") == Told(1, "…")
+    ledger.remember("😀" * 1_000 + "a", LastNotice(1, "…"))
+    assert ledger.told("😀" * 1_000 + "a") == LastNotice(1, "…")
     assert ledger.told("😀" * 1_000 + "b") is None
 
 

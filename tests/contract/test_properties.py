@@ -15,7 +15,7 @@ from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.domain.audit.record import Entry, Head, Verdict
-from sageaudit.ports import History, Ledger, Told
+from sageaudit.ports import History, LastNotice, Ledger
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.memory_ledger import MemoryLedger
@@ -153,7 +153,7 @@ def answer(ledger: Ledger, what: str, notice: str, second: int) -> object:
     if what == "told":
         return ledger.told(notice)
     if what == "tell":
-        ledger.remember(notice, Told(second % 3, str(second)))
+        ledger.remember(notice, LastNotice(second % 3, str(second)))
     elif what == "sent":
         ledger.mark_sent(notice, now)
     elif what == "failed":

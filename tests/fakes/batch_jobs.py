@@ -9,7 +9,7 @@ from typing import Any
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import TYPES, phases, ran, seen, series
+from tests.fakes.jobs import TYPES, phases, ran, series, usage
 
 
 def batch_job(
@@ -42,4 +42,4 @@ def used(on: Job, **percent: Sequence[float | None]) -> Measurements:
         for word, values in percent.items()
         for n in range(1, on.groups[0].count + 1)
     ]
-    return seen(on, *raw)
+    return usage(on, *raw)

@@ -15,10 +15,10 @@ from sageaudit.domain.job.ref import JobKind, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Missing
-from sageaudit.flow import Office
+from sageaudit.flow import AuditDependencies
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
-from tests.fakes.jobs import ACCOUNT, REGION, flat, market, seen
+from tests.fakes.jobs import ACCOUNT, REGION, flat, market, usage
 
 Answer = Mapping[str, Any] | Exception
 
@@ -56,9 +56,9 @@ class SaidMetrics:
     use: Mapping[str, float] = field(default_factory=lambda: {"cpu": 60, "memory": 60, "gpu": 90})
     missing: Missing | None = None
 
-    def seen(self, job: Job, now: datetime) -> Measurements:
+    def read(self, job: Job, now: datetime) -> Measurements:
         if self.missing is not None:
-            return replace(seen(job), missing=dict.fromkeys(seen(job).missing, self.missing))
+            return replace(usage(job), missing=dict.fromkeys(usage(job).missing, self.missing))
         return flat(job, self.minutes, hosts=job.instance_count or 1, **self.use)
 
 
@@ -69,9 +69,11 @@ class OneMarket:
         return market()
 
 
-def office(jobs: SaidJobs, metrics: SaidMetrics | None = None, **changes: Any) -> Office:
+def dependencies(
+    jobs: SaidJobs, metrics: SaidMetrics | None = None, **changes: Any
+) -> AuditDependencies:
     """An office with the history in memory and made-up prices."""
-    plain = Office(
+    plain = AuditDependencies(
         jobs=jobs,
         metrics=metrics or SaidMetrics(),
         history=MemoryHistory(),

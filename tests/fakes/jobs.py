@@ -187,7 +187,7 @@ def series(
     return RawSeries(host, metric.value, start, period_s, tuple(values))
 
 
-def seen(on: Job, *raw: RawSeries) -> Measurements:
+def usage(on: Job, *raw: RawSeries) -> Measurements:
     """What was measured of a job of TYPES."""
     return measure(on, raw, TYPES, absent=Missing("metric_missing", "no points"))
 
@@ -209,7 +209,7 @@ def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurement
             )
             for n in range(1, hosts + 1)
         ]
-    return seen(on, *raw)
+    return usage(on, *raw)
 
 
 def transition(status: str, start: str, end: str | None = None) -> dict[str, Any]:

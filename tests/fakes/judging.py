@@ -17,7 +17,7 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, Rule
 from sageaudit.rules.judge import judge
-from tests.fakes.jobs import market, seen
+from tests.fakes.jobs import market, usage
 
 
 def outcome(
@@ -58,7 +58,7 @@ def case(
     policy: Policy | None = None,
 ) -> FamilyCase:
     """A job as rules see it."""
-    prices, whole = on or market(), of or seen(job)
+    prices, whole = on or market(), of or usage(job)
     runs = None if earlier is None else tuple(earlier)
     billed = bill(job, prices)
     return FamilyCase(job, whole.active(), whole, billed, prices, runs, policy=policy or Policy())

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from sageaudit.adapters.dynamo.keys import epoch_s
 from sageaudit.adapters.dynamo.leases import Lease, State, claim_of, released
 from sageaudit.domain.audit.record import Claim
-from sageaudit.ports import Told
+from sageaudit.ports import LastNotice
 
 
 class MemoryLedger:
@@ -15,18 +15,18 @@ class MemoryLedger:
 
     def __init__(self) -> None:
         self._days: dict[tuple[str, date], str] = {}
-        self._told: dict[str, Told] = {}
+        self._told: dict[str, LastNotice] = {}
         self._leases: dict[str, Lease] = {}
 
     def claim_family_day(self, family: str, day: date, audit: str) -> bool:
         """True when this audit is the family's message of the day, also when asked again."""
         return self._days.setdefault((family, day), audit) == audit
 
-    def told(self, job: str) -> Told | None:
+    def told(self, job: str) -> LastNotice | None:
         """What was last told of this run of a job."""
         return self._told.get(job)
 
-    def remember(self, job: str, told: Told) -> None:
+    def remember(self, job: str, told: LastNotice) -> None:
         """Keeps what is told of it; an older version never takes a newer one's place."""
         last = self._told.get(job)
         if last is None or told.version >= last.version:

@@ -39,7 +39,7 @@ def test_curves_of_a_recording_are_served_by_cloudwatch() -> None:
         reader = CloudWatchMetrics(
             lambda _, region: session.client("cloudwatch", region_name=region), packaged.types()
         )
-        served = reader.seen(job, START + timedelta(hours=2))
+        served = reader.read(job, START + timedelta(hours=2))
     recorded = measure(
         job, raw, packaged.types(), absent=Missing("metric_missing", "CloudWatch has no points")
     )

@@ -24,7 +24,7 @@ from sageaudit.adapters.lambda_runtime.counts import Counts
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy, BadSettings, Throttled
-from sageaudit.notifying import Bureau
+from sageaudit.notifying import NotifyDependencies
 from sageaudit.ports import Queue
 from sageaudit.text.envelope import Notice, read_body
 from tests.contract.tables import new_table
@@ -65,7 +65,7 @@ def notifier(
 ) -> NotifyBatch:
     """Notify over fakes."""
     return NotifyBatch(
-        Bureau(
+        NotifyDependencies(
             history=history or MemoryHistory(),
             ledger=ledger or MemoryLedger(),
             queue=cast("Queue", queue),

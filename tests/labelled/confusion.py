@@ -25,7 +25,7 @@ _SAGA_SEEDS = (1, 2)
 
 
 @dataclass(frozen=True)
-class Told:
+class LastNotice:
     """One recording with its truth for one rule, and what the rule said."""
 
     recording: str
@@ -58,7 +58,7 @@ class Row:
 
 
 @cache
-def generated() -> tuple[Told, ...]:
+def generated() -> tuple[LastNotice, ...]:
     """Every labelled answer on the stories and sagas."""
     return (*_stories(), *_sagas())
 
@@ -74,20 +74,20 @@ def _told(audit: Audit) -> set[str]:
     return {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
 
 
-def _stories() -> Iterator[Told]:
+def _stories() -> Iterator[LastNotice]:
     ruleset, policy = catalogue.ruleset(), Policy(rules_on=frozenset(rules()))
     for story in (*ALL, *MORE):
         for seed in SEEDS:
             run = of_recording(recording.of_document(story.tell(seed)))
-            audit = audit_job(run.job, run.seen, run.market, policy, ruleset, now=run.now)
+            audit = audit_job(run.job, run.usage, run.market, policy, ruleset, now=run.now)
             found = _told(audit)
             for rule in rules():
                 truth = story.truth(rule)
                 if truth is not None:
-                    yield Told(f"{story.name} {seed}", rule, truth, rule in found)
+                    yield LastNotice(f"{story.name} {seed}", rule, truth, rule in found)
 
 
-def _sagas() -> Iterator[Told]:
+def _sagas() -> Iterator[LastNotice]:
     for saga in SAGAS:
         for seed in _SAGA_SEEDS:
             document = last_audit(saga.tell(seed))
@@ -96,11 +96,11 @@ def _sagas() -> Iterator[Told]:
             for rule in rules():
                 truth = saga.truth(rule)
                 if truth is not None:
-                    yield Told(f"{saga.name} {seed}", rule, truth, rule in found)
+                    yield LastNotice(f"{saga.name} {seed}", rule, truth, rule in found)
 
 
 @cache
-def recorded() -> tuple[Told, ...]:
+def recorded() -> tuple[LastNotice, ...]:
     """Real jobs: what their own answer, or Debugger's half-second samples, leave no doubt about.
 
     A failed run that had started was lost, a completed one was not. A GPU that worked in a quarter
@@ -109,20 +109,20 @@ def recorded() -> tuple[Told, ...]:
     return tuple(told for path in files() for told in _real(path.name))
 
 
-def _real(name: str) -> Iterator[Told]:
+def _real(name: str) -> Iterator[LastNotice]:
     path = DATA / "jobs" / name
     read = recording.read(path)
     if isinstance(read, recording.RecordedSet):
         return
     run = of_recording(read)
-    audit = audit_job(run.job, run.seen, run.market, Policy(), catalogue.ruleset(), now=run.now)
+    audit = audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
     found = _told(audit)
     if run.job.finished and run.job.kind.value != "tuning" and run.job.status != "Stopped":
         lost = run.job.status == "Failed" and not run.job.never_started
-        yield Told(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))
+        yield LastNotice(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))
     quartile = _gpu_upper_quartile(json.loads(path.read_text()))
-    if quartile and run.seen.series:
-        yield Told(name, "gpu-idle", False, "gpu-idle" in found)
+    if quartile and run.usage.series:
+        yield LastNotice(name, "gpu-idle", False, "gpu-idle" in found)
 
 
 def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
@@ -133,7 +133,7 @@ def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
     return gpu["p75"] if gpu else None
 
 
-def rows(answers: tuple[Told, ...]) -> list[Row]:
+def rows(answers: tuple[LastNotice, ...]) -> list[Row]:
     """Counted by rule, in the catalogue's order."""
     counted = {rule: Row(rule) for rule in rules()}
     for one in answers:
@@ -147,7 +147,7 @@ def rows(answers: tuple[Told, ...]) -> list[Row]:
     return [row for rule, row in counted.items() if rule in answered]
 
 
-def _recordings(answers: tuple[Told, ...]) -> int:
+def _recordings(answers: tuple[LastNotice, ...]) -> int:
     return len({one.recording for one in answers})
 
 

@@ -443,4 +443,11 @@ CANDIDATES = (
     ),
 )
 
-MORE: tuple[Story, ...] = (*CANDIDATES, *PURCHASE, *ENDINGS, *LEARNING, *OTHER_KINDS, *INTERRUPTED)
+MORE: tuple[Story, ...] = (
+    *CANDIDATES,
+    *PURCHASE,
+    *ENDINGS,
+    *LEARNING,
+    *OTHER_KINDS,
+    *INTERRUPTED,
+)

@@ -13,8 +13,8 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries, measure
-from sageaudit.flow import Done, Office, audit_finished_job
-from tests.fakes.dependencies import SaidJobs, ended, office
+from sageaudit.flow import AuditDependencies, Done, audit_finished_job
+from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.labelled.machine import ACCOUNT, BEGIN, REGION, Doing, Plot, alike, iso, training
 from tests.labelled.more_stories import falling
 from tests.labelled.stories import BUSY_A10G, TRIALS
@@ -44,7 +44,7 @@ class RecordedMetrics:
 
     series: Mapping[str, tuple[RawSeries, ...]] = field(default_factory=dict)
 
-    def seen(self, job: Job, now: datetime) -> Measurements:
+    def read(self, job: Job, now: datetime) -> Measurements:
         absent = Missing("metric_missing", "no points")
         return measure(job, self.series.get(job.name, ()), packaged.types(), absent=absent)
 
@@ -53,7 +53,7 @@ def last_audit(recordings: list[dict[str, Any]]) -> AuditDocument:
     """Audits all in their order, as the Lambda would, and gives the last one's document."""
     read = [recording.of_document(document) for document in recordings]
     named = [(_name(one.describe), one) for one in read]
-    of = office(
+    of = dependencies(
         SaidJobs({name: [dict(one.describe)] for (_, name), one in named}),
         RecordedMetrics({name: one.series for (_, name), one in named}),  # type: ignore[arg-type]
         markets=packaged.PackagedMarkets(),
@@ -62,7 +62,9 @@ def last_audit(recordings: list[dict[str, Any]]) -> AuditDocument:
     return documents[-1]
 
 
-def _audited(of: Office, kind: JobKind, name: str, one: recording.Recording) -> AuditDocument:
+def _audited(
+    of: AuditDependencies, kind: JobKind, name: str, one: recording.Recording
+) -> AuditDocument:
     moment = max(_ends(one.describe)) + timedelta(minutes=25)
     done = audit_finished_job(ended(name, kind), of, now=moment, attempt=None)
     assert isinstance(done, Done)

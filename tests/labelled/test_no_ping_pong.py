@@ -27,13 +27,13 @@ from tests.labelled.more_stories import MORE
 from tests.labelled.sagas import FAMILIES, SWEEPS, last_audit, sweep
 from tests.labelled.stories import ALL
 
-Told = dict[str, Any]
+LastNotice = dict[str, Any]
 RISING: list[float | None] = [0.5 + 0.012 * number for number in range(30)]
 FLAT: list[float | None] = [0.8] * 30
 AT_ONCE = {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 30}
 DAY = timedelta(days=1)
 _HALF_ASLEEP = Doing(300, cores=3, gpus=(0.24,), gib=30, gpu_gib=(4.0,))
-RUNS: dict[str, list[Told]] = {
+RUNS: dict[str, list[LastNotice]] = {
     "hours-on-a-gpu-half-asleep": [
         training(Plot("ml.g5.8xlarge", alike(1, _HALF_ASLEEP), name="half-asleep"), 1)
     ],
@@ -43,16 +43,16 @@ RUNS: dict[str, list[Told]] = {
 """Each story's run, and each family's runs in their order: the last one is advised."""
 
 
-def audited(told: Told, earlier: tuple[EarlierRun, ...]) -> Audit:
+def audited(told: LastNotice, earlier: tuple[EarlierRun, ...]) -> Audit:
     """As the Lambda would, with every rule on."""
     read = recording.of_document(told)
     job = parse(read.describe, read.tags, account=read.account, region=read.region, key=b"secret")
     assert job.ended_at is not None
     market = packaged.PackagedMarkets().market(job, job.ended_at)
-    seen = measure(job, read.series, market.types, absent=Missing("metric_missing", "no points"))
+    usage = measure(job, read.series, market.types, absent=Missing("metric_missing", "no points"))
     ruleset = catalogue.ruleset()
     policy = Policy(rules_on=frozenset(rule.name.name for rule in ruleset.rules))
-    return audit_job(job, seen, market, policy, ruleset, now=job.ended_at + DAY, earlier=earlier)
+    return audit_job(job, usage, market, policy, ruleset, now=job.ended_at + DAY, earlier=earlier)
 
 
 def remembered(audit: Audit) -> EarlierRun:
@@ -74,7 +74,7 @@ def remembered(audit: Audit) -> EarlierRun:
 
 
 @cache
-def last(name: str) -> tuple[Told, Audit, tuple[EarlierRun, ...], timedelta]:
+def last(name: str) -> tuple[LastNotice, Audit, tuple[EarlierRun, ...], timedelta]:
     """A story's last run, its audit, the runs before and with it, newest first, and their pace."""
     earlier: tuple[EarlierRun, ...] = ()
     for told in RUNS[name]:
@@ -165,8 +165,8 @@ SEARCHES = {
 
 
 def advised_search(
-    recordings: list[Told], fix: list[FixDocument]
-) -> tuple[list[Told], set[tuple[str, str]]]:
+    recordings: list[LastNotice], fix: list[FixDocument]
+) -> tuple[list[LastNotice], set[tuple[str, str]]]:
     """The search as it is asked for then, with as many trials as that runs; what it was before."""
     *trials, own = copy.deepcopy(recordings)
     most = len(trials)
@@ -194,7 +194,7 @@ def test_a_searchs_advice_is_not_turned_back(name: str) -> None:
                 assert not {(one["parameter"], str(one["new"])) for one in said} & undone, fix
 
 
-def own_findings(recordings: list[Told]) -> list[FindingDocument]:
+def own_findings(recordings: list[LastNotice]) -> list[FindingDocument]:
     """Those on the tuning job itself, not on its trials."""
     document = last_audit(recordings)
     return [one for one in document["findings"] if "training_jobs" not in one["evidence"]]

@@ -17,7 +17,7 @@ from sageaudit.domain.prices.market import Component, InstanceType
 from tests.labelled.advised import Way, followed, ways
 from tests.labelled.heeded import cluster
 from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Plot, training
-from tests.labelled.test_no_ping_pong import Told, audited, remembered, standing
+from tests.labelled.test_no_ping_pong import LastNotice, audited, remembered, standing
 
 AT_MOST = 4
 DAY = timedelta(days=1)
@@ -69,7 +69,7 @@ def on_gpus(dice: random.Random) -> Plot:
     return Plot(kind.name, ((work,),) * dice.choice((1, 1, 1, 2)), name=f"gpu-{kind.name}")
 
 
-def steps(told: Told, dice: random.Random) -> Iterator[tuple[Way, Told]]:
+def steps(told: LastNotice, dice: random.Random) -> Iterator[tuple[Way, LastNotice]]:
     """Each advice on type or count, as it is followed, and the run that follows it."""
     audit, earlier = audited(told, ()), tuple[EarlierRun, ...]()
     while True:
@@ -88,7 +88,7 @@ def steps(told: Told, dice: random.Random) -> Iterator[tuple[Way, Told]]:
         audit = audited(told, earlier)
 
 
-def place(told: Told) -> tuple[str, int]:
+def place(told: LastNotice) -> tuple[str, int]:
     """Type and count."""
     where = cluster(told["describe"])
     return where["InstanceType"], where["InstanceCount"]

@@ -37,8 +37,8 @@ def test_every_explanation_has_its_disagreement() -> None:
 def test_where_minute_means_exist_low_gpus_are_seen_alike() -> None:
     """Of each job with GPU points Debugger and gpu-underused say the same."""
     low = [one for one in verdicts() if one.rule == "LowGPUUtilization" and one.triggered]
-    seen = [one for one in low if isinstance(one.ungated["gpu-underused"], Found)]
-    assert len(seen) == 8
-    assert {one.because for one in low if one not in seen} == {
+    usage = [one for one in low if isinstance(one.ungated["gpu-underused"], Found)]
+    assert len(usage) == 8
+    assert {one.because for one in low if one not in usage} == {
         "its recording has no series: nothing is judged, and nothing is called clear"
     }

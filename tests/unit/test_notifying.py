@@ -16,7 +16,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, Throttled
-from sageaudit.notifying import Bureau, NewAudit, Queued, Quiet, tell
+from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, tell
 from sageaudit.ports import History, Queue
 from sageaudit.text.envelope import as_repeat, read_body
 from sageaudit.text.slack_fit import HEADER, TEXT, TOTAL, size
@@ -64,16 +64,16 @@ def audit(told: AuditDocument | None = None, *, version: int = 1, pk: str = PK) 
     return NewAudit(pk, key, version, NOON, whole)
 
 
-def bureau(
+def dependencies(
     family: Family | None = None,
     *,
     ledger: Any = None,
     queue: Any = None,
     channels: tuple[str, ...] = ("sns", "slack"),
     policy: Policy | None = None,
-) -> Bureau:
+) -> NotifyDependencies:
     """A floor of $2, so that the audit alone is worth notifying."""
-    return Bureau(
+    return NotifyDependencies(
         history=cast("History", family or Family()),
         ledger=ledger or MemoryLedger(),
         queue=cast("Queue", queue or RecordingQueue()),
@@ -90,7 +90,7 @@ def sent(queue: RecordingQueue) -> list[dict[str, Any]]:
 def test_one_notice_a_channel_is_queued() -> None:
     """With an id that no other audit, version or channel has."""
     queue = RecordingQueue()
-    assert tell(audit(), bureau(queue=queue), now=NOON) == Queued(("sns", "slack"))
+    assert tell(audit(), dependencies(queue=queue), now=NOON) == Queued(("sns", "slack"))
     sns, slack = sent(queue)
     assert (sns["schema"], sns["channel"], sns["notice_id"]) == (1, "sns", f"{PK}|1|sns")
     assert (slack["schema"], slack["channel"], slack["notice_id"]) == (1, "slack", f"{PK}|1|slack")
@@ -102,7 +102,7 @@ def test_one_notice_a_channel_is_queued() -> None:
 def test_only_the_channels_that_are_set_up_are_written_for() -> None:
     """Slack is optional."""
     queue = RecordingQueue()
-    assert tell(audit(), bureau(queue=queue, channels=("sns",)), now=NOON) == Queued(("sns",))
+    assert tell(audit(), dependencies(queue=queue, channels=("sns",)), now=NOON) == Queued(("sns",))
     assert [message["channel"] for message in sent(queue)] == ["sns"]
 
 
@@ -110,7 +110,7 @@ def test_an_owner_on_the_policys_list_is_mentioned() -> None:
     """In Slack, by the id that stands there."""
     queue = RecordingQueue()
     policy = Policy(floor_usd=Decimal(2), mentions={"anna": "U0123456789"})
-    tell(audit(), bureau(queue=queue, policy=policy), now=NOON)
+    tell(audit(), dependencies(queue=queue, policy=policy), now=NOON)
     assert "<@U0123456789>" in str(sent(queue)[1])
 
 
@@ -125,7 +125,7 @@ def test_an_owner_on_the_policys_list_is_mentioned() -> None:
 def test_what_is_not_for_chat_asks_nobody(told: AuditDocument, policy: Policy, reason: str) -> None:
     """Neither the history nor the ledger: most audits are of this kind."""
     family, queue = Family(), RecordingQueue()
-    outcome = tell(audit(told), bureau(family, queue=queue, policy=policy), now=NOON)
+    outcome = tell(audit(told), dependencies(family, queue=queue, policy=policy), now=NOON)
     assert outcome == Quiet(reason)
     assert (family.asked, queue.sent) == ([], [])
 
@@ -134,17 +134,17 @@ def test_a_family_under_the_floor_stays_quiet_until_its_runs_add_up() -> None:
     """$2.04 of this run and what its others had in 30 days."""
     policy = Policy(floor_usd=Decimal(5))
     family = Family(Decimal("2.95"))
-    outcome = tell(audit(), bureau(family, policy=policy), now=NOON)
+    outcome = tell(audit(), dependencies(family, policy=policy), now=NOON)
     assert isinstance(outcome, Quiet)
     assert "under the floor" in outcome.reason
     family.others_usd = Decimal("2.97")
-    assert isinstance(tell(audit(), bureau(family, policy=policy), now=NOON), Queued)
+    assert isinstance(tell(audit(), dependencies(family, policy=policy), now=NOON), Queued)
 
 
 def test_the_history_is_asked_for_the_other_runs_only() -> None:
     """The index may or may not have this one yet; no more is counted than the floor needs."""
     family = Family()
-    tell(audit(), bureau(family, policy=Policy(floor_usd=Decimal(5))), now=NOON)
+    tell(audit(), dependencies(family, policy=Policy(floor_usd=Decimal(5))), now=NOON)
     [asked] = family.asked
     assert asked == {
         "family": ("111122223333", "us-east-1", "train-bert"),
@@ -157,7 +157,7 @@ def test_the_history_is_asked_for_the_other_runs_only() -> None:
 def test_an_audit_that_reaches_the_floor_alone_needs_no_history() -> None:
     """Lost dollars count as well."""
     family = Family()
-    assert isinstance(tell(audit(lost_document()), bureau(family), now=NOON), Queued)
+    assert isinstance(tell(audit(lost_document()), dependencies(family), now=NOON), Queued)
     assert family.asked == []
 
 
@@ -165,7 +165,9 @@ def test_a_roll_ups_dollars_are_its_childrens() -> None:
     """They stand in the family already, each with its own audit."""
     family = Family(Decimal("3.80"))
     outcome = tell(
-        audit(rollup_document()), bureau(family, policy=Policy(floor_usd=Decimal(3))), now=NOON
+        audit(rollup_document()),
+        dependencies(family, policy=Policy(floor_usd=Decimal(3))),
+        now=NOON,
     )
     assert isinstance(outcome, Queued)
     assert family.asked[0]["enough_usd"] == Decimal(3)
@@ -174,18 +176,18 @@ def test_a_roll_ups_dollars_are_its_childrens() -> None:
 def test_a_replayed_job_of_long_ago_adds_nothing() -> None:
     """The floor is about the last 30 days: a backfill tells nobody of each old job."""
     later = NOON + timedelta(days=40)
-    assert isinstance(tell(audit(), bureau(), now=later), Quiet)
+    assert isinstance(tell(audit(), dependencies(), now=later), Quiet)
 
 
 def test_a_family_is_told_of_once_a_day() -> None:
     """Another run of the day is stored and stays quiet; the next day is new."""
     ledger, queue = MemoryLedger(), RecordingQueue()
-    tell(audit(), bureau(ledger=ledger, queue=queue), now=NOON)
-    assert tell(audit(pk=OTHER), bureau(ledger=ledger, queue=queue), now=NOON) == Quiet(
+    tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
+    assert tell(audit(pk=OTHER), dependencies(ledger=ledger, queue=queue), now=NOON) == Quiet(
         "the family was told of today"
     )
     tomorrow = replace(audit(pk=OTHER), at=NOON + timedelta(days=1))
-    assert isinstance(tell(tomorrow, bureau(ledger=ledger, queue=queue), now=NOON), Queued)
+    assert isinstance(tell(tomorrow, dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
     assert len(queue.sent) == 4
 
 
@@ -193,8 +195,8 @@ def test_one_name_in_two_accounts_is_two_families() -> None:
     """Each has its message."""
     ledger = MemoryLedger()
     abroad = document(job=job(account="444455556666"))
-    assert isinstance(tell(audit(), bureau(ledger=ledger), now=NOON), Queued)
-    assert isinstance(tell(audit(abroad), bureau(ledger=ledger), now=NOON), Queued)
+    assert isinstance(tell(audit(), dependencies(ledger=ledger), now=NOON), Queued)
+    assert isinstance(tell(audit(abroad), dependencies(ledger=ledger), now=NOON), Queued)
 
 
 def test_a_second_delivery_after_midnight_is_still_of_its_day() -> None:
@@ -202,18 +204,18 @@ def test_a_second_delivery_after_midnight_is_still_of_its_day() -> None:
     ledger = MemoryLedger()
     late = replace(audit(), at=datetime(2026, 5, 20, 23, 59, tzinfo=UTC))
     for now in (late.at, late.at + timedelta(minutes=5)):
-        assert isinstance(tell(late, bureau(ledger=ledger), now=now), Queued)
+        assert isinstance(tell(late, dependencies(ledger=ledger), now=now), Queued)
     assert ledger.claim_family_day(FAMILY, date(2026, 5, 21), "another")
 
 
 def test_a_delivery_that_died_between_two_sends_is_completed() -> None:
     """The same notices again: deliver knows them by their ids."""
     ledger, queue = MemoryLedger(), RecordingQueue()
-    tell(audit(), bureau(ledger=ledger, queue=queue, channels=("sns",)), now=NOON)
+    tell(audit(), dependencies(ledger=ledger, queue=queue, channels=("sns",)), now=NOON)
     queue.answers.append(Throttled("queue"))
     with pytest.raises(Throttled):
-        tell(audit(), bureau(ledger=ledger, queue=queue), now=NOON)
-    assert isinstance(tell(audit(), bureau(ledger=ledger, queue=queue), now=NOON), Queued)
+        tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
+    assert isinstance(tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
     ids = {message["notice_id"] for message in sent(queue)}
     assert ids == {f"{PK}|1|sns", f"{PK}|1|slack"}
 
@@ -237,9 +239,9 @@ def test_a_document_that_cannot_be_read_is_malformed_before_anything_is_claimed(
     whole: Any = broken and {**document(), **broken}
     given = replace(audit(), document=whole)
     with pytest.raises(Malformed, match="document cannot be read"):
-        tell(given, bureau(ledger=ledger, queue=queue), now=NOON)
+        tell(given, dependencies(ledger=ledger, queue=queue), now=NOON)
     assert queue.sent == []
-    assert isinstance(tell(audit(), bureau(ledger=ledger, queue=queue), now=NOON), Queued)
+    assert isinstance(tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
 
 
 @pytest.mark.parametrize("defect", [KeyError("x"), ValueError("x"), ZeroDivisionError("x")])
@@ -255,9 +257,11 @@ def test_a_writer_that_fails_is_no_fault_of_the_document(
     with monkeypatch.context() as patched:
         patched.setitem(notifying._WRITERS, "slack", broken)
         with pytest.raises(type(defect)):
-            tell(audit(), bureau(ledger=ledger, queue=queue), now=NOON)
+            tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
     assert queue.sent == []
-    assert isinstance(tell(audit(pk=OTHER), bureau(ledger=ledger, queue=queue), now=NOON), Queued)
+    assert isinstance(
+        tell(audit(pk=OTHER), dependencies(ledger=ledger, queue=queue), now=NOON), Queued
+    )
 
 
 def version(number: int, days: int, told: AuditDocument | None = None) -> NewAudit:
@@ -268,7 +272,7 @@ def version(number: int, days: int, told: AuditDocument | None = None) -> NewAud
 def test_a_later_version_with_the_same_figures_is_not_told_again() -> None:
     """A second look that only settles it, or moves part of a cent, is no news on any day."""
     ledger, queue = MemoryLedger(), RecordingQueue()
-    again = bureau(ledger=ledger, queue=queue)
+    again = dependencies(ledger=ledger, queue=queue)
     tell(audit(), again, now=NOON)
     settled = document(avoidable_usd=Decimal("2.0351"), possible_usd=Decimal(3))
     for number, days in ((2, 1), (3, 60)):
@@ -287,7 +291,7 @@ DEARER = document(lost_usd=Decimal("0.01"))
 def test_a_later_version_is_told_when_dollars_or_severity_changed(changed: AuditDocument) -> None:
     """Compared with what was told last: back to the first figures is a change as well."""
     ledger, queue = MemoryLedger(), RecordingQueue()
-    again = bureau(ledger=ledger, queue=queue)
+    again = dependencies(ledger=ledger, queue=queue)
     for number, told in ((1, None), (2, changed), (3, None)):
         assert isinstance(tell(version(number, number, told), again, now=NOON), Queued)
     assert isinstance(tell(version(4, 4), again, now=NOON), Quiet)
@@ -297,7 +301,7 @@ def test_a_later_version_is_told_when_dollars_or_severity_changed(changed: Audit
 def test_a_later_version_of_what_nobody_was_told_is_told() -> None:
     """The family's message of the day went to another run, or the first look found nothing."""
     ledger, queue = MemoryLedger(), RecordingQueue()
-    again = bureau(ledger=ledger, queue=queue)
+    again = dependencies(ledger=ledger, queue=queue)
     tell(audit(pk=OTHER), again, now=NOON)
     assert isinstance(tell(audit(), again, now=NOON), Quiet)
     assert isinstance(tell(version(2, 1), again, now=NOON), Queued)
@@ -306,19 +310,19 @@ def test_a_later_version_of_what_nobody_was_told_is_told() -> None:
 def test_a_version_that_a_later_one_overtook_stays_quiet() -> None:
     """Its second delivery would bring old figures; that of the told one is completed."""
     ledger = MemoryLedger()
-    tell(audit(), bureau(ledger=ledger), now=NOON)
+    tell(audit(), dependencies(ledger=ledger), now=NOON)
     newer = version(2, 1, DEARER)
-    assert isinstance(tell(newer, bureau(ledger=ledger), now=NOON), Queued)
-    assert tell(audit(), bureau(ledger=ledger), now=NOON) == Quiet("version 2 was told")
-    assert isinstance(tell(newer, bureau(ledger=ledger), now=NOON), Queued)
+    assert isinstance(tell(newer, dependencies(ledger=ledger), now=NOON), Queued)
+    assert tell(audit(), dependencies(ledger=ledger), now=NOON) == Quiet("version 2 was told")
+    assert isinstance(tell(newer, dependencies(ledger=ledger), now=NOON), Queued)
 
 
 def test_another_run_of_the_same_name_is_another_job() -> None:
     """The name of a deleted job can be used again."""
     ledger = MemoryLedger()
-    tell(audit(), bureau(ledger=ledger), now=NOON)
+    tell(audit(), dependencies(ledger=ledger), now=NOON)
     rerun = replace(audit(pk=f"{PK[:-4]}9999"), at=NOON + timedelta(days=1))
-    assert isinstance(tell(rerun, bureau(ledger=ledger), now=NOON), Queued)
+    assert isinstance(tell(rerun, dependencies(ledger=ledger), now=NOON), Queued)
 
 
 def test_a_repeat_keeps_every_limit() -> None:
@@ -327,7 +331,7 @@ def test_a_repeat_keeps_every_limit() -> None:
     full = document(job=job(name="a" * 63), rollup=False)
     full["findings"][0]["summary"] = "word " * 2_000
     full["findings"][0]["evidence"] = {f"fact_{n}": "x" * 3_000 for n in range(10)}
-    tell(audit(full), bureau(queue=queue), now=NOON)
+    tell(audit(full), dependencies(queue=queue), now=NOON)
     sns, slack = [as_repeat(read_body(body)) for body, _ in queue.sent]
     assert len(sns["subject"]) < 100
     assert sns["subject"].isascii()
@@ -340,6 +344,6 @@ def test_a_document_of_the_table_is_told_as_it_was_made() -> None:
     """Money that went through the table's text is the same money."""
     queue = RecordingQueue()
     stored = json.loads(text_of(document()), parse_float=Decimal)
-    tell(replace(audit(), document=stored), bureau(queue=queue), now=NOON)
-    tell(audit(), bureau(queue=queue), now=NOON)
+    tell(replace(audit(), document=stored), dependencies(queue=queue), now=NOON)
+    tell(audit(), dependencies(queue=queue), now=NOON)
     assert queue.sent[:2] == queue.sent[2:]

@@ -35,11 +35,11 @@ _OF_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (
     (errors.BadRecording, Exit.USAGE),
     (errors.BadPolicy, Exit.USAGE),
     (errors.AmbiguousName, Exit.USAGE),
-    (errors.JobGone, Exit.NOT_FOUND),
+    (errors.JobNotFound, Exit.NOT_FOUND),
     (errors.AccessDenied, Exit.DENIED),
     (errors.NoCredentials, Exit.DENIED),
     (errors.Throttled, Exit.UNAVAILABLE),
-    (errors.TableGone, Exit.NOT_FOUND),
+    (errors.TableNotFound, Exit.NOT_FOUND),
     (errors.Unavailable, Exit.UNAVAILABLE),
 )
 

@@ -66,10 +66,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class JobCase(Case):
-    """One job. `seen` is cut to the active minutes, without idle head and tail; `whole` is not."""
+    """One job. `usage` is cut to the active minutes, without idle head and tail; `whole` is not."""
 
     job: Job
-    seen: Measurements
+    usage: Measurements
     whole: Measurements
     bill: Bill
     market: Market

@@ -77,42 +77,42 @@ def _refused(rule: Rule, case: Case) -> Outcome | None:
 
 def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:
     """What keeps a rule from judging: never a finding, never Clear."""
-    if rule.about_cpu and (busy := _busy_gpu(case.seen)) is not None:
+    if rule.about_cpu and (busy := _busy_gpu(case.usage)) is not None:
         return NotApplicable(f"the GPU is busy ({busy:.0f}% of its active time)")
     if rule.per_host and len(case.job.groups) > 1:
         return Unknown("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
-    seen = case.whole if rule.whole_run else case.seen
-    return _metrics_gate(rule, seen) or _history_gate(rule, case)
+    usage = case.whole if rule.whole_run else case.usage
+    return _metrics_gate(rule, usage) or _history_gate(rule, case)
 
 
-def _busy_gpu(seen: Measurements) -> float | None:
-    hosts = seen.series.get(Metric.GPU)
+def _busy_gpu(usage: Measurements) -> float | None:
+    hosts = usage.series.get(Metric.GPU)
     return busy if hosts and (busy := mean_of_hosts(hosts.values())) >= BUSY_GPU_PERCENT else None
 
 
-def _metrics_gate(rule: Rule, seen: Measurements) -> Outcome | None:
+def _metrics_gate(rule: Rule, usage: Measurements) -> Outcome | None:
     if not rule.needs:
         return None
     for metric in rule.needs:
-        if missing := seen.missing.get(metric):
+        if missing := usage.missing.get(metric):
             if missing.code == "no_gpu":
                 return NotApplicable(missing.reason)
             return Unknown(missing.code, f"{metric.value}: {missing.reason}")
-    if (seen.period_s or 0) > rule.coarsest_period_s:
-        reason = f"points every {seen.period_s} s, at most {rule.coarsest_period_s} s needed"
+    if (usage.period_s or 0) > rule.coarsest_period_s:
+        reason = f"points every {usage.period_s} s, at most {rule.coarsest_period_s} s needed"
         return Unknown("period_too_coarse", reason)
-    if seen.minutes < rule.min_active_minutes:
+    if usage.minutes < rule.min_active_minutes:
         what = "" if rule.whole_run else "active "
-        reason = f"{seen.minutes:.0f} {what}minutes, {rule.min_active_minutes:.0f} needed"
+        reason = f"{usage.minutes:.0f} {what}minutes, {rule.min_active_minutes:.0f} needed"
         return Unknown("too_short", reason)
-    if seen.points < MIN_POINTS:
-        return Unknown("too_few_points", f"{seen.points} points a host, {MIN_POINTS} needed")
-    return _coverage_gate(rule, seen)
+    if usage.points < MIN_POINTS:
+        return Unknown("too_few_points", f"{usage.points} points a host, {MIN_POINTS} needed")
+    return _coverage_gate(rule, usage)
 
 
-def _coverage_gate(rule: Rule, seen: Measurements) -> Outcome | None:
+def _coverage_gate(rule: Rule, usage: Measurements) -> Outcome | None:
     for metric in rule.needs:
-        share = seen.share(metric) or 0.0
+        share = usage.share(metric) or 0.0
         if share < rule.min_coverage:
             return Unknown(
                 "coverage_low",
@@ -136,5 +136,5 @@ def _with_plot(rule: Rule, case: Case, outcome: Outcome) -> Outcome:
     """A finding on metrics carries them in small, so that its figure can be looked at later."""
     if not isinstance(outcome, Found) or not isinstance(case, JobCase) or not rule.needs:
         return outcome
-    seen = case.whole if rule.whole_run else case.seen
-    return replace(outcome, evidence={**outcome.evidence, "series": plot(seen, rule.needs)})
+    usage = case.whole if rule.whole_run else case.usage
+    return replace(outcome, evidence={**outcome.evidence, "series": plot(usage, rule.needs)})

@@ -44,7 +44,7 @@ _OTHERS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Message:
     """A message in parts. `fix` pairs the line to copy with what it replaces."""
 
     severity: Severity
@@ -62,14 +62,14 @@ class Story:
     context: tuple[str, ...]
 
 
-def story(document: AuditDocument, run_note: str | None = None) -> Story:
+def story(document: AuditDocument, run_note: str | None = None) -> Message:
     """The audit told by its biggest finding. Raises ValueError when `told` finds none."""
     findings = told(document)
     if not findings:
         raise ValueError("an audit without a finding for chat has no message")
     top = findings[0]
     job = document["job"]
-    return Story(
+    return Message(
         severity=worst(findings),
         headline=headline(document),
         name=job["name"],

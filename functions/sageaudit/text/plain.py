@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.text.message import Story, story
+from sageaudit.text.message import Message, story
 from sageaudit.text.notice import told, worst
 from sageaudit.text.untrusted import middle, plain
 
@@ -45,7 +45,7 @@ def message(document: AuditDocument, *, run_note: str | None = None) -> PlainMes
     }
 
 
-def subject(parts: Story) -> str:
+def subject(parts: Message) -> str:
     """`HIGH $0.51 of $0.66 (77%) was avoidable - name`, cut inside the name."""
     news = f"{parts.severity.upper()} {parts.headline} - "
     name = middle(_ascii(parts.name), max(SUBJECT - len(news), 0)).replace("…", "~")
@@ -76,7 +76,7 @@ def attributes(document: AuditDocument) -> dict[str, Attribute]:
     return found
 
 
-def _body(parts: Story) -> str:
+def _body(parts: Message) -> str:
     lines = [
         f"{parts.severity.upper()}  {parts.headline} - {_line(parts.name)}",
         "",
@@ -96,7 +96,7 @@ def _body(parts: Story) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _fix(parts: Story) -> list[str]:
+def _fix(parts: Message) -> list[str]:
     lines = [f"Fix: {parts.saving}"]
     for line, old in parts.fix[:_FIXES]:
         lines += [f"  {_line(line)}", f"    {_line(old)}"]
@@ -107,7 +107,7 @@ def _fix(parts: Story) -> list[str]:
     return [*lines, ""]
 
 
-def _evidence(parts: Story) -> list[str]:
+def _evidence(parts: Message) -> list[str]:
     if not parts.facts:
         return []
     facts = ((_line(label), plain(value, _FACT)) for label, value in parts.facts)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.text.message import Story, story
+from sageaudit.text.message import Message, story
 from sageaudit.text.slack_fit import fit
 from sageaudit.text.untrusted import slack, slack_code
 
@@ -65,7 +65,7 @@ def _section(block_id: str, safe: str) -> Block:
     return {"type": "section", "block_id": block_id, "text": _mrkdwn(safe)}
 
 
-def _fix(told: Story) -> str:
+def _fix(told: Message) -> str:
     lines = [f"*Fix*: {slack(told.saving)}"]
     for line, old in told.fix[:_FIXES]:
         lines.append(f"{slack_code(line, _CODE)}  {slack(old, _CODE)}")
@@ -76,7 +76,7 @@ def _fix(told: Story) -> str:
     return "\n".join(lines)
 
 
-def _evidence(told: Story) -> list[Block]:
+def _evidence(told: Message) -> list[Block]:
     fields = [
         _mrkdwn(f"*{slack(label, _CODE)}*: {slack(value, _FACT)}") for label, value in told.facts
     ]
@@ -95,7 +95,7 @@ def _owner(owner: str | None, owner_ids: Mapping[str, str]) -> str:
     return slack(owner, _FACT)
 
 
-def _links(told: Story) -> list[Block]:
+def _links(told: Message) -> list[Block]:
     """Addresses are quoted by `links`: no letter in them can end the link."""
     shown = "  ".join(f"<{link.url.replace('&', '&amp;')}|{link.word}>" for link in told.links)
     again = slack_code(told.again, _CODE) if told.again else ""
@@ -103,7 +103,7 @@ def _links(told: Story) -> list[Block]:
     return [_section("links", lines)] if lines else []
 
 
-def _context(told: Story) -> list[Block]:
+def _context(told: Message) -> list[Block]:
     notes = list(told.context)
     if told.others:
         notes.insert(0, f"Also found: {', '.join(told.others)}")

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, NoCredenti
 
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.domain.job.ref import JobKind, JobRef
-from sageaudit.errors import AccessDenied, JobGone, NoCredentials, Throttled, Unavailable
+from sageaudit.errors import AccessDenied, JobNotFound, NoCredentials, Throttled, Unavailable
 
 PLACE = "us-east-1:111122223333"
 
@@ -92,7 +92,7 @@ def test_each_kind_has_its_own_describe(kind: JobKind, method: str, parameter: s
 )
 def test_a_job_that_is_not_there_is_gone(error: ClientError) -> None:
     """By model or by words."""
-    with pytest.raises(JobGone, match="Nightly"):
+    with pytest.raises(JobNotFound, match="Nightly"):
         jobs(Client(error)).describe(ref(JobKind.TRAINING))
 
 

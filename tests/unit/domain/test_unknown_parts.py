@@ -189,31 +189,31 @@ def series(host: str, metric: str, period_s: int = 60, value: float = 50.0) -> R
 
 def test_series_of_other_jobs_are_left_out_and_said() -> None:
     """A name that only starts alike is another job's."""
-    seen = measure(
+    usage = measure(
         job(),
         [series("train/algo-1", "GPUUtilization"), series("train-2/algo-1", "GPUUtilization")],
         packaged.types(),
         absent=Missing("metric_missing", "none"),
     )
-    assert seen.hosts == ("train/algo-1",)
-    assert seen.notes == ("1 series are not of this job's hosts",)
+    assert usage.hosts == ("train/algo-1",)
+    assert usage.notes == ("1 series are not of this job's hosts",)
 
 
 def test_series_of_a_renamed_recording_are_its_own() -> None:
     """Where none carries the job's name they are taken, and that is said."""
-    seen = measure(
+    usage = measure(
         job(),
         [series("job/algo-1", "GPUUtilization")],
         packaged.types(),
         absent=Missing("metric_missing", "none"),
     )
-    assert Metric.GPU in seen.series
-    assert seen.notes == ("no series carries the job's name: taken as its own",)
+    assert Metric.GPU in usage.series
+    assert usage.notes == ("no series carries the job's name: taken as its own",)
 
 
 def test_a_coarse_series_of_another_metric_blurs_neither_cpu_nor_gpu() -> None:
     """Hourly disk points make disk missing, and leave the minutes of the GPU as they are."""
-    seen = measure(
+    usage = measure(
         job(),
         [
             series("train/algo-1", "GPUUtilization"),
@@ -222,6 +222,6 @@ def test_a_coarse_series_of_another_metric_blurs_neither_cpu_nor_gpu() -> None:
         packaged.types(),
         absent=Missing("metric_missing", "none"),
     )
-    assert seen.period_s == 60
-    assert seen.missing[Metric.DISK].code == "period_too_coarse"
-    assert Metric.GPU in seen.series
+    assert usage.period_s == 60
+    assert usage.missing[Metric.DISK].code == "period_too_coarse"
+    assert Metric.GPU in usage.series

@@ -12,9 +12,9 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey, Verdict
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.usage.measurements import Missing
-from sageaudit.errors import AccessDenied, JobGone, Throttled, Unavailable
-from sageaudit.flow import Done, Later, Office, audit_finished_job
-from tests.fakes.dependencies import SaidJobs, SaidMetrics, ended, office
+from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
+from sageaudit.flow import AuditDependencies, Done, Later, audit_finished_job
+from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.jobs import training_answer, transition
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
@@ -30,20 +30,23 @@ def answered(*answers: Any, **more: Any) -> SaidJobs:
 
 
 def audit(
-    of: Office, now: datetime = FIVE, attempt: int | None = 1, event: JobEnded | None = None
+    of: AuditDependencies,
+    now: datetime = FIVE,
+    attempt: int | None = 1,
+    event: JobEnded | None = None,
 ) -> Done | Later:
     """One delivery."""
     return audit_finished_job(event or ended(NAME), of, now=now, attempt=attempt)
 
 
-def done(of: Office, now: datetime = FIVE, attempt: int | None = 1) -> AuditDocument:
+def done(of: AuditDependencies, now: datetime = FIVE, attempt: int | None = 1) -> AuditDocument:
     """The document of a delivery that ends in a record."""
     result = audit(of, now, attempt)
     assert isinstance(result, Done), result
     return result.document
 
 
-def kept(of: Office) -> AuditDocument:
+def kept(of: AuditDependencies) -> AuditDocument:
     """What the history holds of the job."""
     document = of.history.audit(JobKey(ended(NAME).ref.arn, CREATED))
     assert document is not None
@@ -52,7 +55,7 @@ def kept(of: Office) -> AuditDocument:
 
 def test_a_job_that_ended_is_priced_judged_and_recorded() -> None:
     """Two hosts of ml.g4dn.xlarge for an hour: 2 x $0.736."""
-    of = office(answered(tag_answer={"owner": "ana"}))
+    of = dependencies(answered(tag_answer={"owner": "ana"}))
     document = done(of)
     assert document["bill"]["total_usd"] == Decimal("1.472")
     assert (document["job"]["owner"], document["job"]["name"]) == ("ana", NAME)
@@ -63,7 +66,7 @@ def test_a_job_that_ended_is_priced_judged_and_recorded() -> None:
 
 def test_a_second_delivery_changes_nothing() -> None:
     """Fifty times the same event: one version."""
-    of = office(answered())
+    of = dependencies(answered())
     results = [audit(of) for _ in range(50)]
     verdicts = [r.recorded.verdict for r in results if isinstance(r, Done)]
     assert verdicts == [Verdict.RECORDED] + [Verdict.DUPLICATE] * 49
@@ -75,7 +78,7 @@ def test_a_second_delivery_changes_nothing() -> None:
 def test_the_event_is_only_a_hint() -> None:
     """Nothing is priced from what it says."""
     forged = ended(NAME, ResourceConfig={"InstanceType": "ml.p5.48xlarge", "InstanceCount": 99})
-    result = audit(office(answered()), event=forged)
+    result = audit(dependencies(answered()), event=forged)
     assert isinstance(result, Done)
     assert result.document["bill"]["total_usd"] == Decimal("1.472")
 
@@ -85,7 +88,7 @@ LATE = SaidMetrics(minutes=10)
 
 def test_late_metrics_are_asked_for_again_once() -> None:
     """Ten of 48 minutes, five minutes after the end: come back in a quarter of an hour."""
-    result = audit(office(answered(), LATE))
+    result = audit(dependencies(answered(), LATE))
     assert isinstance(result, Later)
     assert result.delay_s == 900
 
@@ -98,7 +101,7 @@ def unknown_of(rule: str, document: AuditDocument) -> str:
 
 def test_metrics_that_stay_late_leave_the_audit_unsettled() -> None:
     """The second delivery comes 20 minutes after the end: recorded, with a second look planned."""
-    of = office(answered(), LATE)
+    of = dependencies(answered(), LATE)
     assert isinstance(audit(of), Later)
     document = done(of, TWENTY, attempt=2)
     assert document["audit"]["settled"] is False
@@ -113,7 +116,7 @@ def test_metrics_that_stay_late_leave_the_audit_unsettled() -> None:
 def test_metrics_that_came_settle_the_audit() -> None:
     """The second delivery finds them."""
     metrics = SaidMetrics(minutes=10)
-    of = office(answered(), metrics)
+    of = dependencies(answered(), metrics)
     assert isinstance(audit(of), Later)
     metrics.minutes = 60
     assert done(of, TWENTY, attempt=2)["audit"]["settled"] is True
@@ -121,13 +124,13 @@ def test_metrics_that_came_settle_the_audit() -> None:
 
 def test_an_old_job_has_the_metrics_that_it_will_have() -> None:
     """A replay of last month is audited at once and settled."""
-    document = done(office(answered(), LATE), END + timedelta(days=30))
+    document = done(dependencies(answered(), LATE), END + timedelta(days=30))
     assert document["audit"]["settled"] is True
 
 
 def test_a_command_line_takes_what_is_there_now() -> None:
     """It may not ask for another delivery; shortly after the end it says unsettled."""
-    assert done(office(answered(), LATE), FIVE, attempt=None)["audit"]["settled"] is False
+    assert done(dependencies(answered(), LATE), FIVE, attempt=None)["audit"]["settled"] is False
 
 
 def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:
@@ -138,13 +141,13 @@ def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:
         BillableTimeInSeconds=899,
         SecondaryStatusTransitions=[transition("Training", "10:00:00", "10:14:59")],
     )
-    assert isinstance(audit(office(answered(short), SaidMetrics(minutes=1))), Done)
+    assert isinstance(audit(dependencies(answered(short), SaidMetrics(minutes=1))), Done)
 
 
 def test_denied_metrics_are_named_and_not_waited_for() -> None:
     """The audit stands without them."""
     denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
-    document = done(office(answered(), SaidMetrics(missing=denied)))
+    document = done(dependencies(answered(), SaidMetrics(missing=denied)))
     assert document["audit"]["settled"] is True
     assert document["bill"]["complete"] is True
     assert unknown_of("gpu-underused", document) == "metric_denied"
@@ -154,7 +157,9 @@ def test_denied_metrics_are_named_and_not_waited_for() -> None:
 def test_denied_tags_are_named_and_the_events_stand_in() -> None:
     """Owner and family still come out where the event carries them."""
     refused = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
-    result = audit(office(answered(tag_answer=refused)), event=ended(NAME, Tags={"owner": "ana"}))
+    result = audit(
+        dependencies(answered(tag_answer=refused)), event=ended(NAME, Tags={"owner": "ana"})
+    )
     assert isinstance(result, Done)
     assert result.document["job"]["owner"] == "ana"
     assert any("sagemaker:ListTags" in s for s in result.document["audit"]["coverage"]["missing"])
@@ -170,7 +175,7 @@ def test_denied_tags_are_named_and_the_events_stand_in() -> None:
 )
 def test_a_job_that_cannot_be_described_is_raised(refusal: Exception) -> None:
     """The queue brings it back; nothing is recorded."""
-    of = office(answered(refusal))
+    of = dependencies(answered(refusal))
     with pytest.raises(type(refusal)):
         audit(of)
     assert of.history.head(JobKey(ended(NAME).ref.arn, CREATED)) is None
@@ -179,12 +184,12 @@ def test_a_job_that_cannot_be_described_is_raised(refusal: Exception) -> None:
 def test_throttled_tags_are_raised_too() -> None:
     """They come back; only a refusal stays."""
     with pytest.raises(Throttled):
-        audit(office(answered(tag_answer=Throttled("slow down"))))
+        audit(dependencies(answered(tag_answer=Throttled("slow down"))))
 
 
 def test_a_job_that_is_not_found_gets_a_minute() -> None:
     """Describe may lag behind the event."""
-    result = audit(office(answered(JobGone("there is no training job"))))
+    result = audit(dependencies(answered(JobNotFound("there is no training job"))))
     assert isinstance(result, Later)
     assert result.delay_s == 60
 
@@ -192,7 +197,7 @@ def test_a_job_that_is_not_found_gets_a_minute() -> None:
 @pytest.mark.parametrize("attempt", [2, None])
 def test_a_job_that_is_gone_is_recorded_as_unauditable(attempt: int | None) -> None:
     """With its reason; every figure is unknown, none is 0."""
-    of = office(answered(JobGone("there is no training job train-vision")))
+    of = dependencies(answered(JobNotFound("there is no training job train-vision")))
     document = done(of, FIVE, attempt)
     assert document["unauditable"] == "there is no training job train-vision"
     assert document["bill"]["total_usd"] is None
@@ -205,7 +210,7 @@ def test_a_job_that_is_gone_is_recorded_as_unauditable(attempt: int | None) -> N
 
 def test_a_job_that_came_back_is_audited_after_all() -> None:
     """Gone at first, described on a later delivery: the real audit stands."""
-    of = office(answered(JobGone("gone"), training_answer()))
+    of = dependencies(answered(JobNotFound("gone"), training_answer()))
     done(of, FIVE, attempt=2)
     assert done(of, TWENTY, attempt=2)["unauditable"] is None
     assert kept(of)["unauditable"] is None
@@ -213,21 +218,21 @@ def test_a_job_that_came_back_is_audited_after_all() -> None:
 
 def test_an_answer_that_cannot_be_read_is_recorded_with_its_key() -> None:
     """A poison job does not come back for ever."""
-    document = done(office(answered(training_answer(ResourceConfig="ml.m5.large"))))
+    document = done(dependencies(answered(training_answer(ResourceConfig="ml.m5.large"))))
     assert document["unauditable"] is not None
     assert "ResourceConfig" in document["unauditable"]
 
 
 def test_a_job_under_deletion_is_unauditable() -> None:
     """Its metadata is going."""
-    document = done(office(answered(training_answer(TrainingJobStatus="Deleting"))))
+    document = done(dependencies(answered(training_answer(TrainingJobStatus="Deleting"))))
     assert document["unauditable"] == "its status is Deleting"
 
 
 def test_an_answer_behind_its_event_gets_a_minute() -> None:
     """Describe still says InProgress."""
     behind = training_answer(TrainingJobStatus="InProgress")
-    of = office(answered(behind, training_answer()))
+    of = dependencies(answered(behind, training_answer()))
     result = audit(of)
     assert isinstance(result, Later)
     assert result.delay_s == 60
@@ -236,7 +241,9 @@ def test_an_answer_behind_its_event_gets_a_minute() -> None:
 
 def test_an_answer_that_stays_behind_is_unsettled_with_a_second_look() -> None:
     """Recorded as far as it goes: incomplete, to be looked at again."""
-    document = done(office(answered(training_answer(TrainingJobStatus="InProgress"))), attempt=2)
+    document = done(
+        dependencies(answered(training_answer(TrainingJobStatus="InProgress"))), attempt=2
+    )
     assert (document["bill"]["complete"], document["audit"]["settled"]) == (False, False)
     assert document["audit"]["due_at"] is not None
 
@@ -264,7 +271,7 @@ USED = {"cpu": 60.0, "memory": 60.0}
 
 def test_an_open_warm_pool_is_looked_at_again_at_its_end() -> None:
     """Available five minutes after the end: due when the keep-alive ends."""
-    document = done(office(answered(pooled("Available", 280)), SaidMetrics(use=USED)))
+    document = done(dependencies(answered(pooled("Available", 280)), SaidMetrics(use=USED)))
     assert document["audit"]["settled"] is False
     assert document["audit"]["due_at"] == "2026-05-20T11:30:00Z"
     # 280 s of $0.23 so far
@@ -274,7 +281,7 @@ def test_an_open_warm_pool_is_looked_at_again_at_its_end() -> None:
 
 def test_the_second_look_amends_the_same_record() -> None:
     """Terminated after the whole half hour: version 2, settled, the pool at its full cost."""
-    of = office(answered(pooled("Available", 280), pooled("Terminated", 1800)),
+    of = dependencies(answered(pooled("Available", 280), pooled("Terminated", 1800)),
                 SaidMetrics(use=USED))  # fmt: skip
     done(of)
     document = done(of, END + timedelta(minutes=31), attempt=None)
@@ -288,7 +295,7 @@ def test_the_second_look_amends_the_same_record() -> None:
 
 def test_a_keep_alive_without_pool_is_settled_once_it_has_run_out() -> None:
     """A quota of 0 gives no pool: no status will ever come."""
-    of = office(answered(pooled(None, None)), SaidMetrics(use=USED))
+    of = dependencies(answered(pooled(None, None)), SaidMetrics(use=USED))
     first = done(of)
     assert (first["audit"]["settled"], first["audit"]["due_at"]) == (False, "2026-05-20T11:30:00Z")
     later = done(of, END + timedelta(minutes=31), attempt=None)
@@ -303,7 +310,7 @@ def test_a_run_that_never_started_is_recorded_at_no_cost() -> None:
         del never[key]
     never["SecondaryStatusTransitions"] = [transition("Starting", "09:58:00", "10:13:00")]
     none = SaidMetrics(missing=Missing("metric_missing", "the job's own code did not run"))
-    document = done(office(answered(never), none))
+    document = done(dependencies(answered(never), none))
     assert (document["bill"]["total_usd"], document["bill"]["complete"]) == (0, True)
     assert document["findings"] == []
     assert document["audit"]["settled"] is True
@@ -311,7 +318,7 @@ def test_a_run_that_never_started_is_recorded_at_no_cost() -> None:
 
 def test_a_bad_exemption_tag_is_ignored_with_a_warning() -> None:
     """It stands among what could not be read."""
-    of = office(answered(tag_answer={"sageaudit:ignore": "gpu-underused until=soon"}),
+    of = dependencies(answered(tag_answer={"sageaudit:ignore": "gpu-underused until=soon"}),
                 SaidMetrics(use={"cpu": 60, "memory": 60, "gpu": 5}))  # fmt: skip
     document = done(of)
     assert any("sageaudit:ignore" in line for line in document["audit"]["coverage"]["missing"])
@@ -326,7 +333,7 @@ def test_secrets_of_a_run_are_not_kept() -> None:
         TrainingJobStatus="Failed",
         FailureReason="AlgorithmError: password=hunter2",
     )
-    of = office(answered(answer))
+    of = dependencies(answered(answer))
     document = done(of)
     detail = of.history.detail(JobKey(ended(NAME).ref.arn, CREATED))
     assert detail is not None

@@ -9,7 +9,7 @@ from sageaudit.domain.bill.finding import Clear, Outcome
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.flow import Done, audit_finished_job
 from sageaudit.rules.card import FamilyCase, Rule, Ruleset, rule
-from tests.fakes.dependencies import SaidJobs, ended, office
+from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.fakes.jobs import training_answer, transition
 
 FIRST_END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
@@ -32,12 +32,12 @@ def answer(number: int, **changes: object) -> dict[str, object]:
     )
 
 
-def listening(seen: list[FamilyCase]) -> Rule:
+def listening(usage: list[FamilyCase]) -> Rule:
     """A rule that keeps what it is given."""
 
     @rule(id="SA999", scope=FamilyCase, kinds={JobKind.TRAINING})
     def check(case: FamilyCase) -> Outcome:
-        seen.append(case)
+        usage.append(case)
         return Clear()
 
     return check
@@ -45,16 +45,16 @@ def listening(seen: list[FamilyCase]) -> Rule:
 
 def test_each_run_is_judged_beside_those_that_ended_before() -> None:
     """Newest first, with what they cost; audited late or again, the later ones are left out."""
-    seen: list[FamilyCase] = []
+    usage: list[FamilyCase] = []
     jobs = SaidJobs({f"train-{n}": [answer(n)] for n in range(3)})
-    of = office(jobs, ruleset=Ruleset((listening(seen),), "test"))
+    of = dependencies(jobs, ruleset=Ruleset((listening(usage),), "test"))
     for number in (0, 2, 1):
         now = FIRST_END + timedelta(hours=number, minutes=25)
         result = audit_finished_job(ended(f"train-{number}"), of, now=now, attempt=None)
         assert isinstance(result, Done)
-    names = [[run.name for run in case.runs] for case in seen]
+    names = [[run.name for run in case.runs] for case in usage]
     assert names == [[], ["train-0"], ["train-0"]]
-    [earlier] = seen[1].runs
+    [earlier] = usage[1].runs
     assert earlier.total_usd is not None
     assert earlier.facts.elapsed_s == Decimal(3600)
     assert (earlier.facts.instance_type, earlier.facts.instance_count) == ("ml.g4dn.xlarge", 2)
@@ -65,7 +65,7 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
     jobs = SaidJobs(
         {"train-0": [answer(0, TrainingJobStatus="Failed", FailureReason="out of memory")]}
     )
-    of = office(jobs)
+    of = dependencies(jobs)
     result = audit_finished_job(ended("train-0"), of, now=FIRST_END, attempt=None)
     assert isinstance(result, Done)
     head = of.history.head(result.key)
@@ -77,11 +77,11 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
 
 def test_a_history_that_starts_empty_is_no_history() -> None:
     """The command line's own: a family is unknown there, not new."""
-    seen: list[FamilyCase] = []
-    of = office(
+    usage: list[FamilyCase] = []
+    of = dependencies(
         SaidJobs({"train-0": [answer(0)]}),
-        ruleset=Ruleset((listening(seen),), "test"),
+        ruleset=Ruleset((listening(usage),), "test"),
         history_is_whole=False,
     )
     audit_finished_job(ended("train-0"), of, now=FIRST_END, attempt=None)
-    assert seen[0].earlier is None
+    assert usage[0].earlier is None

@@ -17,7 +17,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.rule_choices import RuleChoices, Section
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset, TuningCase
-from tests.fakes.jobs import ACCOUNT, START, job, market, seen
+from tests.fakes.jobs import ACCOUNT, START, job, market, usage
 
 RULE = "spot-not-used"
 NOW = START + timedelta(hours=4)
@@ -29,7 +29,7 @@ OFF = RuleChoices(off=frozenset({RULE}))
 def audited(*sections: Section) -> Any:
     """An on-demand run of three hours, as a document."""
     policy = Policy(sections=sections)
-    return audit_job(RAN, seen(RAN), market(), policy, RULES, now=NOW).document()
+    return audit_job(RAN, usage(RAN), market(), policy, RULES, now=NOW).document()
 
 
 @pytest.mark.parametrize(

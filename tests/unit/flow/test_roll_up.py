@@ -12,8 +12,8 @@ import pytest
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Missing, measure
-from sageaudit.flow import ROLL_UP_ATTEMPTS, Done, Later, Office, audit_finished_job
-from tests.fakes.dependencies import SaidJobs, SaidMetrics, ended, office
+from sageaudit.flow import ROLL_UP_ATTEMPTS, AuditDependencies, Done, Later, audit_finished_job
+from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 
 NOW = datetime(2026, 5, 20, 11, 5, tzinfo=UTC)
@@ -43,7 +43,7 @@ def trial(name: str, **changes: Any) -> dict[str, Any]:
     )
 
 
-def house(tuning: dict[str, Any], **metrics: Any) -> Office:
+def house(tuning: dict[str, Any], **metrics: Any) -> AuditDependencies:
     """An office that knows the tuning job and three trials, the third of which failed."""
     answers: dict[str, list[Any]] = {
         "sweep": [tuning],
@@ -51,17 +51,17 @@ def house(tuning: dict[str, Any], **metrics: Any) -> Office:
         "trial-2": [trial("trial-2")],
         "trial-3": [trial("trial-3", TrainingJobStatus="Failed", FailureReason="exit code: 1")],
     }
-    return office(SaidJobs(answers), SaidMetrics(**metrics))
+    return dependencies(SaidJobs(answers), SaidMetrics(**metrics))
 
 
-def child(of: Office, name: str) -> Done:
+def child(of: AuditDependencies, name: str) -> Done:
     """A trial's own end."""
     result = audit_finished_job(ended(name), of, now=NOW, attempt=1)
     assert isinstance(result, Done)
     return result
 
 
-def tuned(of: Office, attempt: int | None = 1) -> Done | Later:
+def tuned(of: AuditDependencies, attempt: int | None = 1) -> Done | Later:
     """The tuning job's end."""
     return audit_finished_job(ended("sweep", JobKind.TUNING), of, now=NOW, attempt=attempt)
 
@@ -169,7 +169,7 @@ def test_another_tuning_jobs_children_are_not_its_own() -> None:
     of = house(sweep(Completed=1))
     answer = trial("trial-1") | {"TuningJobArn": TUNING_ARN + "-other"}
     jobs = SaidJobs({"sweep": [sweep(Completed=1)], "trial-1": [answer]})
-    of = office(jobs)
+    of = dependencies(jobs)
     child(of, "trial-1")
     assert isinstance(tuned(of), Later)
 
@@ -177,7 +177,7 @@ def test_another_tuning_jobs_children_are_not_its_own() -> None:
 class NoHosts:
     """A tuning job has no hosts of its own to read."""
 
-    def seen(self, job: Job, now: datetime) -> Measurements:
+    def read(self, job: Job, now: datetime) -> Measurements:
         return measure(job, (), {}, absent=Missing("metric_missing", "it has no hosts"))
 
 

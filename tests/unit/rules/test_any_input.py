@@ -32,8 +32,8 @@ ANY = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 def test_any_job_gets_an_answer_of_every_rule(data: st.DataObject) -> None:
     """None fails, what they find can be read and recomputed, and no dollar is counted twice."""
     of = data.draw(likely_jobs() | odd_jobs())
-    seen = measured(of, data.draw(series(of)))
-    sound(case(of, seen, earlier=data.draw(families(of))))
+    usage = measured(of, data.draw(series(of)))
+    sound(case(of, usage, earlier=data.draw(families(of))))
 
 
 def clusters(instance: str, kind: JobKind, hosts: int) -> FamilyCase:

@@ -13,7 +13,7 @@ import pytest
 from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import flat, ran, seen, series
+from tests.fakes.jobs import flat, ran, series, usage
 from tests.fakes.judging import card, found, outcome
 
 ONE = ran(3600, "ml.g4dn.xlarge")
@@ -24,7 +24,7 @@ SAMPLE_S = 0.5
 
 def minutes(gpu: list[float], cpu: list[float], run: Job = ONE) -> Measurements:
     """GPU and CPU of one host, minute by minute, 0..100 of all."""
-    return seen(
+    return usage(
         run, series(Metric.GPU, gpu), series(Metric.CPU, [4 * percent for percent in cpu])
     )  # fmt: skip
 
@@ -133,13 +133,13 @@ def test_gpu_memory_increase(rise: float, grows: bool) -> None:
     """The moving average rises by more than 5 points from one window of 4 minutes to the next."""
     run = ran(2400, "ml.g4dn.xlarge")
     memory = [1 + rise / 4 * minute for minute in range(40)]
-    of = seen(run, series(Metric.GPU_MEMORY, memory))
+    of = usage(run, series(Metric.GPU_MEMORY, memory))
     assert isinstance(outcome("gpu-memory-growth", run, of), Found) is grows
 
 
 def test_gpu_memory_increase_wants_more_than_one_rise() -> None:
     """Ours alone: Debugger fires at a single step up, as each start has one."""
-    of = seen(ONE, series(Metric.GPU_MEMORY, [20] * 30 + [80] * 30))
+    of = usage(ONE, series(Metric.GPU_MEMORY, [20] * 30 + [80] * 30))
     assert outcome("gpu-memory-growth", ONE, of) == Clear()
 
 
@@ -149,7 +149,7 @@ def test_load_balancing_between_hosts(apart: int, uneven: bool) -> None:
     other = [*[15.0] * apart, *[85.0] * (60 - apart)]
     raw = [series(Metric.CPU, [100] * 60, host=f"train/algo-{n}") for n in (1, 2)]
     raw += [series(Metric.GPU, [85] * 60), series(Metric.GPU, other, host="train/algo-2")]
-    assert isinstance(outcome("uneven-hosts", TWO, seen(TWO, *raw)), Found) is uneven
+    assert isinstance(outcome("uneven-hosts", TWO, usage(TWO, *raw)), Found) is uneven
 
 
 @pytest.mark.parametrize(

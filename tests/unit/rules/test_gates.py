@@ -11,7 +11,7 @@ from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.judge import RULE_FAILED, judge
-from tests.fakes.jobs import TYPES, flat, job, phases, ran, seen, series
+from tests.fakes.jobs import TYPES, flat, job, phases, ran, series, usage
 from tests.fakes.judging import case, outcome, unknown
 
 RULES = [rule.name.name for rule in catalogue.load() if rule.scope in {JobCase, FamilyCase}]
@@ -111,7 +111,7 @@ def test_fifteen_active_minutes_are_enough_and_fourteen_are_not() -> None:
 def test_idle_minutes_are_not_active_ones() -> None:
     """Ten idle minutes and ten busy ones are ten active minutes."""
     run = ran(1200, "ml.m5.4xlarge")
-    of = seen(run, series(Metric.CPU, [0] * 10 + [160] * 10), series(Metric.MEMORY, [5] * 20))
+    of = usage(run, series(Metric.CPU, [0] * 10 + [160] * 10), series(Metric.MEMORY, [5] * 20))
     assert unknown("cpu-underused", run, of) == "too_short"
 
 
@@ -132,7 +132,7 @@ def test_hosts_without_a_map_are_unknown() -> None:
     """A mixed cluster's GPU figures belong to nobody knows which type."""
     groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
     run = ran(3600, groups=groups)
-    of = seen(run, series(Metric.CPU, [40] * 60), series(Metric.GPU, [5] * 60))
+    of = usage(run, series(Metric.CPU, [40] * 60), series(Metric.GPU, [5] * 60))
     assert unknown("gpu-underused", run, of) == "hosts_unmapped"
 
 

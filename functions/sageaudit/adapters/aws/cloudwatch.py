@@ -44,7 +44,7 @@ class CloudWatchMetrics:
         self._client_of = client_of
         self._types = types
 
-    def seen(self, job: Job, now: datetime) -> Measurements:
+    def read(self, job: Job, now: datetime) -> Measurements:
         """Reads every host and metric at the smallest period that age and length allow."""
         windows = list(work_windows(job))
         if not windows or job.account is None or job.region is None:

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of
 from sageaudit.domain.job.ref import JobKind, JobRef
-from sageaudit.errors import JobGone
+from sageaudit.errors import JobNotFound
 
 PERMISSIONS = (
     "sagemaker:DescribeTrainingJob",
@@ -44,7 +44,7 @@ class SageMakerJobs:
                 answer: dict[str, Any] = getattr(client, method)(**{parameter: ref.name})
             except ClientError as error:
                 if is_gone(error):
-                    raise JobGone(f"there is no {ref.kind.value} job {ref.name}") from error
+                    raise JobNotFound(f"there is no {ref.kind.value} job {ref.name}") from error
                 raise
         answer.pop("ResponseMetadata", None)
         return answer

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from sageaudit.adapters.aws.clients import aws_errors, code_of
 from sageaudit.adapters.dynamo.items import Item
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
-from sageaudit.errors import TableGone, Throttled
+from sageaudit.errors import TableNotFound, Throttled
 
 _BATCH = 25
 """The most that one BatchWriteItem takes."""
@@ -182,5 +182,7 @@ def _aws_errors(table: str) -> Iterator[None]:
                 busy = f"The table {table} is busy: DynamoDB asks to come back later."
                 raise Throttled(busy) from error
             if "ResourceNotFoundException" in codes:
-                raise TableGone(f"There is no table {table} in this account and region.") from error
+                raise TableNotFound(
+                    f"There is no table {table} in this account and region."
+                ) from error
             raise

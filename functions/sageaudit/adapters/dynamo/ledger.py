@@ -13,7 +13,7 @@ from sageaudit.adapters.dynamo.leases import LEDGER_DAYS, Lease, State, claim_of
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.domain.audit.record import Claim
-from sageaudit.ports import Told
+from sageaudit.ports import LastNotice
 
 TELL_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
 """What `claim_family_day`, `told` and `remember` call."""
@@ -57,12 +57,12 @@ class DynamoLedger:
             return False
         return True
 
-    def told(self, job: str) -> Told | None:
+    def told(self, job: str) -> LastNotice | None:
         """What was last told of this run of a job."""
         item = self._table.get(keys.news_pk(job), _NEWS_SK)
-        return None if item is None else Told(int(item["version"]), item["news"])
+        return None if item is None else LastNotice(int(item["version"]), item["news"])
 
-    def remember(self, job: str, told: Told) -> None:
+    def remember(self, job: str, told: LastNotice) -> None:
         """Keeps what is told of it, for ever: new rules may judge a job again at any time."""
         item = {
             PARTITION_KEY: keys.news_pk(job),

@@ -24,7 +24,7 @@ from sageaudit.domain.audit.audit import (
 )
 from sageaudit.domain.audit.record import Head, earlier_run
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadUsage, JobGone
+from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.rules import catalogue
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import assignment, counted
@@ -76,7 +76,7 @@ def account(
     if not runs:
         others = ", ".join(sorted({head.account for head in heads} - {account}))
         perhaps = f", only of {others}" if others else ""
-        raise JobGone(f"there is no audited run of account {account} there{perhaps}")
+        raise JobNotFound(f"there is no audited run of account {account} there{perhaps}")
     if recordings:
         days = max((runs[0].ended_at - runs[-1].ended_at).days + 1, 1)
     done = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())

@@ -161,7 +161,7 @@ def _one(recorded: recording.Recording, policy: Policy) -> _Audited:
         named = rollup.of_job(job, policy.owner(job.tags))
         document = audit_tuning(job, named, [], policy, ruleset, now=run.now)
     else:
-        audit = audit_job(job, run.seen, run.market, policy, ruleset, now=run.now)
+        audit = audit_job(job, run.usage, run.market, policy, ruleset, now=run.now)
         document = audit.document()
     return _Audited(document, job.final_metrics, run.now)
 

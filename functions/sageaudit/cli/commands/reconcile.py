@@ -30,7 +30,7 @@ from sageaudit.cli.views import reconciliation
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compared
-from sageaudit.errors import BadUsage, JobGone
+from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
 
 _PAGE = 100
@@ -83,7 +83,7 @@ def reconcile(
     spend = None if report is None else cost_report.read(report, month_text, account)
     audited = month_of(history, account, first_day)
     if not audited.jobs and not audited.lines:
-        raise JobGone(f"the history in {table} has no job of account {account} in {month_text}")
+        raise JobNotFound(f"the history in {table} has no job of account {account} in {month_text}")
     asked = CostExplorer(client(session, "ce", REGION))
     if spend is None:
         spend = asked.month(account, first_day, today)

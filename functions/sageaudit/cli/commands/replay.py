@@ -24,7 +24,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves, by_rule, moves
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadUsage, JobGone
+from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.text.money import usd
@@ -98,7 +98,7 @@ def replay(
     else:
         done = run(*stored.of_recordings(recordings), policies)
     if not done.runs and not done.not_kept:
-        raise JobGone("there is no run to judge again")
+        raise JobNotFound("there is no run to judge again")
     if output == "json":
         click.echo(to_json(_document(done)))
     else:
@@ -128,7 +128,7 @@ def _judged(kept: stored.Stored, policy: Policy) -> AuditDocument:
     run = kept.run
     audit = audit_job(
         run.job,
-        run.seen,
+        run.usage,
         run.market,
         policy,
         catalogue.ruleset(),

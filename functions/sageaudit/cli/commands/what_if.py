@@ -22,7 +22,7 @@ from sageaudit.cli.views import candidates
 from sageaudit.domain.audit.audit import rounded
 from sageaudit.domain.bill.bill import Bill, bill, billed_seconds
 from sageaudit.domain.bill.candidate import Candidate
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Replay, impossible, replay
+from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, impossible, resize
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.policy.discounts import own
@@ -127,9 +127,9 @@ def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> 
     why = impossible(run.job, run.market)
     done = None
     if why is None:
-        done = replay(
+        done = resize(
             run.job,
-            run.seen.active(),
+            run.usage.active(),
             run.market,
             headroom_percent=headroom_percent,
             only=lambda kind: not types or kind.name in types,
@@ -162,7 +162,7 @@ def _today(job: Job, billed: Bill) -> dict[str, Any]:
     }
 
 
-def _needs(done: Replay) -> Mapping[str, Any]:
+def _needs(done: Resize) -> Mapping[str, Any]:
     """Peaks of the busiest host with headroom; null with the reason where they are not known."""
     needs = {
         "vcpu": done.need.vcpu,
@@ -181,7 +181,7 @@ def _amount(need: Need) -> Decimal | None:
     return None if need.needed is None else Decimal(str(round(need.needed, 2)))
 
 
-def _candidate(one: Candidate, done: Replay, job: Job) -> dict[str, Any]:
+def _candidate(one: Candidate, done: Resize, job: Job) -> dict[str, Any]:
     saves, at_best, hours = done.saves(one), done.saves_at_best(one), _hours(job)
     ends = None if saves is None or at_best is None else sorted((saves, at_best))
     counted = one.takes.counted if one.takes else None

@@ -22,7 +22,7 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.ref import JOB_NAME, JobKind, JobRef
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AmbiguousName, AwsError, BadUsage, JobGone, Malformed
+from sageaudit.errors import AmbiguousName, AwsError, BadUsage, JobNotFound, Malformed
 from sageaudit.rules import catalogue
 
 
@@ -36,11 +36,11 @@ class Account:
     def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
         """Audits one job by ARN or name; a tuning job with all of its children."""
         ref = self._ref(job, kind)
-        office = self._office(policy)
+        deps = self._deps(policy)
         children = []
         if ref.kind is JobKind.TUNING:
-            children = [self._one(child, office) for child in office.jobs.children(ref)]
-        document = self._one(ref, office)
+            children = [self._one(child, deps) for child in deps.jobs.children(ref)]
+        document = self._one(ref, deps)
         if ref.kind is JobKind.TUNING:
             document["children"] = children
         return document
@@ -48,28 +48,28 @@ class Account:
     def ran(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
         """One job by ARN or name as it ran, with what was measured of it and its list prices."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
-        office = self._office(policy)
+        deps = self._deps(policy)
         try:
-            answer = office.jobs.describe(ref)
+            answer = deps.jobs.describe(ref)
             parsed = parse(answer, {}, account=ref.account, region=ref.region)
         except Malformed as error:
             raise AwsError(f"{ref.arn}: its Describe answer cannot be read: {error}") from error
-        market = office.markets.market(parsed, now)
-        return Run(parsed, office.metrics.seen(parsed, now), market, now)
+        market = deps.markets.market(parsed, now)
+        return Run(parsed, deps.metrics.read(parsed, now), market, now)
 
-    def _one(self, ref: JobRef, office: flow.Office) -> AuditDocument:
+    def _one(self, ref: JobRef, deps: flow.AuditDependencies) -> AuditDocument:
         ended = JobEnded(ref, "Unknown", None, datetime.now(UTC), {})
-        done = flow.audit_finished_job(ended, office, now=datetime.now(UTC), attempt=None)
+        done = flow.audit_finished_job(ended, deps, now=datetime.now(UTC), attempt=None)
         if isinstance(done, flow.Later):
             raise AwsError(f"{ref.arn}: {done.reason}")
         if done.document["unauditable"] is not None:
-            office.jobs.describe(ref)  # no such job is another failure, and raises JobGone
+            deps.jobs.describe(ref)  # no such job is another failure, and raises JobNotFound
             raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
         return done.document
 
-    def _office(self, policy: Policy) -> flow.Office:
+    def _deps(self, policy: Policy) -> flow.AuditDependencies:
         accounts = Accounts(self._session, "", {}, time.time)
-        return flow.Office(
+        return flow.AuditDependencies(
             jobs=SageMakerJobs(accounts.of("sagemaker")),
             metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
             history=MemoryHistory(),
@@ -106,13 +106,13 @@ class Account:
         return self._find(job, [kind] if kind else list(JobKind), region)
 
     def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
-        """The job of this name. Raises JobGone, or AmbiguousName when two kinds use it."""
+        """The job of this name. Raises JobNotFound, or AmbiguousName when two kinds use it."""
         jobs = SageMakerJobs(Accounts(self._session, "", {}, time.time).of("sagemaker"))
         found: list[JobRef] = []
         for kind in kinds:
             try:
                 answer = jobs.describe(JobRef(kind, name, "", "", region))
-            except JobGone:
+            except JobNotFound:
                 continue
             arn = answer.get(f"{kind.prefix}JobArn")
             ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
@@ -124,5 +124,5 @@ class Account:
             raise AmbiguousName(f"{name} is {named}: say which with --kind")
         if not found:
             tried = ", ".join(kind.value for kind in kinds)
-            raise JobGone(f"there is no job {name} in {region} (looked for: {tried})")
+            raise JobNotFound(f"there is no job {name} in {region} (looked for: {tried})")
         return found[0]

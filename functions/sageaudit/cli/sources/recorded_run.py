@@ -18,7 +18,7 @@ class Run:
     """A job, what was measured of it, and the market to bill it with, as of `now`."""
 
     job: Job
-    seen: Measurements
+    usage: Measurements
     market: Market
     now: datetime
 

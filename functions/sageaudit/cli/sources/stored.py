@@ -85,7 +85,7 @@ def of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
 def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run) -> JobKey:
     """Records one run. A tuning job's own answer has nothing to judge without its children."""
     job = replace(run.job, account=run.job.account or _NOT_SAID, region=run.job.region or _NOT_SAID)
-    audit = audit_job(job, run.seen, run.market, Policy(), catalogue.ruleset(), now=run.now)
+    audit = audit_job(job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
     key = JobKey(job.arn or job.name, job.created_at or job.started_at or run.now)
     history.record(
         Entry(
@@ -94,7 +94,7 @@ def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run
             document=audit.document(),
             family_version=FAMILY_VERSION,
             fingerprint=job.fingerprint,
-            detail=detail_of(recorded.describe, recorded.tags, run.seen),
+            detail=detail_of(recorded.describe, recorded.tags, run.usage),
             facts=run_facts(audit),
         )
     )

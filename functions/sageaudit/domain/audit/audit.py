@@ -50,7 +50,7 @@ class Audit:
     owner: str | None
     bill: Bill
     facts: BillFacts
-    seen: Measurements
+    usage: Measurements
     outcomes: tuple[tuple[RuleName, Outcome], ...]
     savings: Savings
     settled: bool
@@ -70,7 +70,7 @@ class Audit:
                 "due_at": iso(self.due_at),
                 "ruleset": self.ruleset,
                 "policy": self.policy,
-                "coverage": _coverage(self.seen, self.notes),
+                "coverage": _coverage(self.usage, self.notes),
             },
             "phases": [
                 {
@@ -173,22 +173,22 @@ def job_document(job: Job, family: str, owner: str | None) -> JobDocument:
     }
 
 
-def _coverage(seen: Measurements, notes: Iterable[str]) -> CoverageDocument:
-    shares = {metric: seen.share(metric) for metric in Metric}
+def _coverage(usage: Measurements, notes: Iterable[str]) -> CoverageDocument:
+    shares = {metric: usage.share(metric) for metric in Metric}
     absent = dict.fromkeys(
         f"{metric.value}: {missing.reason}"
-        for metric, missing in seen.missing.items()
+        for metric, missing in usage.missing.items()
         if missing.code != "no_gpu"
     )
     return {
-        "period_s": seen.period_s,
-        "hosts": len(seen.hosts),
-        "hosts_expected": seen.hosts_expected,
+        "period_s": usage.period_s,
+        "hosts": len(usage.hosts),
+        "hosts_expected": usage.hosts_expected,
         "share": {
             metric.value: None if share is None else Decimal(share).quantize(Decimal("0.001"))
             for metric, share in shares.items()
         },
-        "missing": [*absent, *seen.notes, *notes],
+        "missing": [*absent, *usage.notes, *notes],
     }
 
 

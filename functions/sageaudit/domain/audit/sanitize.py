@@ -32,14 +32,14 @@ _NEVER_KEPT = frozenset(
 _FREE_TEXT = frozenset({"FailureReason", "ExitMessage", "StatusMessage", "StatusDetails"})
 
 
-def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], seen: Measurements) -> Detail:
+def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measurements) -> Detail:
     """At most 200 KB of series: the note says what had to be left out."""
-    packed, note = pack(seen), None
+    packed, note = pack(usage), None
     if len(packed) > MAX_BYTES:
-        packed = pack(seen, only_extremes=True)
+        packed = pack(usage, only_extremes=True)
         note = "series of the extreme hosts in full, of the others as quantiles"
-    if len(packed) > MAX_BYTES and seen.curves:
-        packed = pack(seen, only_extremes=True, curves=False)
+    if len(packed) > MAX_BYTES and usage.curves:
+        packed = pack(usage, only_extremes=True, curves=False)
         note = "series of the extreme hosts in full, of the others as quantiles; no curves"
     if len(packed) > MAX_BYTES:
         packed, note = b"", "the series were too large to keep"

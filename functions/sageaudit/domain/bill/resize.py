@@ -32,7 +32,7 @@ _PLACES = Decimal("0.0001")
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class Resize:
     """Today's type and bill, and every candidate: those that fit by cost, then the refused."""
 
     today: InstanceType
@@ -100,22 +100,22 @@ def impossible(job: Job, market: Market) -> str | None:
     return None
 
 
-def replay(
+def resize(
     job: Job,
-    seen: Measurements,
+    usage: Measurements,
     market: Market,
     *,
     headroom_percent: Decimal = HEADROOM_PERCENT,
     only: Callable[[InstanceType], bool] = lambda _: True,
-) -> Replay:
+) -> Resize:
     """Scales a run to each other type that `only` takes. Ask `impossible` first.
 
-    `seen` is cut to the active minutes. Capacity of a training plan is for one type: another one is
-    bought on demand beside it.
+    `usage` is cut to the active minutes. Capacity of a training plan is for one type: another type
+    is bought on demand beside it.
     """
     today = market.types[job.groups[0].instance_type]
     billed = bill(job, market)
-    need = demand(seen, today, headroom_percent)
+    need = demand(usage, today, headroom_percent)
     elsewhere = job
     if job.purchase is Purchase.TRAINING_PLAN:
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND, training_plan_arn=None)
@@ -125,7 +125,7 @@ def replay(
         for kind in market.types.values()
         if kind.name != today.name and only(kind)
     ]
-    return Replay(
+    return Resize(
         today, _rate(job, market, today), billed, need, tuple(sorted(candidates, key=_by_cost))
     )
 

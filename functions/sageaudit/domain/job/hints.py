@@ -19,7 +19,7 @@ from typing import Any
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.job import Hints
-from sageaudit.domain.job.user_settings import Setting, given
+from sageaudit.domain.job.user_settings import UserSetting, user_settings
 
 KEY = "Hints"
 """Where a scrubbed answer keeps them, beside what AWS said."""
@@ -94,7 +94,7 @@ def of_answer(answer: Mapping[str, Any]) -> Hints:
     if stored and not hyperparameters and not environment:
         return _restored(stored)
     command = [software.get("ContainerEntrypoint"), software.get("ContainerArguments")]
-    return hints(image, given(hyperparameters, environment, command))
+    return hints(image, user_settings(hyperparameters, environment, command))
 
 
 def kept(found: Hints) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _restored(section: Mapping[str, Any]) -> Hints:
     )
 
 
-def hints(image: str | None, settings: Iterable[Setting]) -> Hints:
+def hints(image: str | None, settings: Iterable[UserSetting]) -> Hints:
     """The flags of an image and of what was given to it."""
     settings = tuple(settings)
     distribution = _distribution(settings)
@@ -141,7 +141,7 @@ def hints(image: str | None, settings: Iterable[Setting]) -> Hints:
     )
 
 
-def _distribution(settings: tuple[Setting, ...]) -> str | None:
+def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
     found = set()
     for one in settings:
         if not one.on:
@@ -153,7 +153,7 @@ def _distribution(settings: tuple[Setting, ...]) -> str | None:
     return next((name for name in _DISTRIBUTIONS if name in found), None)
 
 
-def _is_half(one: Setting) -> bool:
+def _is_half(one: UserSetting) -> bool:
     """A switch, a precision, a value that names one; or a configuration file of its own.
 
     DeepSpeed and Accelerate keep the precision in that file, and both are made for 16 bits.
@@ -169,13 +169,13 @@ def _is_half(one: Setting) -> bool:
     return file and bool(one.words & {"deepspeed", "accelerate"})
 
 
-def _is_flash(one: Setting) -> bool:
+def _is_flash(one: UserSetting) -> bool:
     if not one.on or one.words & _OTHER_SENSE:
         return False
     return _FLASH.search(one.name) is not None or _FLASH.search(one.text) is not None
 
 
-def _saves(one: Setting) -> bool:
+def _saves(one: UserSetting) -> bool:
     if not one.on:
         return False
     if _CHECKPOINT_PLACE.search(one.text) or _SAVES.search(one.name):
@@ -185,11 +185,11 @@ def _saves(one: Setting) -> bool:
     return bool(one.words & _CHECKPOINTS) and not one.words & _NOT_SAVED
 
 
-def _says_sampler(one: Setting) -> bool:
+def _says_sampler(one: UserSetting) -> bool:
     return "sampler" in one.words or "sampler" in one.said or "distributedsampler" in one.text
 
 
-def _workers(one: Setting) -> int | None:
+def _workers(one: UserSetting) -> int | None:
     loads = one.leaf.endswith(("workers", "num_worker")) and not one.words & _NOT_LOADING
     if not loads or not re.fullmatch(r"[0-9]{1,4}", one.text):
         return None
@@ -197,7 +197,7 @@ def _workers(one: Setting) -> int | None:
     return count if count <= _MOST_WORKERS else None
 
 
-def _schedule(one: Setting) -> str | None:
+def _schedule(one: UserSetting) -> str | None:
     if not one.on or one.words & _NOT_A_RATE:
         return None
     rate = bool(one.words & {"lr", "learning"})

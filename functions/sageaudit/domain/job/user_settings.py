@@ -29,7 +29,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class UserSetting:
     """One pair: `fp16` and `true`. The names of nested ones are joined with dots."""
 
     name: str
@@ -57,16 +57,16 @@ class Setting:
         return frozenset() if long else frozenset(_WORD.findall(self.text))
 
 
-def given(
+def user_settings(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
-) -> Iterator[Setting]:
+) -> Iterator[UserSetting]:
     """All pairs, the first 500 at most. `command`: lists of words; anything else is ignored."""
     return islice(_all(hyperparameters, environment, command), _MOST)
 
 
 def _all(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
-) -> Iterator[Setting]:
+) -> Iterator[UserSetting]:
     for source in (hyperparameters, environment):
         for name, value in source.items():
             yield from _flat(name, value, _DEEPEST)
@@ -75,7 +75,7 @@ def _all(
     yield from _options(text[:_MOST_CHARACTERS].split())
 
 
-def _flat(name: str, value: Any, deeper: int) -> Iterator[Setting]:
+def _flat(name: str, value: Any, deeper: int) -> Iterator[UserSetting]:
     value = _decoded(value)
     if isinstance(value, Mapping):
         for key, item in value.items() if deeper else ():
@@ -100,7 +100,7 @@ def _decoded(value: Any) -> Any:
     return value
 
 
-def _options(words: list[str]) -> Iterator[Setting]:
+def _options(words: list[str]) -> Iterator[UserSetting]:
     """`--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and what launches it."""
     for position, word in enumerate(words):
         name, assigned, value = word.partition("=")
@@ -113,6 +113,6 @@ def _options(words: list[str]) -> Iterator[Setting]:
             yield _setting("launcher", word.rpartition("/")[2])
 
 
-def _setting(name: str, text: str) -> Setting:
+def _setting(name: str, text: str) -> UserSetting:
     plain = text[:_MOST_OF_A_TEXT].strip().strip("'\"").lower()
-    return Setting(name[:_SHORT].lstrip("-_").replace("-", "_").lower(), plain)
+    return UserSetting(name[:_SHORT].lstrip("-_").replace("-", "_").lower(), plain)

@@ -59,61 +59,61 @@ class Demand:
         return self.gpus.needed == 0
 
 
-def demand(seen: Measurements, today: InstanceType, headroom_percent: Decimal) -> Demand:
+def demand(usage: Measurements, today: InstanceType, headroom_percent: Decimal) -> Demand:
     """Reads the active minutes of a run on `today`'s type."""
     factor = 1 + float(headroom_percent) / 100
     gpu_memory = float(today.gpu_memory_gib or 0) * today.gpus
-    idle = _gpu_idle(seen)
-    gpus = _need(seen, Metric.GPU, today.gpus, factor)
-    on_gpus = _need(seen, Metric.GPU_MEMORY, gpu_memory, factor)
+    idle = _gpu_idle(usage)
+    gpus = _need(usage, Metric.GPU, today.gpus, factor)
+    on_gpus = _need(usage, Metric.GPU_MEMORY, gpu_memory, factor)
     nothing = Need(0.0, 0.0)
     return Demand(
-        vcpu=_need(seen, Metric.CPU, today.vcpu, factor),
-        memory_gib=_need(seen, Metric.MEMORY, float(today.memory_gib), factor),
+        vcpu=_need(usage, Metric.CPU, today.vcpu, factor),
+        memory_gib=_need(usage, Metric.MEMORY, float(today.memory_gib), factor),
         gpus=nothing if idle or not today.gpus else gpus,
         gpu_memory_gib=nothing if idle or not today.gpus else on_gpus,
-        gpu_busy=_busy(seen) if today.gpus else None,
-        recorded=bool(seen.series),
+        gpu_busy=_busy(usage) if today.gpus else None,
+        recorded=bool(usage.series),
     )
 
 
-def _need(seen: Measurements, metric: Metric, today: float, factor: float) -> Need:
-    unknown = _unknown(seen, metric)
+def _need(usage: Measurements, metric: Metric, today: float, factor: float) -> Need:
+    unknown = _unknown(usage, metric)
     if unknown is not None:
         return Need(None, today, unknown)
-    peaks = [percentile(line.present, PEAK_PERCENTILE) for line in seen.series[metric].values()]
+    peaks = [percentile(line.present, PEAK_PERCENTILE) for line in usage.series[metric].values()]
     return Need(max(peaks) / 100 * today * factor, today)
 
 
-def _unknown(seen: Measurements, metric: Metric) -> str | None:
+def _unknown(usage: Measurements, metric: Metric) -> str | None:
     """Why a metric's peak cannot be said, or None."""
-    if metric in seen.series and (seen.period_s or 0) > _COARSEST_PERIOD_S:
-        return f"a point every {seen.period_s} s hides peaks"
-    return _too_few(seen, metric)
+    if metric in usage.series and (usage.period_s or 0) > _COARSEST_PERIOD_S:
+        return f"a point every {usage.period_s} s hides peaks"
+    return _too_few(usage, metric)
 
 
-def _too_few(seen: Measurements, metric: Metric) -> str | None:
+def _too_few(usage: Measurements, metric: Metric) -> str | None:
     """Why not even a metric's mean can be said, or None."""
-    share = seen.share(metric)
+    share = usage.share(metric)
     if share is None:
-        missing = seen.missing.get(metric)
+        missing = usage.missing.get(metric)
         return missing.reason if missing else "no points"
-    if seen.minutes < MIN_ACTIVE_MINUTES:
-        return f"{seen.minutes:.0f} active minutes, {MIN_ACTIVE_MINUTES} needed"
+    if usage.minutes < MIN_ACTIVE_MINUTES:
+        return f"{usage.minutes:.0f} active minutes, {MIN_ACTIVE_MINUTES} needed"
     return f"only {share:.0%} of the points" if share < MIN_COVERAGE else None
 
 
-def _gpu_idle(seen: Measurements) -> bool:
+def _gpu_idle(usage: Measurements) -> bool:
     """No point of any host above 1%: then a coarse period hides no work either."""
-    if _too_few(seen, Metric.GPU) is not None:
+    if _too_few(usage, Metric.GPU) is not None:
         return False
-    lines = seen.series[Metric.GPU].values()
+    lines = usage.series[Metric.GPU].values()
     return max(value for line in lines for value in line.present) <= _NEVER_WORKED_PERCENT
 
 
-def _busy(seen: Measurements) -> Decimal | None:
+def _busy(usage: Measurements) -> Decimal | None:
     """The slowest host sets the pace of all: the busiest one's mean."""
-    if _too_few(seen, Metric.GPU) is not None:
+    if _too_few(usage, Metric.GPU) is not None:
         return None
-    busiest = max(mean(line.present) for line in seen.series[Metric.GPU].values())
+    busiest = max(mean(line.present) for line in usage.series[Metric.GPU].values())
     return (Decimal(str(busiest)) / 100).quantize(_PLACES, ROUND_UP)

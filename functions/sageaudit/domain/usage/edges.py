@@ -24,39 +24,39 @@ def work_phase(job: Job) -> str:
     return next((phase.name for phase in job.phases if phase.name in WORK_PHASES), "Training")
 
 
-def unseen(seen: Measurements) -> Missing | None:
+def unseen(usage: Measurements) -> Missing | None:
     """Why work may have gone on that was not recorded, or None. For rules that need the CPU."""
-    missing = seen.missing.get(Metric.GPU)
-    if missing is None or seen.gpus == 0:
+    missing = usage.missing.get(Metric.GPU)
+    if missing is None or usage.gpus == 0:
         return None
-    if seen.gpus is None:
+    if usage.gpus is None:
         return missing
     return Missing(missing.code, f"{Metric.GPU.value}: {missing.reason}")
 
 
-def work_metric(seen: Measurements) -> Metric | Missing:
+def work_metric(usage: Measurements) -> Metric | Missing:
     """What shows how much a host works: its GPU where it has one, else its CPU; or why neither."""
-    if missing := unseen(seen):
+    if missing := unseen(usage):
         return missing
-    if not seen.gpus:
+    if not usage.gpus:
         return Metric.CPU
-    share = seen.share(Metric.GPU) or 0.0
+    share = usage.share(Metric.GPU) or 0.0
     if share < MIN_COVERAGE:
         why = f"{Metric.GPU.value}: {share:.0%} of the points, {MIN_COVERAGE:.0%} needed"
         return Missing("coverage_low", why)
     return Metric.GPU
 
 
-def at_work(seen: Measurements) -> dict[str, list[bool | None]]:
+def at_work(usage: Measurements) -> dict[str, list[bool | None]]:
     """For each host and period: it worked, it was known to be idle, or nobody knows (None)."""
-    made, period_s = {}, seen.period_s
-    for host in seen.hosts:
-        cpu = seen.series.get(Metric.CPU, {}).get(host, _NO_POINTS).values
-        gpu = seen.series.get(Metric.GPU, {}).get(host, _NO_POINTS).values
+    made, period_s = {}, usage.period_s
+    for host in usage.hosts:
+        cpu = usage.series.get(Metric.CPU, {}).get(host, _NO_POINTS).values
+        gpu = usage.series.get(Metric.GPU, {}).get(host, _NO_POINTS).values
         works = [
-            _states(cpu, lambda value: cpu_works(value, seen.vcpu), period_s)
-            or [None] * seen.points,
-            _states(gpu, gpu_works, period_s) or [None if seen.gpus else False] * seen.points,
+            _states(cpu, lambda value: cpu_works(value, usage.vcpu), period_s)
+            or [None] * usage.points,
+            _states(gpu, gpu_works, period_s) or [None if usage.gpus else False] * usage.points,
         ]
         made[host] = [
             True if one or other else None if None in (one, other) else False
@@ -85,62 +85,62 @@ class HostEnd:
     took_part: bool
 
 
-def host_ends(seen: Measurements) -> list[HostEnd]:
+def host_ends(usage: Measurements) -> list[HostEnd]:
     """Of every host with points."""
-    opening = opening_periods(seen)
+    opening = opening_periods(usage)
     ends = []
-    for host, works in at_work(seen).items():
+    for host, works in at_work(usage).items():
         tail = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
         took_part = any(at is not False for at in works[opening:])
         ends.append(HostEnd(host, tail, took_part))
     return ends
 
 
-def opening_periods(seen: Measurements) -> int:
+def opening_periods(usage: Measurements) -> int:
     """The first periods: points come late, and imports keep a CPU busy for a moment."""
-    return min(LATE_S // (seen.period_s or LATE_S), seen.points)
+    return min(LATE_S // (usage.period_s or LATE_S), usage.points)
 
 
-def idle_tail(seen: Measurements) -> range:
+def idle_tail(usage: Measurements) -> range:
     """The periods up to the end in which every host is known to be idle."""
-    length = sum(1 for _ in takewhile(seen.idle, reversed(range(seen.points))))
-    return range(seen.points - length, seen.points)
+    length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
+    return range(usage.points - length, usage.points)
 
 
-def idle_head(seen: Measurements) -> range:
+def idle_head(usage: Measurements) -> range:
     """The longest stretch of known idle periods that begins in the opening, before later work.
 
     Empty where a GPU worked before it, or where no host is known to work after it.
     """
     starts = [
         minute
-        for minute in range(min(opening_periods(seen) + 1, seen.points))
-        if seen.idle(minute) and (minute == 0 or not seen.idle(minute - 1))
+        for minute in range(min(opening_periods(usage) + 1, usage.points))
+        if usage.idle(minute) and (minute == 0 or not usage.idle(minute - 1))
     ]
-    gpu = list(seen.series.get(Metric.GPU, {}).values())
+    gpu = list(usage.series.get(Metric.GPU, {}).values())
     heads = [range(0)]
     for start in starts:
         if any(gpu_works(line.values[minute]) for line in gpu for minute in range(start)):
             break
-        length = sum(1 for _ in takewhile(seen.idle, range(start, seen.points)))
-        if any(seen.worked(minute) for minute in range(start + length, seen.points)):
+        length = sum(1 for _ in takewhile(usage.idle, range(start, usage.points)))
+        if any(usage.worked(minute) for minute in range(start + length, usage.points)):
             heads.append(range(start, start + length))
     return max(heads, key=len)
 
 
-def before_gpu(seen: Measurements) -> range:
+def before_gpu(usage: Measurements) -> range:
     """The periods before the first known GPU work, all known to be without; late points left out.
 
     Empty without a GPU, where it never works, and where points are missing in between.
     """
-    lines = list(seen.series.get(Metric.GPU, {}).values())
+    lines = list(usage.series.get(Metric.GPU, {}).values())
     works = [
-        [state_at(line.values, minute, gpu_works, seen.period_s) for line in lines]
-        for minute in range(seen.points)
+        [state_at(line.values, minute, gpu_works, usage.period_s) for line in lines]
+        for minute in range(usage.points)
     ]
     known = [True if any(at) else None if None in at or not at else False for at in works]
-    start = next((minute for minute, at in enumerate(known) if at is not None), seen.points)
+    start = next((minute for minute, at in enumerate(known) if at is not None), usage.points)
     end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
-    if start > opening_periods(seen) or end >= seen.points or not known[end]:
+    if start > opening_periods(usage) or end >= usage.points or not known[end]:
         return range(0)
     return range(start, end)

@@ -14,19 +14,19 @@ MOST_POINTS = 48
 _TENTH = Decimal("0.1")
 
 
-def plot(seen: Measurements, metrics: Iterable[Metric]) -> list[dict[str, object]]:
+def plot(usage: Measurements, metrics: Iterable[Metric]) -> list[dict[str, object]]:
     """For each metric the mean over hosts, at most 48 points of even width; None: no data."""
-    width = max(-(-seen.points // MOST_POINTS), 1)
+    width = max(-(-usage.points // MOST_POINTS), 1)
     return [
         {
             "metric": metric.value,
             "unit": "percent",
-            "hosts": len(seen.series[metric]),
-            "period_s": (seen.period_s or 0) * width,
-            "values": _means(list(seen.series[metric].values()), seen.points, width),
+            "hosts": len(usage.series[metric]),
+            "period_s": (usage.period_s or 0) * width,
+            "values": _means(list(usage.series[metric].values()), usage.points, width),
         }
         for metric in metrics
-        if metric in seen.series
+        if metric in usage.series
     ]
 
 

@@ -16,12 +16,12 @@ from sageaudit.domain.usage.series import Series, percentile
 _QUANTILES = (0, 5, 50, 95, 99.5, 100)
 
 
-def pack(seen: Measurements, *, only_extremes: bool = False, curves: bool = True) -> bytes:
+def pack(usage: Measurements, *, only_extremes: bool = False, curves: bool = True) -> bytes:
     """Series as tenths of a percent (null: no point), curves to six digits: compressed JSON."""
     whole: dict[str, dict[str, list[int | None]]] = {}
     quantiles: dict[str, dict[str, list[int]]] = {}
-    for metric, hosts in seen.series.items():
-        kept = _extremes(seen, metric) if only_extremes else set(hosts)
+    for metric, hosts in usage.series.items():
+        kept = _extremes(usage, metric) if only_extremes else set(hosts)
         for host, series in hosts.items():
             if host in kept:
                 points = [None if v is None else round(v * 10) for v in series.values]
@@ -30,16 +30,16 @@ def pack(seen: Measurements, *, only_extremes: bool = False, curves: bool = True
                 marks = [round(percentile(series.present, q) * 10) for q in _QUANTILES]
                 quantiles.setdefault(metric.value, {})[host] = marks
     document = {
-        "period_s": seen.period_s,
-        "points": seen.points,
-        "hosts_expected": seen.hosts_expected,
-        "begins_at": None if seen.begins_at is None else seen.begins_at.isoformat(),
+        "period_s": usage.period_s,
+        "points": usage.points,
+        "hosts_expected": usage.hosts_expected,
+        "begins_at": None if usage.begins_at is None else usage.begins_at.isoformat(),
         "unit": "0.1 percent",
         "series": whole,
         "quantiles": {"at": _QUANTILES, "hosts": quantiles} if quantiles else None,
-        "missing": {m.value: [why.code, why.reason] for m, why in seen.missing.items()},
-        "notes": seen.notes,
-        "curves": {n: _steps(c) for n, c in seen.curves.items()} if curves else {},
+        "missing": {m.value: [why.code, why.reason] for m, why in usage.missing.items()},
+        "notes": usage.notes,
+        "curves": {n: _steps(c) for n, c in usage.curves.items()} if curves else {},
     }
     return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), level=9)
 
@@ -60,10 +60,10 @@ def _curve(steps: Mapping[str, Any]) -> Curve:
     return Curve(tuple(zip(moments, steps["values"], strict=True)))
 
 
-def _extremes(seen: Measurements, metric: Metric) -> set[str]:
+def _extremes(usage: Measurements, metric: Metric) -> set[str]:
     """The hosts with the lowest and the highest median."""
     medians = sorted(
-        (percentile(series.present, 50), host) for host, series in seen.series[metric].items()
+        (percentile(series.present, 50), host) for host, series in usage.series[metric].items()
     )
     return {medians[0][1], medians[-1][1]}
 

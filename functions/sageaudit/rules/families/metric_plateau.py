@@ -101,17 +101,17 @@ def excuse(case: JobCase) -> str | None:
 def check(case: JobCase) -> Outcome:
     """Of the hosts' metrics it takes only where the idle tail begins."""
     job = case.job
-    seen = watched(case, NO_GAIN if job.hints.schedule not in _LATE else LATE_NO_GAIN, POINTS)
-    if isinstance(seen, Missing):
-        return Unknown(seen.code, seen.reason)
+    usage = watched(case, NO_GAIN if job.hints.schedule not in _LATE else LATE_NO_GAIN, POINTS)
+    if isinstance(usage, Missing):
+        return Unknown(usage.code, usage.reason)
     windows = list(work_windows(job))
     if not windows:
         return Unknown("phases_missing", "when Training ran is not known")
-    ends_at = min(busy_until(windows, case.whole), seen.moment(-1))
+    ends_at = min(busy_until(windows, case.whole), usage.moment(-1))
     whole_s = worked_s(windows, windows[0][0], windows[-1][1])
-    flat_s = worked_s(windows, seen.moment(seen.at), ends_at)
-    waited = min(seen.at + int(case.limit(PATIENCE)), len(seen.values) - 1)
-    cut_s = worked_s(windows, seen.moment(waited), ends_at)
+    flat_s = worked_s(windows, usage.moment(usage.at), ends_at)
+    waited = min(usage.at + int(case.limit(PATIENCE)), len(usage.values) - 1)
+    cut_s = worked_s(windows, usage.moment(waited), ends_at)
     percent = 100 * flat_s / whole_s if whole_s else Decimal(0)
     if cut_s < case.limit(CUT_FROM) or percent < case.limit(FLAT_SHARE):
         return Clear()
@@ -120,19 +120,19 @@ def check(case: JobCase) -> Outcome:
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.POSSIBLE,
         summary=(
-            f"{seen.metric} last improved to {seen.best:.4g}; {flat_s / 60:.0f} of "
+            f"{usage.metric} last improved to {usage.best:.4g}; {flat_s / 60:.0f} of "
             f"{whole_s / 60:.0f} minutes of {phase} ({percent:.0f}%) came after that, for nothing."
         ),
         evidence={
-            "metric": seen.metric,
-            "direction": seen.direction.value,
-            "best_value": seen.best,
-            "last_value": seen.last,
-            "points": len(seen.values),
+            "metric": usage.metric,
+            "direction": usage.direction.value,
+            "best_value": usage.best,
+            "last_value": usage.last,
+            "points": len(usage.values),
             "flat_s": flat_s,
             "training_s": whole_s,
             "cut_s": cut_s,
-            "series": plot_curve(seen.metric, seen.curve),
+            "series": plot_curve(usage.metric, usage.curve),
         },
         fix=_fix(job, cut_s),
         change=CutPhase(phase, cut_s),

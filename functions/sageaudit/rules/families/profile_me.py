@@ -70,10 +70,10 @@ def check(case: JobCase) -> Outcome:
     total_usd = case.bill.total_usd
     if total_usd is None:
         return Unknown("bill_unknown", "the cost of this run is not known")
-    metric = work_metric(case.seen)
+    metric = work_metric(case.usage)
     if isinstance(metric, Missing):
         return Unknown(metric.code, metric.reason)
-    average = mean_of_hosts(case.seen.series[metric].values())
+    average = mean_of_hosts(case.usage.series[metric].values())
     if average >= case.limit(BELOW):
         return Clear()
     return Found(
@@ -87,7 +87,7 @@ def check(case: JobCase) -> Outcome:
             "total_usd": total_usd,
             "metric": metric.value,
             "mean_percent": round(average, 1),
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
         },
         fix=_fix(case.job.profiled),
         caution=(

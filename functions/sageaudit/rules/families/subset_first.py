@@ -76,29 +76,29 @@ def check(case: FamilyCase) -> Outcome:
         return Unknown("fingerprint_missing", "without fingerprints tries are not told apart")
     if 100 * len(set(prints)) < case.limit(DISTINCT) * len(tries):
         return Clear()
-    seen = watched(case, NO_GAIN, POINTS)
-    if isinstance(seen, Missing):
-        return Unknown(seen.code, seen.reason)
+    usage = watched(case, NO_GAIN, POINTS)
+    if isinstance(usage, Missing):
+        return Unknown(usage.code, usage.reason)
     windows = list(work_windows(case.job))
     if not windows:
         return Unknown("phases_missing", "when Training ran is not known")
     whole_s = worked_s(windows, windows[0][0], windows[-1][1])
-    gained_s = worked_s(windows, windows[0][0], seen.moment(seen.at))
+    gained_s = worked_s(windows, windows[0][0], usage.moment(usage.at))
     if whole_s < case.limit(FROM) or 100 * gained_s > case.limit(EARLY) * float(whole_s):
         return Clear()
     return Found(
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.POSSIBLE,
         summary=(
-            f"{seen.metric} made its last gain {gained_s / 60:.0f} minutes into "
+            f"{usage.metric} made its last gain {gained_s / 60:.0f} minutes into "
             f"{whole_s / 60:.0f}, in one of {len(tries) + 1} tries with {len(set(prints))} "
             "settings: try them on a part of the data."
         ),
         evidence={
-            "metric": seen.metric,
+            "metric": usage.metric,
             "last_gain_s": gained_s,
             "training_s": whole_s,
-            "best_value": seen.best,
+            "best_value": usage.best,
             "earlier_tries": len(tries),
             "earlier_settings": len(set(prints)),
         },

@@ -51,7 +51,7 @@ from sageaudit.rules.card import FamilyCase, Threshold, rule
 from sageaudit.rules.phases.warm_pool_model import (
     Pool,
     Span,
-    pool_between,
+    model_warm_pool,
     span_of,
     span_of_earlier,
 )
@@ -110,7 +110,7 @@ def check(case: FamilyCase) -> Outcome:
     waited_s = median(span.waited_s for span in spans)
     worked_s = median(span.worked_s for span in spans)
     usual = replace(this, waited_s=waited_s, worked_s=worked_s)
-    pool = pool_between(spans, Decimal(str(case.limit(GAP_AT_MOST))))
+    pool = model_warm_pool(spans, Decimal(str(case.limit(GAP_AT_MOST))))
     if not (_slow(case, this) and _slow(case, usual)) or pool is None:
         return Clear()
     if pool.served_percent < case.limit(SERVED_FROM):

@@ -56,7 +56,7 @@ def span_of_earlier(run: EarlierRun) -> Span | None:
     return Span(asked_at, run.ended_at, waited_s, worked_s)
 
 
-def pool_between(spans: Sequence[Span], at_most_s: Decimal) -> Pool | None:
+def model_warm_pool(spans: Sequence[Span], at_most_s: Decimal) -> Pool | None:
     """A pool between runs, newest first; None where no gap is within `at_most_s` seconds.
 
     A run that was asked for while the one before still ran cannot take over its instances: that

@@ -52,7 +52,7 @@ _DEFAULT_PAYLOAD_MB = 6
 
 def cpu_mean(case: JobCase) -> float:
     """Over the active minutes of all hosts, 0..100 of all vCPUs."""
-    return mean_of_hosts(case.seen.series[Metric.CPU].values())
+    return mean_of_hosts(case.usage.series[Metric.CPU].values())
 
 
 def _excuse(case: JobCase) -> str | None:
@@ -73,10 +73,10 @@ def _excuse(case: JobCase) -> str | None:
 )
 def check(case: JobCase) -> Outcome:
     """Needs the CPU and how the job feeds its container."""
-    job, batch, vcpu = case.job, case.job.batch, case.seen.vcpu
+    job, batch, vcpu = case.job, case.job.batch, case.usage.vcpu
     if batch is None or vcpu is None:
         return Unknown("batch_unknown", "how the job feeds its container is not recorded")
-    if missing := unseen(case.seen):
+    if missing := unseen(case.usage):
         return Unknown(missing.code, missing.reason)
     average = cpu_mean(case)
     several = min(vcpu, _room_for(batch.max_payload_mb))
@@ -88,7 +88,7 @@ def check(case: JobCase) -> Outcome:
         bucket=Bucket.POSSIBLE,
         summary=(
             f"MaxConcurrentTransforms is {'not set' if unset else '1'}, and CPU averaged "
-            f"{average:.0f}% of {vcpu} vCPUs over {case.seen.minutes:.0f} active minutes on "
+            f"{average:.0f}% of {vcpu} vCPUs over {case.usage.minutes:.0f} active minutes on "
             f"{job.instances}."
         ),
         evidence={
@@ -96,7 +96,7 @@ def check(case: JobCase) -> Outcome:
             "max_payload_mb": batch.max_payload_mb,
             "cpu_mean_percent": round(average, 1),
             "vcpu": vcpu,
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
         },
         fix=(Parameter("MaxConcurrentTransforms", batch.max_concurrent, several),),
         caution=(

@@ -66,7 +66,7 @@ def check(case: JobCase) -> Outcome:
     job = case.job
     if job.batch is None:
         return Unknown("batch_unknown", "how the job feeds its container is not recorded")
-    if missing := unseen(case.seen):
+    if missing := unseen(case.usage):
         return Unknown(missing.code, missing.reason)
     average = cpu_mean(case)
     if average >= case.limit(CPU_BELOW):
@@ -76,13 +76,13 @@ def check(case: JobCase) -> Outcome:
         bucket=Bucket.POSSIBLE,
         summary=(
             f"BatchStrategy is SingleRecord, and CPU averaged {average:.0f}% over "
-            f"{case.seen.minutes:.0f} active minutes on {job.instances}."
+            f"{case.usage.minutes:.0f} active minutes on {job.instances}."
         ),
         evidence={
             "batch_strategy": job.batch.strategy,
             "cpu_mean_percent": round(average, 1),
-            "vcpu": case.seen.vcpu,
-            "active_minutes": round(case.seen.minutes),
+            "vcpu": case.usage.vcpu,
+            "active_minutes": round(case.usage.minutes),
         },
         fix=(Parameter("BatchStrategy", job.batch.strategy, "MultiRecord"),),
         caution=(

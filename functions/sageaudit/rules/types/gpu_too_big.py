@@ -41,7 +41,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.bill.resize import Replay, impossible, replay
+from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.domain.usage.measurements import Metric
@@ -72,7 +72,7 @@ def _excuse(case: JobCase) -> str | None:
 )
 def check(case: JobCase) -> Outcome:
     """Pools all hosts for the mean; peaks are the busiest host's."""
-    average = mean_of_hosts(case.seen.series[Metric.GPU].values())
+    average = mean_of_hosts(case.usage.series[Metric.GPU].values())
     today = case.market.types[case.job.groups[0].instance_type]
     memory_gib = _peak(case, Metric.GPU_MEMORY) / 100 * float(today.gpu_memory_gib or 0)
     cores = _peak(case, Metric.CPU) / 100 * today.vcpu / max(today.gpus, 1)
@@ -85,24 +85,24 @@ def check(case: JobCase) -> Outcome:
     if why := impossible(case.job, case.market):
         return Unknown("not_replayable", why)
     headroom = Decimal(str(case.limit(HEADROOM)))
-    replayed = replay(case.job, case.seen, case.market, headroom_percent=headroom)
-    if replayed.need.gpu_idle:
+    resized = resize(case.job, case.usage, case.market, headroom_percent=headroom)
+    if resized.need.gpu_idle:
         return NotApplicable("the GPU did nothing: it needs none")
-    to = _cheapest(replayed)
+    to = _cheapest(resized)
     if to is None:
-        return _unknown(replayed) or Clear()
+        return _unknown(resized) or Clear()
     return Found(
         confidence=Confidence.DERIVED,
         bucket=Bucket.AVOIDABLE,
         summary=(
-            f"{case.seen.minutes:.0f} active minutes on {case.job.instances} used {average:.0f}% "
+            f"{case.usage.minutes:.0f} active minutes on {case.job.instances} used {average:.0f}% "
             f"of the GPU and {memory_gib:.1f} GiB of its memory: {to.type.name} holds them."
         ),
         evidence={
             "gpu_mean_percent": round(average, 1),
             "gpu_memory_peak_gib": round(memory_gib, 1),
             "cores_peak_per_gpu": round(cores, 1),
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
         },
         fix=(Parameter(TYPE_PATHS[case.job.kind], today.name, to.type.name),),
         change=to.change,
@@ -112,24 +112,24 @@ def check(case: JobCase) -> Outcome:
 
 
 def _peak(case: JobCase, metric: Metric) -> float:
-    lines = case.seen.series[metric].values()
+    lines = case.usage.series[metric].values()
     return max(percentile(line.present, PEAK_PERCENTILE) for line in lines)
 
 
-def _cheapest(replayed: Replay) -> Candidate | None:
+def _cheapest(resized: Resize) -> Candidate | None:
     """The cheapest g type, unless one with the same GPU costs less: another rule names that."""
-    for one in replayed.worthwhile:
-        if one.type.gpu_model == replayed.today.gpu_model:
+    for one in resized.worthwhile:
+        if one.type.gpu_model == resized.today.gpu_model:
             return None
         if one.type.family.startswith("g") and not one.type.legacy:
             return one
     return None
 
 
-def _unknown(replayed: Replay) -> Unknown | None:
+def _unknown(resized: Resize) -> Unknown | None:
     """A cheaper g type that nothing but a missing record speaks against."""
-    for one in replayed.candidates:
+    for one in resized.candidates:
         lacks = one.refused is not None and one.refused.constraint is Constraint.NOT_RECORDED
-        if lacks and one.refused and one.type.family.startswith("g") and replayed.cheaper(one):
+        if lacks and one.refused and one.type.family.startswith("g") and resized.cheaper(one):
             return Unknown("not_recorded", one.refused.reason)
     return None

@@ -66,7 +66,7 @@ def _types(case: JobCase) -> list[InstanceType]:
 )
 def check(case: JobCase) -> Outcome:
     """Pools all hosts."""
-    busy = mean_of_hosts(case.seen.series[Metric.GPU].values())
+    busy = mean_of_hosts(case.usage.series[Metric.GPU].values())
     if busy < case.limit(BUSY_FROM):
         return Clear()
     precision = "bf16" if all(has_bf16(kind) for kind in _types(case)) else "fp16"
@@ -76,12 +76,12 @@ def check(case: JobCase) -> Outcome:
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.POSSIBLE,
         summary=(
-            f"The GPU averaged {busy:.0f}% over {case.seen.minutes:.0f} active minutes on "
+            f"The GPU averaged {busy:.0f}% over {case.usage.minutes:.0f} active minutes on "
             f"{case.job.instances}, with no sign of 16-bit precision: {precision} is worth a trial."
         ),
         evidence={
             "gpu_mean_percent": round(busy, 1),
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
             "precision": precision,
         },
         fix=fix,

@@ -43,7 +43,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.bill.resize import impossible, replay
+from sageaudit.domain.bill.resize import impossible, resize
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.prices.market import InstanceType, Rate, comparable
 from sageaudit.rules.card import HEADROOM, JobCase, rule
@@ -139,22 +139,22 @@ def _on_gpus(case: JobCase) -> _Advice:
         return _Advice(None, f"No figure: {why}.")
     today = case.market.types[case.job.groups[0].instance_type]
     names = {kind.name for kind in _successors(case, today)}
-    replayed = replay(
+    resized = resize(
         case.job,
-        case.seen,
+        case.usage,
         case.market,
         headroom_percent=Decimal(str(case.limit(HEADROOM))),
         only=lambda kind: kind.name in names,
     )
-    for one in replayed.worthwhile:
+    for one in resized.worthwhile:
         return _Advice(one.type, one.because, one.change, one.best)
-    refused = [(one, one.refused) for one in replayed.candidates if one.refused]
+    refused = [(one, one.refused) for one in resized.candidates if one.refused]
     if not refused:
         return _Advice(None, "No figure: no successor is cheaper for this run.")
     open_to = [
         one.type.name
         for one, why in refused
-        if why.constraint is Constraint.NOT_RECORDED and replayed.cheaper(one)
+        if why.constraint is Constraint.NOT_RECORDED and resized.cheaper(one)
     ]
     trial = f" Cheaper by the hour, if it holds the run: {' or '.join(open_to)}." if open_to else ""
     return _Advice(None, f"No figure: {refused[0][1].reason}.{trial}")

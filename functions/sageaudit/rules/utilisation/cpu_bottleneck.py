@@ -69,7 +69,7 @@ _WORKERS_FROM, _WORKERS_TO = 0.7, 2.0
 )
 def check(case: JobCase) -> Outcome:
     """Pools the minutes of all hosts, each with its own CPU and GPU."""
-    pairs = list(_pairs(case.seen))
+    pairs = list(_pairs(case.usage))
     if not pairs:
         return Unknown("points_apart", "no host has CPU and GPU points of the same minutes")
     waits = [cpu >= case.limit(CPU_FROM) and gpu <= case.limit(GPU_TO) for cpu, gpu in pairs]
@@ -79,7 +79,7 @@ def check(case: JobCase) -> Outcome:
     strict = share >= case.limit(SHARE_FROM)
     if not strict and not mild:
         return Clear()
-    over = f"{case.seen.minutes:.0f} active minutes on {case.job.instances}"
+    over = f"{case.usage.minutes:.0f} active minutes on {case.job.instances}"
     return Found(
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.NONE,
@@ -93,10 +93,10 @@ def check(case: JobCase) -> Outcome:
             "waiting_percent": round(share, 1),
             "cpu_mean_percent": round(cpu, 1),
             "gpu_mean_percent": round(gpu, 1),
-            "vcpu": case.seen.vcpu,
-            "gpus": case.seen.gpus,
+            "vcpu": case.usage.vcpu,
+            "gpus": case.usage.gpus,
             "loader_workers": case.job.hints.loader_workers,
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
         },
         fix=loader_fix(case),
         alternatives=tuple(_more_vcpu(case)) if strict else (),
@@ -110,28 +110,28 @@ def check(case: JobCase) -> Outcome:
 def loader_fix(case: JobCase) -> tuple[Parameter, ...]:
     """A worker for each vCPU, where the job sets a count far from that."""
     workers, job = case.job.hints.loader_workers, case.job
-    if workers is None or not case.seen.vcpu or job.kind is not JobKind.TRAINING:
+    if workers is None or not case.usage.vcpu or job.kind is not JobKind.TRAINING:
         return ()
-    processes = _processes(job, case.seen)
-    share = workers * processes / case.seen.vcpu
+    processes = _processes(job, case.usage)
+    share = workers * processes / case.usage.vcpu
     if _WORKERS_FROM <= share <= _WORKERS_TO:
         return ()
-    each = max(case.seen.vcpu // processes, 1)
+    each = max(case.usage.vcpu // processes, 1)
     workers_each = Parameter("HyperParameters.num_workers", str(workers), str(each))
     if share < _WORKERS_FROM:
         return (workers_each,)
     return (workers_each, Parameter("Environment.OMP_NUM_THREADS", None, "1"))
 
 
-def _processes(job: Job, seen: Measurements) -> int:
+def _processes(job: Job, usage: Measurements) -> int:
     """A distributed run has one process, with workers of its own, for each GPU."""
-    return max(seen.gpus or 1, 1) if job.hints.distribution else 1
+    return max(usage.gpus or 1, 1) if job.hints.distribution else 1
 
 
-def _pairs(seen: Measurements) -> Iterator[tuple[float, float]]:
+def _pairs(usage: Measurements) -> Iterator[tuple[float, float]]:
     """CPU and GPU of one host in one minute."""
-    for host, line in seen.series[Metric.GPU].items():
-        cpu = seen.series[Metric.CPU].get(host)
+    for host, line in usage.series[Metric.GPU].items():
+        cpu = usage.series[Metric.CPU].get(host)
         if cpu is not None:
             for one, other in zip(cpu.values, line.values, strict=True):
                 if one is not None and other is not None:

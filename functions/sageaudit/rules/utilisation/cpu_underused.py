@@ -28,7 +28,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
-from sageaudit.domain.bill.resize import replay
+from sageaudit.domain.bill.resize import resize
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.series import percentile
@@ -57,21 +57,21 @@ def not_cpu_only(case: JobCase) -> str | None:
 def check(case: JobCase) -> Outcome:
     """Looks at the busiest host: every host must fit."""
     cpu, memory = (
-        max(percentile(series.present, 95) for series in case.seen.series[metric].values())
+        max(percentile(series.present, 95) for series in case.usage.series[metric].values())
         for metric in (Metric.CPU, Metric.MEMORY)
     )
     if cpu >= case.limit(CPU_BELOW) or memory >= case.limit(MEMORY_BELOW):
         return Clear()
     group = case.job.groups[0]
     current = case.market.types[group.instance_type]
-    replayed = replay(
+    resized = resize(
         case.job,
-        case.seen,
+        case.usage,
         case.market,
         headroom_percent=Decimal(str(case.limit(HEADROOM))),
         only=lambda kind: kind.family == current.family,
     )
-    fits = next(replayed.worthwhile, None)
+    fits = next(resized.worthwhile, None)
     if fits is None or fits.takes is None:
         return Clear()
     return Found(
@@ -79,12 +79,12 @@ def check(case: JobCase) -> Outcome:
         bucket=Bucket.AVOIDABLE,
         summary=(
             f"CPU stayed under {cpu:.0f}% and memory under {memory:.0f}% for 95% of "
-            f"{case.seen.minutes:.0f} active minutes on {case.job.instances}."
+            f"{case.usage.minutes:.0f} active minutes on {case.job.instances}."
         ),
         evidence={
             "cpu_p95_percent": round(cpu, 1),
             "memory_p95_percent": round(memory, 1),
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
             "vcpu": current.vcpu,
             "memory_gib": current.memory_gib,
         },

@@ -39,7 +39,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.bill.resize import Replay, replay
+from sageaudit.domain.bill.resize import Resize, resize
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.series import mean
@@ -70,8 +70,8 @@ def check(case: JobCase) -> Outcome:
     if hosts < expected:
         return Unknown("hosts_missing", f"{hosts} of {expected} hosts have {Metric.GPU.value}")
     advice, group = _advice(case), case.job.groups[0]
-    cores = [v for line in case.seen.series.get(Metric.CPU, {}).values() for v in line.present]
-    busy = round(mean(cores) * case.seen.vcpu / 100, 2) if cores and case.seen.vcpu else None
+    cores = [v for line in case.usage.series.get(Metric.CPU, {}).values() for v in line.present]
+    busy = round(mean(cores) * case.usage.vcpu / 100, 2) if cores and case.usage.vcpu else None
     return Found(
         confidence=Confidence.DERIVED if advice.to else Confidence.HEURISTIC,
         bucket=Bucket.AVOIDABLE if advice.to else Bucket.NONE,
@@ -96,22 +96,22 @@ def check(case: JobCase) -> Outcome:
 def _advice(case: JobCase) -> Advice:
     if why := unmovable(case):
         return Advice(None, f"No figure: {why}. {_MEND}")
-    replayed = replay(
+    resized = resize(
         case.job,
-        case.seen,
+        case.usage,
         case.market,
         headroom_percent=Decimal(str(case.limit(HEADROOM))),
         only=lambda kind: kind.accelerator is None,
     )
-    for one in replayed.worthwhile:
-        if not one.type.legacy or replayed.today.legacy:
+    for one in resized.worthwhile:
+        if not one.type.legacy or resized.today.legacy:
             return Advice(one, f"{one.because} {_MEND}")
-    return Advice(None, f"No figure: {_why_none(replayed)}. {_MEND}")
+    return Advice(None, f"No figure: {_why_none(resized)}. {_MEND}")
 
 
-def _why_none(replayed: Replay) -> str:
+def _why_none(resized: Resize) -> str:
     """The largest cheaper CPU type says what binds."""
-    refused = [one for one in replayed.candidates if one.refused and replayed.cheaper(one)]
+    refused = [one for one in resized.candidates if one.refused and resized.cheaper(one)]
     if not refused or refused[-1].refused is None:
         return "no cheaper CPU type is priced here"
     return f"{refused[-1].type.name} is refused ({refused[-1].refused.reason})"

@@ -82,7 +82,7 @@ def check(case: JobCase) -> Outcome:
     if not grown:
         return Clear()
     most = max(grown, key=lambda one: (one.rises, one.last - one.first))
-    minutes = case.seen.minutes
+    minutes = case.usage.minutes
     per_hour = 60 * (most.last - most.first) / most.apart_min
     return Found(
         confidence=Confidence.HEURISTIC,
@@ -96,10 +96,10 @@ def check(case: JobCase) -> Outcome:
             "gpu_memory_last_percent": round(most.last, 1),
             "rises": most.rises,
             "points_per_hour": round(per_hour, 1),
-            "hosts": len(case.seen.series[Metric.GPU_MEMORY]),
+            "hosts": len(case.usage.series[Metric.GPU_MEMORY]),
             "hosts_that_grew": len(grown),
             "active_minutes": round(minutes),
-            "period_s": case.seen.period_s,
+            "period_s": case.usage.period_s,
         },
         caution="No figure: a leak costs nothing until the run fails for want of memory.",
     )
@@ -111,20 +111,20 @@ def _leaks(case: JobCase, one: _Growth) -> bool:
 
 
 def _hosts(case: JobCase) -> list[_Growth]:
-    seen, period_min = case.seen, (case.seen.period_s or 60) / 60
+    usage, period_min = case.usage, (case.usage.period_s or 60) / 60
     skipped = round(case.limit(PATIENCE) / period_min)
     asked = round(case.limit(WINDOW) / period_min)
-    window = max(asked, (seen.points - skipped) // _SHARE_OF_RUN, 1)
+    window = max(asked, (usage.points - skipped) // _SHARE_OF_RUN, 1)
     found = []
-    for line in seen.series[Metric.GPU_MEMORY].values():
-        averages = _moving(line.cut(skipped, seen.points).values, window)
+    for line in usage.series[Metric.GPU_MEMORY].values():
+        averages = _moving(line.cut(skipped, usage.points).values, window)
         known = [(at, value) for at, value in enumerate(averages) if value is not None]
         if known:
             ends = _rises(averages, window, case.limit(INCREASE_OVER))
             (begin, first), (end, last) = known[0], known[-1]
             growth = _Growth(
                 rises=len(ends),
-                last_rise=(skipped + ends[-1]) / seen.points if ends else 0.0,
+                last_rise=(skipped + ends[-1]) / usage.points if ends else 0.0,
                 first=first,
                 last=last,
                 highest=max(value for _, value in known),

@@ -64,8 +64,8 @@ class _Waits:
 )
 def check(case: JobCase) -> Outcome:
     """The host that waits longest speaks for all."""
-    cpus = case.seen.series[Metric.CPU]
-    lines = case.seen.series[Metric.GPU].items()
+    cpus = case.usage.series[Metric.CPU]
+    lines = case.usage.series[Metric.GPU].items()
     waits = [found for host, gpu in lines if (found := _waits(case, gpu, cpus.get(host)))]
     if not waits:
         return Clear()
@@ -75,7 +75,7 @@ def check(case: JobCase) -> Outcome:
         bucket=Bucket.NONE,
         summary=(
             f"The GPU fell under {case.limit(P5_BELOW):g}% {most.times} times and waited there for "
-            f"{most.percent:.0f}% of {case.seen.minutes:.0f} active minutes on "
+            f"{most.percent:.0f}% of {case.usage.minutes:.0f} active minutes on "
             f"{case.job.instances}; its P95 is {most.p95:.0f}%."
         ),
         evidence={
@@ -85,8 +85,8 @@ def check(case: JobCase) -> Outcome:
             "cpu_while_waiting_percent": round(most.cpu, 1),
             "hosts_that_wait": len(waits),
             "loader_workers": case.job.hints.loader_workers,
-            "active_minutes": round(case.seen.minutes),
-            "period_s": case.seen.period_s,
+            "active_minutes": round(case.usage.minutes),
+            "period_s": case.usage.period_s,
         },
         fix=loader_fix(case),
         caution=(

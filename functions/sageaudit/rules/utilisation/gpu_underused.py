@@ -44,7 +44,7 @@ from sageaudit.domain.bill.finding import (
     Outcome,
     Parameter,
 )
-from sageaudit.domain.bill.resize import Replay, impossible, replay
+from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.usage.measurements import Measurements, Metric
@@ -111,7 +111,7 @@ def check(case: JobCase) -> Outcome:
     """Pools all hosts for the mean, and takes the busiest host for the P95."""
     if never_worked(case.whole):
         return NotApplicable("the GPU did nothing: gpu-idle speaks of it")
-    use = _use(case.seen)
+    use = _use(case.usage)
     low = use.mean < case.limit(MEAN_BELOW)
     flat = use.p95 < case.limit(P95_BELOW) and use.mean < case.limit(TARGET)
     roomy = use.roomy(case)
@@ -132,7 +132,7 @@ def check(case: JobCase) -> Outcome:
         bucket=Bucket.AVOIDABLE if advice.to else Bucket.NONE,
         summary=(
             f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
-            f"{case.seen.minutes:.0f} active minutes on {case.job.instances}."
+            f"{case.usage.minutes:.0f} active minutes on {case.job.instances}."
         ),
         evidence=_evidence(case, use),
         fix=fix,
@@ -155,12 +155,12 @@ def unmovable(case: JobCase) -> str | None:
     return impossible(case.job, case.market)
 
 
-def _use(seen: Measurements) -> _Use:
+def _use(usage: Measurements) -> _Use:
     p95 = {
         metric: max(percentile(line.present, 95) for line in lines.values())
-        for metric, lines in seen.series.items()
+        for metric, lines in usage.series.items()
     }
-    points = [value for line in seen.series[Metric.GPU].values() for value in line.present]
+    points = [value for line in usage.series[Metric.GPU].values() for value in line.present]
     return _Use(
         mean=mean(points),
         p95=p95[Metric.GPU],
@@ -171,8 +171,8 @@ def _use(seen: Measurements) -> _Use:
 
 
 def _evidence(case: JobCase, use: _Use) -> dict[str, str | float | int | None]:
-    seen, red = case.seen, use.mean <= case.limit(RED_TO)
-    cores = mean_of_hosts(seen.series[Metric.CPU].values())
+    usage, red = case.usage, use.mean <= case.limit(RED_TO)
+    cores = mean_of_hosts(usage.series[Metric.CPU].values())
     amber = "amber" if use.mean < case.limit(MEAN_BELOW) else "below target"
     return {
         "gpu_mean_percent": round(use.mean, 1),
@@ -181,34 +181,34 @@ def _evidence(case: JobCase, use: _Use) -> dict[str, str | float | int | None]:
         "jobstats": "red" if red else amber,
         "gpu_memory_p95_percent": None if use.memory_p95 is None else round(use.memory_p95, 1),
         "cpu_p95_percent": round(use.cpu_p95, 1),
-        "cpu_mean_cores": round(cores * (seen.vcpu or 0) / 100, 2),
-        "vcpu": seen.vcpu,
-        "active_minutes": round(seen.minutes),
-        "period_s": seen.period_s,
+        "cpu_mean_cores": round(cores * (usage.vcpu or 0) / 100, 2),
+        "vcpu": usage.vcpu,
+        "active_minutes": round(usage.minutes),
+        "period_s": usage.period_s,
     }
 
 
 def _advice(case: JobCase) -> Advice:
     if why := unmovable(case):
         return Advice(None, f"No figure: {why}.")
-    replayed = replay(
-        case.job, case.seen, case.market, headroom_percent=Decimal(str(case.limit(HEADROOM)))
+    resized = resize(
+        case.job, case.usage, case.market, headroom_percent=Decimal(str(case.limit(HEADROOM)))
     )
-    today = replayed.today
-    usable = [one for one in replayed.worthwhile if not one.type.legacy or today.legacy]
+    today = resized.today
+    usable = [one for one in resized.worthwhile if not one.type.legacy or today.legacy]
     same = [one for one in usable if one.best is None and one.type.gpus]
     for one in same or [one for one in usable if one.best is not None]:
         return Advice(one, f"{one.because} Minute means hide peaks: try it once.")
-    return Advice(None, f"No figure: {_why_none(replayed)}.")
+    return Advice(None, f"No figure: {_why_none(resized)}.")
 
 
-def _why_none(replayed: Replay) -> str:
+def _why_none(resized: Resize) -> str:
     """The dearest cheaper type of the same GPU says what binds."""
-    today = replayed.today
+    today = resized.today
     same = [
         one
-        for one in replayed.candidates
-        if one.refused and one.type.gpu_model == today.gpu_model and replayed.cheaper(one)
+        for one in resized.candidates
+        if one.refused and one.type.gpu_model == today.gpu_model and resized.cheaper(one)
     ]
     if not same:
         return f"this is the smallest type with a {today.gpu_model}"

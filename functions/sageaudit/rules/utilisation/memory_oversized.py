@@ -30,7 +30,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
-from sageaudit.domain.bill.resize import replay
+from sageaudit.domain.bill.resize import resize
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Metric
@@ -71,36 +71,36 @@ def _leaner(kind: InstanceType, today: InstanceType) -> bool:
 )
 def check(case: JobCase) -> Outcome:
     """Looks at the busiest host: every host must fit."""
-    hosts = case.seen.series[Metric.MEMORY].values()
+    hosts = case.usage.series[Metric.MEMORY].values()
     memory = max(percentile(line.present, 95) for line in hosts)
     if memory >= case.limit(MEMORY_BELOW):
         return Clear()
     group = case.job.groups[0]
     today = case.market.types[group.instance_type]
-    replayed = replay(
+    resized = resize(
         case.job,
-        case.seen,
+        case.usage,
         case.market,
         headroom_percent=Decimal(str(case.limit(HEADROOM))),
         only=lambda kind: kind.family == today.family or _leaner(kind, today),
     )
-    fits = next(replayed.worthwhile, None)
+    fits = next(resized.worthwhile, None)
     if fits is None or fits.takes is None or not _leaner(fits.type, today):
         return Clear()
-    needed = replayed.need.memory_gib.needed
+    needed = resized.need.memory_gib.needed
     return Found(
         confidence=Confidence.DERIVED,
         bucket=Bucket.AVOIDABLE,
         summary=(
             f"Memory stayed under {memory:.0f}% of {today.memory_gib:g} GiB for 95% of "
-            f"{case.seen.minutes:.0f} active minutes on {case.job.instances}."
+            f"{case.usage.minutes:.0f} active minutes on {case.job.instances}."
         ),
         evidence={
             "memory_p95_percent": round(memory, 1),
             "memory_needed_gib": None if needed is None else round(needed, 1),
             "memory_gib": today.memory_gib,
             "memory_gib_there": fits.type.memory_gib,
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
             "vcpu": today.vcpu,
         },
         fix=(Parameter(TYPE_PATHS[case.job.kind], group.instance_type, fits.type.name),),

@@ -167,11 +167,11 @@ def _was_heeded(case: FamilyCase) -> bool:
 
 def _by_use(case: FamilyCase) -> _Fewer | Missing | None:
     """As few hosts as hold all the work, and all the memory where it is known."""
-    now, metric = case.job.groups[0].count, work_metric(case.seen)
+    now, metric = case.job.groups[0].count, work_metric(case.usage)
     if isinstance(metric, Missing):
         return metric
     gpu = metric is Metric.GPU
-    means = {host: mean(line.present) for host, line in case.seen.series[metric].items()}
+    means = {host: mean(line.present) for host, line in case.usage.series[metric].items()}
     if len(means) < now:
         return Missing("hosts_missing", f"{len(means)} of {now} hosts have points")
     most, below = max(means.values()), case.limit(GPU_BELOW if gpu else CPU_BELOW)
@@ -188,7 +188,7 @@ def _by_use(case: FamilyCase) -> _Fewer | Missing | None:
         best=_ONE,
         summary=(
             f"Each of {now} hosts averaged {most:.0f}% {what} or less over "
-            f"{case.seen.minutes:.0f} active minutes on {case.job.instances}: "
+            f"{case.usage.minutes:.0f} active minutes on {case.job.instances}: "
             f"{count} could do the work."
         ),
         evidence={
@@ -196,7 +196,7 @@ def _by_use(case: FamilyCase) -> _Fewer | Missing | None:
             "hosts_mean_percent": round(mean(list(means.values())), 1),
             "metric": metric.value,
             "instances": now,
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
         },
         caution=(
             f"On {count} it takes between as long and {now / count:.1f} times as long: nothing is "
@@ -208,8 +208,8 @@ def _by_use(case: FamilyCase) -> _Fewer | Missing | None:
 def _worked(case: FamilyCase, metric: Metric) -> bool:
     """Idle GPUs and idle runs are other rules' stories."""
     if metric is Metric.CPU:
-        return any(case.seen.worked(minute) for minute in range(case.seen.points))
-    lines = case.seen.series[metric].values()
+        return any(case.usage.worked(minute) for minute in range(case.usage.points))
+    lines = case.usage.series[metric].values()
     return max(value for line in lines for value in line.present) > _NEVER_WORKED_PERCENT
 
 
@@ -218,7 +218,7 @@ def _by_memory(case: FamilyCase) -> int:
 
     A host whose memory is not known is taken to use as much as the others.
     """
-    lines = case.seen.series.get(Metric.MEMORY, {}).values()
+    lines = case.usage.series.get(Metric.MEMORY, {}).values()
     peaks = [percentile(line.present, PEAK_PERCENTILE) for line in lines]
     used = case.job.groups[0].count * mean(peaks) / 100 if peaks else 0.0
     return math.ceil(used * (1 + float(HEADROOM_PERCENT) / 100))

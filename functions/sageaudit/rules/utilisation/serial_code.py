@@ -30,7 +30,7 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
-from sageaudit.domain.bill.resize import replay
+from sageaudit.domain.bill.resize import resize
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Metric
@@ -60,7 +60,7 @@ def check(case: JobCase) -> Outcome:
     today = case.market.types[case.job.groups[0].instance_type]
     hosts = [
         [value * today.vcpu / 100 for value in line.present]
-        for line in case.seen.series[Metric.CPU].values()
+        for line in case.usage.series[Metric.CPU].values()
     ]
     if today.vcpu < case.limit(VCPU_FROM) or not all(_serial(case, one) for one in hosts):
         return Clear()
@@ -72,13 +72,13 @@ def check(case: JobCase) -> Outcome:
         bucket=Bucket.AVOIDABLE if to else Bucket.NONE,
         summary=(
             f"The code used {cores:.1f} of {today.vcpu} vCPUs{each} over "
-            f"{case.seen.minutes:.0f} active minutes on {case.job.instances}."
+            f"{case.usage.minutes:.0f} active minutes on {case.job.instances}."
         ),
         evidence={
             "cpu_mean_cores": round(cores, 2),
             "cpu_p95_cores": round(p95, 2),
             "vcpu": today.vcpu,
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
         },
         fix=(Parameter(TYPE_PATHS[case.job.kind], today.name, to.type.name),) if to else (),
         change=to.change if to else None,
@@ -93,9 +93,9 @@ def _serial(case: JobCase, cores: list[float]) -> bool:
 
 def _fewer_cores(case: JobCase, today: InstanceType) -> Candidate | None:
     """Of any family that is no older and has the same kind of storage."""
-    replayed = replay(
+    resized = resize(
         case.job,
-        case.seen,
+        case.usage,
         case.market,
         headroom_percent=Decimal(str(case.limit(HEADROOM))),
         only=lambda kind: (
@@ -105,13 +105,13 @@ def _fewer_cores(case: JobCase, today: InstanceType) -> Candidate | None:
             and (today.legacy or not kind.legacy)
         ),
     )
-    return next(replayed.worthwhile, None)
+    return next(resized.worthwhile, None)
 
 
 def _caution(case: JobCase, to: Candidate | None) -> str:
     use_them = "Or use the cores: threads and workers shorten the run on the same type."
     if to is not None and to.takes is not None:
         return f"{to.takes.because} {use_them}"
-    if missing := case.seen.missing.get(Metric.MEMORY):
+    if missing := case.usage.missing.get(Metric.MEMORY):
         return f"No figure: the memory it needs is not recorded ({missing.reason}). {use_them}"
     return f"No figure: no cheaper type with fewer vCPUs is known to hold it. {use_them}"

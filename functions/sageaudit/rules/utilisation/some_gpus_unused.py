@@ -43,7 +43,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.bill.resize import Replay, impossible, replay
+from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobKind
@@ -91,14 +91,14 @@ def check(case: JobCase) -> Outcome:
         return NotApplicable("the GPU did nothing: gpu-idle speaks of it")
     if why := impossible(case.job, case.market):
         return Unknown("not_replayable", why)
-    replayed = _replay(case)
-    today = replayed.today
-    need = _need(replayed)
+    resized = _resize(case)
+    today = resized.today
+    need = _need(resized)
     if isinstance(need, Unknown):
         return need
     if 100 * need.fits_on > case.limit(FITS_ON) * today.gpus:
         return Clear()
-    to = None if unmovable(case) else _smaller(replayed)
+    to = None if unmovable(case) else _smaller(resized)
     spread = _distribute(case.job, today)
     move = (
         (Parameter(TYPE_PATHS[case.job.kind], today.name, to.type.name),) if to is not None else ()
@@ -107,7 +107,7 @@ def check(case: JobCase) -> Outcome:
         confidence=Confidence.DERIVED if to else Confidence.HEURISTIC,
         bucket=Bucket.AVOIDABLE if to else Bucket.NONE,
         summary=(
-            f"What {today.gpus} GPUs did over {case.seen.minutes:.0f} active minutes on "
+            f"What {today.gpus} GPUs did over {case.usage.minutes:.0f} active minutes on "
             f"{case.job.instances} fits on {need.fits_on}: with headroom it needs at most "
             f"{need.gpus:.1f} GPUs and {need.memory_gib:.1f} GiB of their memory."
         ),
@@ -117,22 +117,22 @@ def check(case: JobCase) -> Outcome:
             "gpu_memory_needed_gib": round(need.memory_gib, 1),
             "memory_of_each_gpu_gib": today.gpu_memory_gib,
             "fits_on_gpus": need.fits_on,
-            "active_minutes": round(case.seen.minutes),
+            "active_minutes": round(case.usage.minutes),
         },
         fix=move or spread,
         alternatives=(spread,) if move and spread else (),
         change=to.change if to else None,
-        caution=_caution(case, replayed, to),
+        caution=_caution(case, resized, to),
     )
 
 
-def _replay(case: JobCase) -> Replay:
+def _resize(case: JobCase) -> Resize:
     """On sizes with fewer of today's GPU."""
     today = case.market.types[case.job.groups[0].instance_type]
     same = (today.gpu_model, today.gpu_memory_gib)
-    return replay(
+    return resize(
         case.job,
-        case.seen,
+        case.usage,
         case.market,
         headroom_percent=Decimal(str(case.limit(HEADROOM))),
         only=lambda kind: (
@@ -141,19 +141,19 @@ def _replay(case: JobCase) -> Replay:
     )
 
 
-def _need(replayed: Replay) -> _Need | Unknown:
-    gpus, memory = replayed.need.gpus, replayed.need.gpu_memory_gib
-    each = replayed.today.gpu_memory_gib
+def _need(resized: Resize) -> _Need | Unknown:
+    gpus, memory = resized.need.gpus, resized.need.gpu_memory_gib
+    each = resized.today.gpu_memory_gib
     if gpus.needed is None or memory.needed is None or not each:
-        unknown = f"the memory of a {replayed.today.gpu_model} is not known"
+        unknown = f"the memory of a {resized.today.gpu_model} is not known"
         return Unknown("not_recorded", gpus.unknown or memory.unknown or unknown)
     fits_on = max(math.ceil(gpus.needed), math.ceil(memory.needed / float(each)), 1)
     return _Need(gpus.needed, memory.needed, fits_on)
 
 
-def _smaller(replayed: Replay) -> Candidate | None:
-    for one in replayed.worthwhile:
-        if not one.type.legacy or replayed.today.legacy:
+def _smaller(resized: Resize) -> Candidate | None:
+    for one in resized.worthwhile:
+        if not one.type.legacy or resized.today.legacy:
             return one
     return None
 
@@ -171,17 +171,17 @@ def _distribute(job: Job, today: InstanceType) -> tuple[Parameter, ...]:
     )
 
 
-def _caution(case: JobCase, replayed: Replay, to: Candidate | None) -> str:
+def _caution(case: JobCase, resized: Resize, to: Candidate | None) -> str:
     sums = "CloudWatch has only the sum of an instance's GPUs, and minute means hide peaks"
     if to is not None:
         return f"{to.because} {sums}: try it once."
-    why = unmovable(case) or _why_none(replayed)
+    why = unmovable(case) or _why_none(resized)
     return f"No figure: {why}. {sums}. Or distribute the work over all of them."
 
 
-def _why_none(replayed: Replay) -> str:
+def _why_none(resized: Resize) -> str:
     """The dearest cheaper size says what binds."""
-    refused = [one for one in replayed.candidates if one.refused and replayed.cheaper(one)]
+    refused = [one for one in resized.candidates if one.refused and resized.cheaper(one)]
     if not refused or refused[-1].refused is None:
-        return f"no cheaper size with fewer {replayed.today.gpu_model} is priced here"
+        return f"no cheaper size with fewer {resized.today.gpu_model} is priced here"
     return f"{refused[-1].type.name} is refused ({refused[-1].refused.reason})"

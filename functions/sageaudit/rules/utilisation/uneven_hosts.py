@@ -163,7 +163,7 @@ def _short(host: str) -> str:
 
 def _evidence(case: JobCase, load: HostLoad, left_out: int) -> dict[str, Evidence]:
     lazy = load.short_of_busiest(case.limit(SHORT_FROM))
-    points = [at for host, works in at_work(case.seen).items() if host in lazy for at in works]
+    points = [at for host, works in at_work(case.usage).items() if host in lazy for at in works]
     idle = sum(at is False for at in points)
     return {
         "busiest_mean_percent": round(load.busiest[1], 1),

@@ -97,7 +97,7 @@ def read(client: HandMade, of: Job, now: datetime | None = None) -> Measurements
         return client
 
     end = of.ended_at or START
-    measured = CloudWatchMetrics(client_of, TYPES).seen(of, now or end + timedelta(hours=1))
+    measured = CloudWatchMetrics(client_of, TYPES).read(of, now or end + timedelta(hours=1))
     assert set(asked) <= {(ACCOUNT, REGION)}
     return measured
 

@@ -14,7 +14,7 @@ from sageaudit.domain.usage.series import Series
 from sageaudit.domain.usage.series_codec import pack, unpack
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import judge
-from tests.fakes.jobs import START, market, ran, seen, series, training_answer
+from tests.fakes.jobs import START, market, ran, series, training_answer, usage
 from tests.fakes.judging import case
 
 
@@ -113,7 +113,7 @@ def test_the_answer_itself_is_left_alone() -> None:
 
 def test_series_are_kept_as_tenths_of_a_percent() -> None:
     """One missing point stays missing."""
-    document = unpacked(pack(seen(ran(180), series(Metric.CPU, [40, None, 41.4]))))
+    document = unpacked(pack(usage(ran(180), series(Metric.CPU, [40, None, 41.4]))))
     assert document["series"] == {"CPUUtilization": {"train/algo-1": [100, None, 104]}}
     assert (document["period_s"], document["unit"]) == (60, "0.1 percent")
 
@@ -200,7 +200,7 @@ def test_ten_curves_of_a_day_fit_beside_two_hosts() -> None:
 def test_what_is_kept_judges_the_job_again() -> None:
     """Unpacked, the series give the same outcomes, rule by rule."""
     of = ran(3600)
-    before = seen(
+    before = usage(
         of,
         series(Metric.CPU, [30.0, None, 41.6] * 20),
         series(Metric.MEMORY, [12.3] * 60),

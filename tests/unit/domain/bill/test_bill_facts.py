@@ -89,12 +89,12 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     )
     job = parse(answer, {})
     market = packaged.market()
-    seen = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
+    usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
 
     def audited(policy: Policy) -> dict[str, Any]:
         audit = audit_job(
             job,
-            seen,
+            usage,
             market,
             policy,
             catalogue.ruleset(),
@@ -117,10 +117,10 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
 def test_own_prices_mark_the_bill_and_its_lines() -> None:
     """Every figure says whether it is list or own price."""
     job, market = parse(describe(), {}), packaged.market()
-    seen = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
+    usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
     policy = Policy(discounts=Discounts(percent={"Training": Decimal(50)}))
     audit = audit_job(
-        job, seen, market, policy, catalogue.ruleset(), now=datetime(2026, 1, 1, tzinfo=UTC)
+        job, usage, market, policy, catalogue.ruleset(), now=datetime(2026, 1, 1, tzinfo=UTC)
     )
     document = audit.document()
     assert document["bill"]["price_kind"] == "own"

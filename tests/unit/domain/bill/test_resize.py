@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.candidate import Candidate, Constraint
-from sageaudit.domain.bill.resize import Replay, impossible, replay
+from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks, times_weaker
@@ -109,18 +109,18 @@ def recorded(
     return measure(run, raw, TYPES, absent=Missing("metric_missing", "no points")).active()
 
 
-def tried(run: Job, seen: Measurements, **more: Any) -> Replay:
+def tried(run: Job, usage: Measurements, **more: Any) -> Resize:
     """The run on every type of TYPES."""
     assert impossible(run, MARKET) is None
-    return replay(run, seen, MARKET, **more)
+    return resize(run, usage, MARKET, **more)
 
 
-def on(name: str, done: Replay) -> Candidate:
+def on(name: str, done: Resize) -> Candidate:
     """One of its candidates."""
     return next(one for one in done.candidates if one.type.name == name)
 
 
-def why(name: str, done: Replay) -> tuple[Constraint, str]:
+def why(name: str, done: Resize) -> tuple[Constraint, str]:
     """What refuses a type."""
     refused = on(name, done).refused
     assert refused is not None, f"{name} fits"
@@ -141,9 +141,9 @@ def test_needs_are_the_peak_plus_headroom_in_absolute_units() -> None:
 
 def test_the_headroom_is_a_setting() -> None:
     """20% of 4 GPUs need 0.96 of one with 20% and 1.04 with 30%."""
-    seen = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
-    assert on("ml.big.xlarge", tried(FOUR_GPUS, seen)).refused is None
-    done = tried(FOUR_GPUS, seen, headroom_percent=Decimal(30))
+    usage = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
+    assert on("ml.big.xlarge", tried(FOUR_GPUS, usage)).refused is None
+    done = tried(FOUR_GPUS, usage, headroom_percent=Decimal(30))
     assert why("ml.big.xlarge", done) == (
         Constraint.GPUS,
         "GPU count: 1.0 needed with headroom, 1 offered",
@@ -278,8 +278,8 @@ def test_several_gpus_without_a_sourced_link_get_no_advice() -> None:
     assert kind.gpu_peaks is not None
     unlinked = replace(kind, gpu_peaks=replace(kind.gpu_peaks, link_gb_s=None))
     market = Market(TYPES | {kind.name: unlinked}, FixedPrices(hourly_usd=USD))
-    seen = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
-    one = on(kind.name, replay(FOUR_GPUS, seen, market))
+    usage = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
+    one = on(kind.name, resize(FOUR_GPUS, usage, market))
     assert one.refused is not None
     assert one.refused.constraint is Constraint.GPU_MODEL
     assert "has no source" in one.refused.reason
@@ -289,8 +289,8 @@ def test_fewer_gpus_are_busier() -> None:
     """Two of four GPUs' work on one of another model: 4 x 20% are 80% of its time."""
     small = replace(TYPES["ml.small.12xlarge"], name="ml.small.one", gpus=1)
     market = Market(TYPES | {small.name: small}, FixedPrices(hourly_usd=USD | {small.name: "1"}))
-    seen = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
-    one = on(small.name, replay(FOUR_GPUS, seen, market))
+    usage = used(FOUR_GPUS, cpu=2, memory=2, gpu=20, gpu_memory=2)
+    one = on(small.name, resize(FOUR_GPUS, usage, market))
     assert one.takes is not None
     # 1 + 0.8 x (10 - 1)
     assert one.takes.counted == Decimal("8.2")
@@ -306,8 +306,8 @@ def test_several_instances_stay_with_their_gpu() -> None:
             ("cpu", 10, 8), ("memory", 10, 1), ("gpu", 10, 1), ("gpu_memory", 10, 1),
         )
     ]  # fmt: skip
-    seen = measure(run, raw, TYPES, absent=Missing("metric_missing", "no points"))
-    constraint, says = why("ml.small.2xlarge", tried(run, seen))
+    usage = measure(run, raw, TYPES, absent=Missing("metric_missing", "no points"))
+    constraint, says = why("ml.small.2xlarge", tried(run, usage))
     assert constraint is Constraint.GPU_MODEL
     assert "network" in says
 
@@ -369,8 +369,8 @@ def test_a_transform_job_is_replayed_by_whatever_its_hosts_are_called() -> None:
         series(Metric.CPU, [40] * 60, host="train/i-0abc"),
         series(Metric.MEMORY, [5] * 60, host="train/i-0abc"),
     ]
-    seen = measure(run, raw, TYPES, absent=Missing("metric_missing", "no points"))
-    done = tried(run, seen)
+    usage = measure(run, raw, TYPES, absent=Missing("metric_missing", "no points"))
+    done = tried(run, usage)
     one = on("ml.c.xlarge", done)
     assert done.saves(one) == Decimal("0.60")
 
@@ -394,7 +394,7 @@ def test_without_any_record_everything_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "says"),
+    ("usage", "says"),
     [
         (recorded(CPU, ALMOST_NONE, minutes=41), "only 68% of the points"),
         (recorded(CPU, ALMOST_NONE, minutes=6, period_s=600), "a point every 600 s hides peaks"),
@@ -404,9 +404,9 @@ def test_without_any_record_everything_is_refused() -> None:
         ),
     ],
 )
-def test_too_few_or_too_coarse_points_are_no_record(seen: Measurements, says: str) -> None:
+def test_too_few_or_too_coarse_points_are_no_record(usage: Measurements, says: str) -> None:
     """Minute means hide peaks as it is."""
-    constraint, reason = why("ml.c.2xlarge", tried(CPU, seen))
+    constraint, reason = why("ml.c.2xlarge", tried(CPU, usage))
     assert constraint is Constraint.NOT_RECORDED
     assert says in reason
 
@@ -505,8 +505,8 @@ def test_half_of_the_points_make_nothing_fit(keep: set[int]) -> None:
     values = [160.0 if n in keep else None for n in range(60)]
     memory = [5.0 if n in keep else None for n in range(60)]
     raw = [series(Metric.CPU, values), series(Metric.MEMORY, memory)]
-    seen = measure(CPU, raw, TYPES, absent=Missing("metric_missing", "no points")).active()
-    assert not tried(CPU, seen).fitting
+    usage = measure(CPU, raw, TYPES, absent=Missing("metric_missing", "no points")).active()
+    assert not tried(CPU, usage).fitting
 
 
 MEASURED = {

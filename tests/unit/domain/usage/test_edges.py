@@ -16,16 +16,16 @@ from sageaudit.domain.usage.edges import (
     work_phase,
 )
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import Points, job, phases, ran, seen, series
+from tests.fakes.jobs import Points, job, phases, ran, series, usage
 
 
 def measured(cpu: Points, gpu: Points | None = None) -> Measurements:
     """Sums of the CPU over 4 vCPUs; with `gpu`, of a GPU beside it."""
     seconds = 60 * len(cpu)
     if gpu is None:
-        return seen(ran(seconds), series(Metric.CPU, cpu))
+        return usage(ran(seconds), series(Metric.CPU, cpu))
     run = ran(seconds, "ml.g4dn.xlarge")
-    return seen(run, series(Metric.CPU, cpu), series(Metric.GPU, gpu))
+    return usage(run, series(Metric.CPU, cpu), series(Metric.GPU, gpu))
 
 
 def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
@@ -45,13 +45,13 @@ def test_a_host_works_by_either_and_is_idle_by_both() -> None:
 def test_without_gpu_points_a_gpu_host_is_never_known_to_be_idle() -> None:
     """Its GPU may work."""
     run = ran(120, "ml.g4dn.xlarge")
-    assert at_work(seen(run, series(Metric.CPU, [0, 100]))) == {"train/algo-1": [None, True]}
+    assert at_work(usage(run, series(Metric.CPU, [0, 100]))) == {"train/algo-1": [None, True]}
 
 
 def test_hosts_end_and_take_part_by_themselves() -> None:
     """A host that works only in its first six minutes takes no part."""
     run = ran(1200, instances=3)
-    of = seen(
+    of = usage(
         run,
         series(Metric.CPU, [100] * 20),
         series(Metric.CPU, [100] * 6 + [0] * 14, host="train/algo-2"),

@@ -83,9 +83,9 @@ def watched(curves: dict[str, Curve], objective: Objective | None = None) -> Wat
 
 def test_the_running_median_is_watched() -> None:
     """One point far off moves nothing."""
-    seen = watched({"loss": of(5, 4, 0.1, 3, 3, 3)})
-    assert isinstance(seen, Watched)
-    assert (seen.best, seen.last) == (3, 3)
+    usage = watched({"loss": of(5, 4, 0.1, 3, 3, 3)})
+    assert isinstance(usage, Watched)
+    assert (usage.best, usage.last) == (3, 3)
 
 
 def test_a_long_curve_of_less_use_is_no_substitute() -> None:
@@ -96,6 +96,6 @@ def test_a_long_curve_of_less_use_is_no_substitute() -> None:
 
 def test_an_objective_that_was_not_reported_leaves_the_others() -> None:
     """CloudWatch may have forgotten it."""
-    seen = watched({"loss": of(3, 2, 1)}, Objective("auc", Direction.MAXIMIZE))
-    assert isinstance(seen, Watched)
-    assert seen.metric == "loss"
+    usage = watched({"loss": of(3, 2, 1)}, Objective("auc", Direction.MAXIMIZE))
+    assert isinstance(usage, Watched)
+    assert usage.metric == "loss"

@@ -15,7 +15,7 @@ from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from sageaudit.domain.usage.plot import plot_curve
-from tests.fakes.jobs import START, job, phases, ran, seen, series
+from tests.fakes.jobs import START, job, phases, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
 RULE = "metric-plateau"
@@ -35,7 +35,7 @@ def falls(until: int, points: int = 120) -> list[float]:
 
 def told(values: Values, metric: str = "validation:loss", of: Job = TWO_HOURS) -> Measurements:
     """What is known of a run that reported one metric and none of its hosts."""
-    return seen(of, curve(values, metric))
+    return usage(of, curve(values, metric))
 
 
 def test_an_hour_without_a_gain_is_found() -> None:
@@ -144,7 +144,7 @@ def test_one_lucky_point_is_no_best() -> None:
 
 def test_the_plateau_ends_where_the_idle_tail_begins() -> None:
     """30 idle minutes at the end are another finding's: 39 of the 69 minutes are left."""
-    of = seen(
+    of = usage(
         TWO_HOURS,
         curve(falls(40)),
         series(Metric.CPU, [400] * 90 + [0] * 30),
@@ -163,7 +163,7 @@ def test_an_interruption_is_no_training() -> None:
     """Two hours of work with an hour in between, which is not in the flat minutes."""
     parts = phases(("Training", 3600), ("Interrupted", 3600), ("Training", 3600))
     run = ran(7200, "ml.g5.2xlarge", phases=parts, ended_at=START + timedelta(hours=3))
-    of = seen(run, curve([*falls(40, 60), *[None] * 60, *[falls(60)[40]] * 60]))
+    of = usage(run, curve([*falls(40, 60), *[None] * 60, *[falls(60)[40]] * 60]))
     assert found(RULE, run, of).evidence["flat_s"] == 20 * 60 + 59 * 60
 
 
@@ -176,33 +176,33 @@ def test_an_answer_without_phases_is_cut_in_its_run() -> None:
 def test_validation_is_preferred_and_the_last_gain_counts() -> None:
     """Training loss says nothing beside it; of two validation metrics the later one holds."""
     stalls, learns = curve(falls(40)), curve(falls(120), "train:loss")
-    assert found(RULE, TWO_HOURS, seen(TWO_HOURS, stalls, learns)).evidence["metric"] == (
+    assert found(RULE, TWO_HOURS, usage(TWO_HOURS, stalls, learns)).evidence["metric"] == (
         "validation:loss"
     )
     rises = curve([0.5 + minute / 300 for minute in range(120)], "validation:accuracy")
-    assert outcome(RULE, TWO_HOURS, seen(TWO_HOURS, stalls, rises)) == Clear()
+    assert outcome(RULE, TWO_HOURS, usage(TWO_HOURS, stalls, rises)) == Clear()
 
 
 def test_the_policys_objective_stands_before_the_table() -> None:
     """Its direction too."""
     policy = Policy(objectives={"reward": Direction.MAXIMIZE})
-    of = seen(TWO_HOURS, curve(falls(40)), curve(range(120), "reward"))
+    of = usage(TWO_HOURS, curve(falls(40)), curve(range(120), "reward"))
     assert outcome(RULE, TWO_HOURS, of, policy=policy) == Clear()
-    what = found(RULE, TWO_HOURS, seen(TWO_HOURS, curve([1.0] * 120, "reward")), policy=policy)
+    what = found(RULE, TWO_HOURS, usage(TWO_HOURS, curve([1.0] * 120, "reward")), policy=policy)
     assert what.evidence["metric"] == "reward"
 
 
 def test_the_tuning_jobs_objective_stands_before_all() -> None:
     """Of its children."""
     child = replace(TWO_HOURS, objective=Objective("odd", Direction.MAXIMIZE))
-    of = seen(child, curve(falls(40)), curve(range(120), "odd"))
+    of = usage(child, curve(falls(40)), curve(range(120), "odd"))
     assert outcome(RULE, child, of) == Clear()
 
 
 def test_nineteen_points_draw_no_curve() -> None:
     """20 do."""
     assert unknown(RULE, TWO_HOURS, told(falls(5, 19))) == "too_few_points"
-    six_minutes = seen(TWO_HOURS, curve(falls(5, 20), period_s=360))
+    six_minutes = usage(TWO_HOURS, curve(falls(5, 20), period_s=360))
     assert isinstance(outcome(RULE, TWO_HOURS, six_minutes), Found)
 
 

@@ -9,7 +9,7 @@ from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
-from tests.fakes.jobs import TYPES, FixedPrices, flat, instance_type, market, ran, seen, series
+from tests.fakes.jobs import TYPES, FixedPrices, flat, instance_type, market, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 
 RULE = "profile-me"
@@ -106,7 +106,7 @@ def test_a_short_or_mixed_run_is_unknown() -> None:
     assert unknown(RULE, short, flat(short, 14, hosts=100, cpu=30, gpu=20)) == "too_short"
     groups = (InstanceGroup("ml.g5.2xlarge", 4), InstanceGroup("ml.m5.xlarge", 1))
     mixed = replace(DEAR, groups=groups)
-    assert unknown(RULE, mixed, seen(mixed, series(Metric.CPU, [40] * 600))) == "hosts_unmapped"
+    assert unknown(RULE, mixed, usage(mixed, series(Metric.CPU, [40] * 600))) == "hosts_unmapped"
 
 
 def test_a_run_of_unknown_cost_is_unknown() -> None:

@@ -10,7 +10,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Found, Unknown
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.usage.measurements import Measurements, RawSeries
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import START, ran, seen
+from tests.fakes.jobs import START, ran, usage
 from tests.fakes.judging import excuse, found, outcome, priced
 
 RULE = "subset-first"
@@ -32,7 +32,7 @@ def learns_until(minute: int, of: Job = TWO_HOURS) -> Measurements:
     """A loss that falls by a twentieth each minute, and then stays to the end."""
     minutes = int((of.elapsed_s or 0) // 60)
     values = tuple(2.0 * 0.95 ** min(n, minute) for n in range(minutes))
-    return seen(of, RawSeries("train", "validation:loss", START, 60, values))
+    return usage(of, RawSeries("train", "validation:loss", START, 60, values))
 
 
 def test_an_exploring_family_that_learns_early_is_found() -> None:

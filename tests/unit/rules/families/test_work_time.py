@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules.families.work_time import busy_until, worked_s
-from tests.fakes.jobs import START, ran, seen, series
+from tests.fakes.jobs import START, ran, series, usage
 
 HOUR = timedelta(hours=1)
 TWICE = [(START, START + HOUR), (START + 3 * HOUR, START + 4 * HOUR)]
@@ -23,14 +23,14 @@ def test_only_work_is_counted() -> None:
 def test_an_idle_tail_ends_the_work() -> None:
     """20 of 60 minutes; busy to the end, and without metrics, it is the window's own end."""
     window = [(START, START + HOUR)]
-    tail = seen(RUN, series(Metric.CPU, [200] * 40 + [0] * 20))
+    tail = usage(RUN, series(Metric.CPU, [200] * 40 + [0] * 20))
     assert busy_until(window, tail) == START + timedelta(minutes=40)
-    busy = seen(RUN, series(Metric.CPU, [0] * 20 + [200] * 40))
+    busy = usage(RUN, series(Metric.CPU, [0] * 20 + [200] * 40))
     assert busy_until(window, busy) == START + HOUR
-    assert busy_until(window, seen(RUN)) == START + HOUR
+    assert busy_until(window, usage(RUN)) == START + HOUR
 
 
 def test_a_run_that_never_worked_has_no_busy_time() -> None:
     """All of it is tail."""
-    idle = seen(RUN, series(Metric.CPU, [0] * 60))
+    idle = usage(RUN, series(Metric.CPU, [0] * 60))
     assert busy_until([(START, START + HOUR)], idle) == START

@@ -9,7 +9,7 @@ from sageaudit.domain.job.job import Phase
 from sageaudit.rules.phases.warm_pool_model import (
     Pool,
     Span,
-    pool_between,
+    model_warm_pool,
     span_of,
     span_of_earlier,
 )
@@ -30,23 +30,23 @@ def spans(*gaps_s: int) -> list[Span]:
 
 def test_a_pool_waits_as_long_as_the_gaps() -> None:
     """100 and 200 s are 150 s a run; four minutes keep it over both."""
-    assert pool_between(spans(100, 200), HOUR) == Pool(240, Decimal(150), Decimal(100))
+    assert model_warm_pool(spans(100, 200), HOUR) == Pool(240, Decimal(150), Decimal(100))
 
 
 def test_a_gap_that_it_does_not_serve_costs_the_whole_keep_alive() -> None:
     """(100 + 120) / 2 s; half of the runs are served."""
-    assert pool_between(spans(100, 90_000), HOUR) == Pool(120, Decimal(110), Decimal(50))
+    assert model_warm_pool(spans(100, 90_000), HOUR) == Pool(120, Decimal(110), Decimal(50))
 
 
 def test_the_keep_alive_is_never_above_the_longest() -> None:
     """A gap of exactly an hour."""
-    assert pool_between(spans(3600), HOUR) == Pool(3600, HOUR, Decimal(100))
+    assert model_warm_pool(spans(3600), HOUR) == Pool(3600, HOUR, Decimal(100))
 
 
 @pytest.mark.parametrize("gaps_s", [(), (90_000,), (-30,)])
 def test_no_pool_serves_nobody(gaps_s: tuple[int, ...]) -> None:
     """A single run, one that came too late, and one that was asked for too early."""
-    assert pool_between(spans(*gaps_s), HOUR) is None
+    assert model_warm_pool(spans(*gaps_s), HOUR) is None
 
 
 def test_an_earlier_run_is_counted_back_from_its_end() -> None:

@@ -10,7 +10,7 @@ from sageaudit.domain.job.job import Channel, InstanceGroup, Job, Purchase, Sour
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.batch_jobs import batch_job
-from tests.fakes.jobs import job, phases, ran, seen, series
+from tests.fakes.jobs import job, phases, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
 RULE = "volume-oversized"
@@ -24,7 +24,7 @@ def trains(volume_gb: int | None, **changes: Any) -> Job:
 
 def filled(on: Job, percent: float, minutes: int = 120) -> Any:
     """The volume's use, the same all the time."""
-    return seen(on, series(Metric.DISK, [percent] * minutes))
+    return usage(on, series(Metric.DISK, [percent] * minutes))
 
 
 def test_a_volume_far_larger_than_its_use_is_found() -> None:
@@ -102,7 +102,7 @@ def test_a_size_that_saves_nothing_is_not_advised() -> None:
 def test_the_fullest_host_decides() -> None:
     """All hosts get the same size."""
     run = trains(400, groups=(InstanceGroup("ml.m5.xlarge", 2),))
-    of = seen(
+    of = usage(
         run,
         series(Metric.DISK, [1] * 120, host="train/algo-1"),
         series(Metric.DISK, [1] * 119 + [50], host="train/algo-2"),
@@ -155,7 +155,7 @@ def test_what_is_not_known_of_the_volume_is_unknown(changes: dict[str, Any]) -> 
     """Its size, or whether there is one on each host."""
     run = trains(**{"volume_gb": 400, **changes})
     hosts = sum(one.count for one in run.groups) or 1
-    of = seen(
+    of = usage(
         run, *(series(Metric.DISK, [10] * 120, host=f"train/algo-{n + 1}") for n in range(hosts))
     )
     assert unknown(RULE, run, of) == "storage_unknown"
@@ -165,7 +165,7 @@ def test_without_the_metric_or_time_it_is_unknown() -> None:
     """And with points that are too coarse."""
     run = trains(400)
     assert unknown(RULE, run) == "metric_missing"
-    coarse = seen(run, series(Metric.DISK, [10] * 2, period_s=3600))
+    coarse = usage(run, series(Metric.DISK, [10] * 2, period_s=3600))
     assert unknown(RULE, run, coarse) == "period_too_coarse"
     short = ran(14 * 60, volume_gb=400, channels=())
     assert unknown(RULE, short, filled(short, 10, 14)) == "too_short"

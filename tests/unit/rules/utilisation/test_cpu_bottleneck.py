@@ -8,7 +8,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotA
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import flat, phases, ran, seen, series
+from tests.fakes.jobs import flat, phases, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 
 RULE = "cpu-bottleneck"
@@ -20,7 +20,7 @@ def minutes(run: Job, *spells: tuple[int, float, float]) -> Measurements:
     """So many minutes of CPU and GPU, in percent of one GPU and 4 vCPUs."""
     cpu = [4 * percent for count, percent, _ in spells for _ in range(count)]
     gpu = [percent for count, _, percent in spells for _ in range(count)]
-    return seen(run, series(Metric.CPU, cpu), series(Metric.GPU, gpu))
+    return usage(run, series(Metric.CPU, cpu), series(Metric.GPU, gpu))
 
 
 def workers(count: int | None, run: Job = ONE, **hints: str) -> Job:
@@ -80,7 +80,7 @@ def test_cpu_and_gpu_are_compared_in_the_same_minute() -> None:
 def test_points_of_different_minutes_say_nothing() -> None:
     """CPU of one host, GPU of the other."""
     gpu = series(Metric.GPU, [0] * 30 + [1] * 30, host="train/algo-2")
-    of = seen(ONE, series(Metric.CPU, [400] * 60), gpu)
+    of = usage(ONE, series(Metric.CPU, [400] * 60), gpu)
     assert unknown(RULE, ONE, of) == "points_apart"
 
 
@@ -93,14 +93,14 @@ def test_every_host_counts_alike() -> None:
             series(Metric.CPU, [100] * 60, host="train/algo-2"),
             series(Metric.GPU, [busy] * 60, host="train/algo-2"),
         ]
-        assert isinstance(outcome(RULE, run, seen(run, *one, *other)), Found) is says
+        assert isinstance(outcome(RULE, run, usage(run, *one, *other)), Found) is says
     three = replace(run, groups=(InstanceGroup("ml.g4dn.xlarge", 3),))
     rest = [
         series(metric, [value] * 60, host=f"train/algo-{n}")
         for n in (2, 3)
         for metric, value in ((Metric.CPU, 100), (Metric.GPU, 80))
     ]
-    assert outcome(RULE, three, seen(three, *one, *rest)) == Clear()
+    assert outcome(RULE, three, usage(three, *one, *rest)) == Clear()
 
 
 def test_the_next_size_with_more_vcpus_for_its_gpu_is_the_other_way() -> None:
@@ -188,4 +188,4 @@ def test_hourly_points_hide_what_waits_for_what() -> None:
     """5 minutes are the most that a point may cover."""
     run = ran(4 * 3600, "ml.g4dn.xlarge")
     raw = [series(Metric.CPU, [390] * 4, period_s=3600), series(Metric.GPU, [4] * 4, period_s=3600)]
-    assert unknown(RULE, run, seen(run, *raw)) == "period_too_coarse"
+    assert unknown(RULE, run, usage(run, *raw)) == "period_too_coarse"

@@ -5,7 +5,7 @@ import pytest
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import flat, ran, seen, series
+from tests.fakes.jobs import flat, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
 RULE = "cpu-underused"
@@ -50,7 +50,7 @@ def test_exactly_40_percent_is_used(cpu: float, memory: float) -> None:
 def test_the_busiest_host_decides() -> None:
     """Every host must fit on the smaller type."""
     run = ran(3600, "ml.m5.4xlarge", 2)
-    of = seen(
+    of = usage(
         run,
         series(Metric.CPU, [80] * 60),
         series(Metric.CPU, [800] * 60, host="train/algo-2"),
@@ -62,7 +62,7 @@ def test_the_busiest_host_decides() -> None:
 
 def test_a_short_peak_refuses_the_smaller_type() -> None:
     """P95 is low, P99.5 is not: one minute of sixty at all 16 vCPUs."""
-    of = seen(BIG, series(Metric.CPU, [80] * 59 + [1600]), series(Metric.MEMORY, [5] * 60))
+    of = usage(BIG, series(Metric.CPU, [80] * 59 + [1600]), series(Metric.MEMORY, [5] * 60))
     assert outcome(RULE, BIG, of) == Clear()
 
 

@@ -9,7 +9,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotA
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
-from tests.fakes.jobs import TYPES, flat, instance_type, market, phases, ran, seen, series
+from tests.fakes.jobs import TYPES, flat, instance_type, market, phases, ran, series, usage
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
 
 RULE = "gpu-idle"
@@ -41,13 +41,13 @@ def test_the_cheapest_cpu_type_that_holds_the_rest_is_named() -> None:
 def test_the_least_work_of_one_minute_is_work() -> None:
     """Exactly 0 means exactly 0: a tenth of a percent once is not."""
     points = [0.0] * 59 + [0.1]
-    of = seen(ONE, series(Metric.GPU, points), series(Metric.CPU, [200] * 60))
+    of = usage(ONE, series(Metric.GPU, points), series(Metric.CPU, [200] * 60))
     assert outcome(RULE, ONE, of) == Clear()
 
 
 def test_a_gpu_that_only_starts_late_is_another_story() -> None:
     """Half an hour of 0 and then work: idle-start tells it."""
-    of = seen(ONE, series(Metric.GPU, [0] * 30 + [90] * 30), series(Metric.CPU, [200] * 60))
+    of = usage(ONE, series(Metric.GPU, [0] * 30 + [90] * 30), series(Metric.CPU, [200] * 60))
     assert outcome(RULE, ONE, of) == Clear()
 
 
@@ -56,7 +56,7 @@ def test_exactly_fifteen_minutes_are_enough() -> None:
     just, short = ran(900, "ml.g4dn.xlarge"), ran(840, "ml.g4dn.xlarge")
     assert isinstance(outcome(RULE, just, flat(just, 15, gpu=0, cpu=50)), Found)
     assert unknown(RULE, short, flat(short, 14, gpu=0, cpu=50)) == "too_short"
-    head = seen(just, series(Metric.GPU, [0] * 15), series(Metric.CPU, [0] * 5 + [200] * 10))
+    head = usage(just, series(Metric.GPU, [0] * 15), series(Metric.CPU, [0] * 5 + [200] * 10))
     assert isinstance(outcome(RULE, just, head), Found)
 
 
@@ -69,9 +69,9 @@ def test_the_policy_may_wait_longer() -> None:
 
 def test_late_points_leave_enough() -> None:
     """The first GPU points come 3 to 6 minutes late: 54 of 60 are judged, 41 are not."""
-    late = seen(ONE, series(Metric.GPU, [None] * 6 + [0] * 54), series(Metric.CPU, [200] * 60))
+    late = usage(ONE, series(Metric.GPU, [None] * 6 + [0] * 54), series(Metric.CPU, [200] * 60))
     assert isinstance(outcome(RULE, ONE, late), Found)
-    few = seen(ONE, series(Metric.GPU, [None] * 19 + [0] * 41), series(Metric.CPU, [200] * 60))
+    few = usage(ONE, series(Metric.GPU, [None] * 19 + [0] * 41), series(Metric.CPU, [200] * 60))
     assert unknown(RULE, ONE, few) == "coverage_low"
 
 
@@ -118,7 +118,7 @@ def test_a_mixed_cluster_gets_no_other_type() -> None:
     run = replace(
         ONE, groups=(InstanceGroup("ml.g4dn.xlarge", 1), InstanceGroup("ml.g5.2xlarge", 1))
     )
-    of = seen(run, *(series(Metric.GPU, [0] * 60, host=f"train/algo-{n}") for n in (1, 2)))
+    of = usage(run, *(series(Metric.GPU, [0] * 60, host=f"train/algo-{n}") for n in (1, 2)))
     what = found(RULE, run, of)
     assert (what.fix, what.bucket) == ((), Bucket.NONE)
     assert "no map to their types" in (what.caution or "")
@@ -152,7 +152,7 @@ def test_unrecorded_use_does_not_shrink() -> None:
 def test_processing_and_transform_jobs_are_judged_too(kind: JobKind, phase: str, path: str) -> None:
     """The path is that of their own Create request."""
     run = ran(3600, "ml.g4dn.xlarge", kind=kind, phases=phases((phase, 3600)), billable_s=None)
-    of = seen(run, series(Metric.GPU, [0] * 60), series(Metric.CPU, [200] * 60))
+    of = usage(run, series(Metric.GPU, [0] * 60), series(Metric.CPU, [200] * 60))
     assert [fix.path for fix in found(RULE, run, of).fix] == [path]
 
 

@@ -5,7 +5,7 @@ import pytest
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import flat, ran, seen, series
+from tests.fakes.jobs import flat, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 
 RULE = "gpu-memory-growth"
@@ -14,7 +14,7 @@ RUN = ran(7200, "ml.g4dn.xlarge")
 
 def memory(percent: list[float | None], run: Job = RUN) -> Measurements:
     """GPU memory, minute by minute."""
-    return seen(run, series(Metric.GPU_MEMORY, percent))
+    return usage(run, series(Metric.GPU_MEMORY, percent))
 
 
 def leak(rate: float, minutes: int = 120, start: float = 10) -> list[float | None]:
@@ -87,7 +87,7 @@ def test_a_slow_leak_shows_over_hours() -> None:
 def test_the_host_that_grows_speaks_for_all() -> None:
     """One of two hosts leaks."""
     run = ran(7200, "ml.g4dn.xlarge", 2)
-    of = seen(
+    of = usage(
         run,
         series(Metric.GPU_MEMORY, [50] * 120),
         series(Metric.GPU_MEMORY, leak(0.6), host="train/algo-2"),
@@ -110,14 +110,14 @@ def test_gaps_do_not_hide_it() -> None:
 def test_coarser_points_are_judged_up_to_five_minutes(period_s: int, points: int) -> None:
     """The windows stay as long."""
     line = series(Metric.GPU_MEMORY, leak(0.6 * period_s / 60, points), period_s=period_s)
-    assert isinstance(outcome(RULE, RUN, seen(RUN, line)), Found)
+    assert isinstance(outcome(RULE, RUN, usage(RUN, line)), Found)
 
 
 def test_hourly_points_are_too_coarse() -> None:
     """A window would be one point."""
     run = ran(50 * 3600, "ml.g4dn.xlarge")
     line = series(Metric.GPU_MEMORY, leak(1, 50), period_s=3600)
-    assert unknown(RULE, run, seen(run, line)) == "period_too_coarse"
+    assert unknown(RULE, run, usage(run, line)) == "period_too_coarse"
 
 
 def test_less_than_four_windows_are_too_few() -> None:

@@ -7,7 +7,7 @@ import pytest
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import flat, ran, seen, series
+from tests.fakes.jobs import flat, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 
 RULE = "gpu-starved"
@@ -17,7 +17,7 @@ SWINGS = [*[90.0] * 9, *[2.0] * 6] * 4
 
 def gpu(percent: list[float], cpu: float = 30, run: Job = ONE) -> Measurements:
     """One GPU minute by minute, beside an even use of 4 vCPUs."""
-    return seen(
+    return usage(
         run, series(Metric.GPU, percent), series(Metric.CPU, [4 * cpu] * len(percent))
     )  # fmt: skip
 
@@ -79,14 +79,14 @@ def test_a_gpu_that_waits_for_its_cpu_is_another_story() -> None:
 def test_only_the_cpu_of_the_waiting_minutes_counts() -> None:
     """At its limit while the GPU works, and nearly idle while it waits."""
     cpu = [4 * (99.0 if percent > 10 else 10.0) for percent in SWINGS]
-    of = seen(ONE, series(Metric.GPU, SWINGS), series(Metric.CPU, cpu))
+    of = usage(ONE, series(Metric.GPU, SWINGS), series(Metric.CPU, cpu))
     assert found(RULE, ONE, of).evidence["cpu_while_waiting_percent"] == 10.0
 
 
 def test_a_host_without_cpu_points_in_those_minutes_is_not_blamed() -> None:
     """It may wait for its CPU."""
     cpu = [None if percent < 10 else 100.0 for percent in [*[90.0] * 11, *[2.0] * 4] * 4]
-    of = seen(ONE, series(Metric.GPU, [*[90.0] * 11, *[2.0] * 4] * 4), series(Metric.CPU, cpu))
+    of = usage(ONE, series(Metric.GPU, [*[90.0] * 11, *[2.0] * 4] * 4), series(Metric.CPU, cpu))
     assert outcome(RULE, ONE, of) == Clear()
 
 
@@ -95,7 +95,7 @@ def test_the_host_that_waits_longest_speaks() -> None:
     run = ran(3600, "ml.g4dn.xlarge", 2)
     raw = [series(Metric.CPU, [100] * 60, host=f"train/algo-{n}") for n in (1, 2)]
     raw += [series(Metric.GPU, [90] * 60), series(Metric.GPU, SWINGS, host="train/algo-2")]
-    assert found(RULE, run, seen(run, *raw)).evidence["hosts_that_wait"] == 1
+    assert found(RULE, run, usage(run, *raw)).evidence["hosts_that_wait"] == 1
 
 
 def test_few_loader_workers_are_named_where_the_job_sets_them() -> None:
@@ -110,7 +110,7 @@ def test_few_loader_workers_are_named_where_the_job_sets_them() -> None:
 def test_what_is_not_recorded_is_not_judged() -> None:
     """Neither without GPU points, nor without CPU points, nor in 14 minutes."""
     assert unknown(RULE, ONE, flat(ONE, 60, cpu=30)) == "metric_missing"
-    assert unknown(RULE, ONE, seen(ONE, series(Metric.GPU, SWINGS))) == "metric_missing"
+    assert unknown(RULE, ONE, usage(ONE, series(Metric.GPU, SWINGS))) == "metric_missing"
     short = ran(840, "ml.g4dn.xlarge")
     assert unknown(RULE, short, gpu(SWINGS[:14], run=short)) == "too_short"
 
@@ -119,7 +119,7 @@ def test_hourly_points_hide_every_wait() -> None:
     """5 minutes are the most that a point may cover."""
     run = ran(60 * 3600, "ml.g4dn.xlarge")
     raw = [series(Metric.GPU, SWINGS, period_s=3600), series(Metric.CPU, [99] * 60, period_s=3600)]
-    assert unknown(RULE, run, seen(run, *raw)) == "period_too_coarse"
+    assert unknown(RULE, run, usage(run, *raw)) == "period_too_coarse"
 
 
 def test_a_cpu_job_is_not_its_concern() -> None:

@@ -12,7 +12,7 @@ from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import TYPES, flat, market, phases, ran, seen, series
+from tests.fakes.jobs import TYPES, flat, market, phases, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
 RULE = "gpu-underused"
@@ -22,7 +22,7 @@ ONE = ran(3600, "ml.g4dn.xlarge")
 
 def spiky(run: Job, *percent: float) -> Measurements:
     """A GPU series of its own; one core of four is busy."""
-    return seen(run, series(Metric.GPU, percent), series(Metric.CPU, [100] * len(percent)))
+    return usage(run, series(Metric.GPU, percent), series(Metric.CPU, [100] * len(percent)))
 
 
 def test_a_little_used_gpu_is_found() -> None:
@@ -60,7 +60,7 @@ def test_a_mean_at_the_target_is_busy_enough() -> None:
 def test_the_busiest_host_speaks_for_the_p95() -> None:
     """One of two hosts at 80%, the other at 10%: 45% on average, and no flat run."""
     run = ran(3600, "ml.g4dn.xlarge", 2)
-    of = seen(
+    of = usage(
         run,
         series(Metric.GPU, [10] * 60),
         series(Metric.GPU, [80] * 60, host="train/algo-2"),
@@ -72,7 +72,7 @@ def test_the_busiest_host_speaks_for_the_p95() -> None:
 
 def test_idle_head_and_tail_are_not_held_against_it() -> None:
     """Ten idle minutes at each end of 40 at 60%: judged on the 40."""
-    of = seen(
+    of = usage(
         ONE,
         series(Metric.GPU, [0] * 10 + [60] * 40 + [0] * 10),
         series(Metric.CPU, [0] * 10 + [100] * 40 + [0] * 10),
@@ -251,7 +251,7 @@ def test_processing_and_transform_jobs_are_judged_too(kind: JobKind, phase: str,
             (Metric.GPU, 80), (Metric.GPU_MEMORY, 20), (Metric.CPU, 240), (Metric.MEMORY, 5),
         )
     ]  # fmt: skip
-    assert [fix.path for fix in found(RULE, run, seen(run, *raw)).fix] == [path]
+    assert [fix.path for fix in found(RULE, run, usage(run, *raw)).fix] == [path]
 
 
 def test_a_cpu_job_is_not_its_concern() -> None:
@@ -274,7 +274,7 @@ def test_coarse_points_refuse_every_smaller_type() -> None:
             (Metric.GPU, 80), (Metric.GPU_MEMORY, 20), (Metric.CPU, 240), (Metric.MEMORY, 5),
         )
     ]  # fmt: skip
-    assert found(RULE, run, seen(run, *raw)).fix == ()
+    assert found(RULE, run, usage(run, *raw)).fix == ()
 
 
 def test_too_few_minutes_are_not_judged() -> None:

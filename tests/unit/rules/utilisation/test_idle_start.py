@@ -11,8 +11,8 @@ from tests.fakes.jobs import (
     flat,
     phases,
     ran,
-    seen,
     series,
+    usage,
 )
 from tests.fakes.judging import found, outcome, priced, unknown, usd
 from tests.fakes.trainium import MARKET, TRAINIUM, cpu_alone
@@ -24,13 +24,13 @@ GPU_JOB = ran(7200, "ml.g4dn.2xlarge")
 
 def on_cpu(cores: Points, run: Job = CPU_JOB) -> Measurements:
     """Busy cores, minute by minute."""
-    return seen(run, series(Metric.CPU, [None if c is None else 100 * c for c in cores]))
+    return usage(run, series(Metric.CPU, [None if c is None else 100 * c for c in cores]))
 
 
 def on_gpu(cores: Points, gpu: Points, run: Job = GPU_JOB) -> Measurements:
     """Busy cores and the GPU in percent, minute by minute."""
     cpu = series(Metric.CPU, [None if c is None else 100 * c for c in cores])
-    return seen(run, cpu, series(Metric.GPU, gpu))
+    return usage(run, cpu, series(Metric.GPU, gpu))
 
 
 def test_an_idle_start_is_measured() -> None:
@@ -152,7 +152,7 @@ def test_a_run_that_never_works_has_no_start() -> None:
 def test_one_busy_host_is_no_idle_start() -> None:
     """Every host must be known to be idle."""
     run = ran(7200, "ml.m5.4xlarge", 2)
-    of = seen(
+    of = usage(
         run,
         series(Metric.CPU, [0] * 30 + [900] * 90),
         series(Metric.CPU, [900] * 120, host="train/algo-2"),
@@ -181,7 +181,7 @@ def test_a_short_run_and_coarse_points_are_unknown() -> None:
     short = ran(840, "ml.m5.4xlarge")
     assert unknown(RULE, short, on_cpu([0] * 12 + [9.0] * 2, short)) == "too_short"
     day = ran(86_400, "ml.m5.4xlarge")
-    hourly = seen(day, series(Metric.CPU, [0] * 5 + [900] * 19, period_s=3600))
+    hourly = usage(day, series(Metric.CPU, [0] * 5 + [900] * 19, period_s=3600))
     assert unknown(RULE, day, hourly) == "period_too_coarse"
 
 
@@ -197,7 +197,7 @@ def test_a_mixed_cluster_is_unknown() -> None:
     """Nobody knows which of its hosts has the GPU."""
     groups = (InstanceGroup("ml.g4dn.2xlarge", 1), InstanceGroup("ml.m5.2xlarge", 1))
     run = ran(7200, groups=groups)
-    of = seen(
+    of = usage(
         run,
         series(Metric.CPU, [0] * 30 + [200] * 90),
         series(Metric.CPU, [0] * 30 + [200] * 90, host="train/algo-2"),

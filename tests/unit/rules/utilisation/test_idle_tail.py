@@ -18,8 +18,8 @@ from tests.fakes.jobs import (
     instance_type,
     phases,
     ran,
-    seen,
     series,
+    usage,
 )
 from tests.fakes.judging import found, outcome, priced, unknown, usd
 from tests.fakes.trainium import MARKET, TRAINIUM, cpu_alone
@@ -32,7 +32,7 @@ GPU = ran(7200, "ml.g4dn.2xlarge")
 
 def cores(run: Job, *hosts: Points) -> Measurements:
     """Busy cores of each host, minute by minute."""
-    return seen(
+    return usage(
         run,
         *(
             series(Metric.CPU, [None if c is None else 100 * c for c in of], host=f"train/algo-{n}")
@@ -43,7 +43,7 @@ def cores(run: Job, *hosts: Points) -> Measurements:
 
 def test_a_hung_exit_is_measured() -> None:
     """30 of 120 minutes on a GPU instance: a quarter of 2 h x $0.94."""
-    of = seen(
+    of = usage(
         GPU,
         series(Metric.CPU, [200] * 90 + [5] * 30),
         series(Metric.GPU, [None] * 4 + [90] * 86 + [0] * 30),
@@ -136,7 +136,7 @@ def test_a_run_without_any_work_is_one_idle_tail() -> None:
     finding = priced(RULE, ONE, cores(ONE, [0.05] * 120))
     assert finding.found.summary == "No host worked in 120 minutes on 1 x ml.m5.4xlarge."
     assert usd(finding.saving_usd) == "1.851290"
-    late = seen(GPU, series(Metric.CPU, [0] * 120), series(Metric.GPU, [None] * 5 + [0] * 115))
+    late = usage(GPU, series(Metric.CPU, [0] * 120), series(Metric.GPU, [None] * 5 + [0] * 115))
     assert found(RULE, GPU, late).evidence["idle_s"] == 6900
 
 

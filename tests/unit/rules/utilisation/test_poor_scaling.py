@@ -13,7 +13,7 @@ from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import flat, phases, ran, seen, series
+from tests.fakes.jobs import flat, phases, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
 RULE = "poor-scaling"
@@ -168,14 +168,14 @@ def test_all_the_memory_must_fit() -> None:
 def test_a_host_whose_memory_is_not_known_is_taken_for_the_others() -> None:
     """One of four says 50%: the four fill 2.4 hosts, not 0.6."""
     cpu = [series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5)]
-    [held] = found(RULE, FOUR, seen(FOUR, *cpu, series(Metric.MEMORY, [50] * 60))).fix
+    [held] = found(RULE, FOUR, usage(FOUR, *cpu, series(Metric.MEMORY, [50] * 60))).fix
     assert held.new == 3
 
 
 def test_one_well_used_host_keeps_all() -> None:
     """Every one must be little used."""
     run = ran(3600, "ml.m5.4xlarge", 2)
-    of = seen(
+    of = usage(
         run,
         series(Metric.CPU, [80] * 60),
         series(Metric.CPU, [800] * 60, host="train/algo-2"),
@@ -215,7 +215,7 @@ def test_hosts_that_did_nothing_are_other_rules_stories() -> None:
 def test_each_kind_has_its_own_parameter(kind: JobKind, phase: str, path: str) -> None:
     """The same rule for three kinds."""
     run = replace(FOUR, kind=kind, phases=phases((phase, 3600)))
-    of = seen(run, *(series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5)))
+    of = usage(run, *(series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5)))
     assert [fix.path for fix in found(RULE, run, of).fix] == [path]
 
 
@@ -243,4 +243,4 @@ def test_late_gpu_points_are_too_few_to_judge() -> None:
     lines += [
         series(Metric.GPU, [None] * 20 + [10] * 40, host=f"train/algo-{n}") for n in range(1, 5)
     ]
-    assert unknown(RULE, GPUS, seen(GPUS, *lines)) == "coverage_low"
+    assert unknown(RULE, GPUS, usage(GPUS, *lines)) == "coverage_low"

@@ -8,7 +8,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import Points, flat, market, phases, ran, seen, series
+from tests.fakes.jobs import Points, flat, market, phases, ran, series, usage
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
 
 RULE = "serial-code"
@@ -23,7 +23,7 @@ def cores(run: Job, *hosts: Points, memory: float | None = 5) -> Measurements:
         raw.append(series(Metric.CPU, [100 * (c or 0) for c in of], host=host))
         if memory is not None:
             raw.append(series(Metric.MEMORY, [memory] * len(of), host=host))
-    return seen(run, *raw)
+    return usage(run, *raw)
 
 
 def test_one_core_of_sixteen_is_found() -> None:

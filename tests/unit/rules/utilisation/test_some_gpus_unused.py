@@ -10,7 +10,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
-from tests.fakes.jobs import FixedPrices, flat, gpu_type, phases, ran, seen, series
+from tests.fakes.jobs import FixedPrices, flat, gpu_type, phases, ran, series, usage
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
 
 RULE = "some-gpus-unused"
@@ -93,7 +93,7 @@ def test_the_peak_of_the_busiest_host_decides() -> None:
         for n, gpu in hosts
         for metric, value in ((Metric.GPU, gpu), (Metric.GPU_MEMORY, 5))
     ]
-    assert outcome(RULE, run, seen(run, *raw)) == Clear()
+    assert outcome(RULE, run, usage(run, *raw)) == Clear()
 
 
 def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
@@ -121,7 +121,7 @@ def test_work_may_be_distributed_instead() -> None:
     for run in (distributed, other_image):
         assert found(RULE, run, of).alternatives == ()
     raw = [series(metric, [80] * 60) for metric in (Metric.GPU, Metric.GPU_MEMORY)]
-    assert found(RULE, processing, seen(processing, *raw)).fix == ()
+    assert found(RULE, processing, usage(processing, *raw)).fix == ()
 
 
 def test_p4_types_take_amazons_own_library() -> None:
@@ -177,7 +177,7 @@ def test_too_few_minutes_and_coarse_points_are_not_judged() -> None:
     assert unknown(RULE, short, flat(short, 14, gpu=20, gpu_memory=5, cpu=5)) == "too_short"
     long = ran(4 * 3600, "ml.g4dn.12xlarge")
     raw = [series(m, [80] * 4, period_s=3600) for m in (Metric.GPU, Metric.GPU_MEMORY)]
-    assert unknown(RULE, long, seen(long, *raw)) == "period_too_coarse"
+    assert unknown(RULE, long, usage(long, *raw)) == "period_too_coarse"
 
 
 def test_a_training_plan_gets_no_other_size() -> None:

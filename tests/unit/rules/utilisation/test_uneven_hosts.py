@@ -8,7 +8,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Channel, Hints, InstanceGroup, Job, Source
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
-from tests.fakes.jobs import Points, phases, ran, seen, series
+from tests.fakes.jobs import Points, phases, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
 RULE = "uneven-hosts"
@@ -18,14 +18,14 @@ GPUS = ran(7200, "ml.g4dn.2xlarge", 2)
 
 def cpu(run: Job, *hosts: Points) -> Measurements:
     """CPU of each host in percent of all its vCPUs, minute by minute."""
-    return seen(run, *(_line(Metric.CPU, of, n, 16) for n, of in enumerate(hosts, start=1)))
+    return usage(run, *(_line(Metric.CPU, of, n, 16) for n, of in enumerate(hosts, start=1)))
 
 
 def gpu(run: Job, *hosts: Points, busy_cpu: float = 10) -> Measurements:
     """GPU of each host in percent, minute by minute, beside an even CPU."""
     lines = [_line(Metric.GPU, of, n, 1) for n, of in enumerate(hosts, start=1)]
     lines += [_line(Metric.CPU, [busy_cpu] * len(of), n, 8) for n, of in enumerate(hosts, start=1)]
-    return seen(run, *lines)
+    return usage(run, *lines)
 
 
 def _line(metric: Metric, percent: Points, n: int, units: int) -> RawSeries:
@@ -150,7 +150,7 @@ def test_on_gpu_jobs_the_gpus_are_compared() -> None:
     assert "algo-1 averaged 90% GPU, algo-2 30%" in what.summary
     lines = [_line(Metric.CPU, [use] * 120, n, 8) for n, use in ((1, 80), (2, 20))]
     lines += [_line(Metric.GPU, [90] * 120, n, 1) for n in (1, 2)]
-    assert outcome(RULE, GPUS, seen(GPUS, *lines)) == Clear()
+    assert outcome(RULE, GPUS, usage(GPUS, *lines)) == Clear()
 
 
 def test_fourteen_shared_minutes_are_too_few() -> None:
@@ -178,7 +178,7 @@ def test_one_instance_and_mixed_clusters_are_not_compared() -> None:
 def test_without_its_metrics_it_does_not_know() -> None:
     """CPU, the GPU where there is one, and every host."""
     assert unknown(RULE, TWO) == "metric_missing"
-    assert unknown(RULE, GPUS, seen(GPUS, *(
+    assert unknown(RULE, GPUS, usage(GPUS, *(
         _line(Metric.CPU, [80] * 120, n, 8) for n in (1, 2)
     ))) == "metric_missing"  # fmt: skip
     four = ran(7200, "ml.m5.4xlarge", 4)
