@@ -108,19 +108,22 @@ class AccountCase(Case):
 
 AnyCase = TypeVar("AnyCase", bound=Case)
 Check = Callable[[AnyCase], Outcome]
-Excuse = Callable[[AnyCase], str | None]
+Reason = Callable[[AnyCase], str | None]
+"""Why a rule does not apply to a case, as a sentence; None where it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule's card and its function.
 
-    `scope` is the case that `check` takes; `excuse` says why it does not speak of a job, or None.
+    `scope` is the case that `check` takes. `not_applicable` are the reasons for which it does not
+    apply to a job: the first that gives a sentence is the answer.
     Where `needs` names metrics, it judges only with `min_coverage` (0..1) of the points of each,
     `min_active_minutes`, MIN_POINTS, and periods of at most `coarsest_period_s`; with
     `whole_run`, all of that counts idle head and tail too. `per_host`: it compares hosts, which a
-    mixed cluster does not allow. `about_cpu`: a busy GPU excuses it. `min_earlier`: how many
-    earlier runs of the family it takes. `on`: whether it judges where the policy says nothing.
+    mixed cluster does not allow. `about_cpu`: it does not apply while a GPU is busy. `min_earlier`:
+    how many earlier runs of the family it takes. `on`: whether it judges where the policy says
+    nothing.
     """
 
     name: RuleName
@@ -128,7 +131,7 @@ class Rule:
     scope: type[Case]
     kinds: frozenset[JobKind]
     check: Callable[[Any], Outcome]
-    excuse: Callable[[Any], str | None] | None
+    not_applicable: tuple[Callable[[Any], str | None], ...]
     thresholds: tuple[Threshold, ...]
     needs: tuple[Metric, ...]
     coarsest_period_s: int
@@ -164,7 +167,7 @@ def rule(
     per_host: bool = False,
     about_cpu: bool = False,
     min_earlier: int = 0,
-    excuse: Excuse[AnyCase] | None = None,
+    not_applicable: tuple[Reason[AnyCase], ...] = (),
     subsumes: set[str] | None = None,
     in_chat: bool = True,
     on: bool = True,
@@ -180,7 +183,7 @@ def rule(
             scope=scope,
             kinds=frozenset(kinds),
             check=check,
-            excuse=excuse,
+            not_applicable=not_applicable,
             thresholds=thresholds,
             needs=needs,
             coarsest_period_s=coarsest_period_s,

@@ -57,9 +57,9 @@ def _answer(rule: Rule, case: Case) -> Outcome:
     if refused := _refused(rule, case):
         return refused
     try:
-        excuse = rule.excuse(case) if rule.excuse else None
-        if excuse is not None:
-            return NotApplicable(excuse)
+        for reason in rule.not_applicable:
+            if (sentence := reason(case)) is not None:
+                return NotApplicable(sentence)
         gate = _gate(rule, case) if isinstance(case, FamilyCase) else None
         return gate or _with_plot(rule, case, rule.check(case))
     except Exception as error:  # noqa: BLE001 - one rule's defect must not silence the others

@@ -158,7 +158,7 @@ def test_a_rule_that_raises_is_unknown_and_stops_no_other() -> None:
 
     [first, *others] = catalogue.load()
     hour = case(HOUR, flat(HOUR, 60))
-    broken = judge(hour, [replace(first, check=raises, excuse=None), *others])
+    broken = judge(hour, [replace(first, check=raises, not_applicable=()), *others])
     whole = judge(hour, catalogue.load())
     assert broken[0] == (first.name, Unknown(RULE_FAILED, "the rule failed with ZeroDivisionError"))
     assert broken[1:] == whole[1:]

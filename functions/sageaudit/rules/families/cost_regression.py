@@ -46,7 +46,7 @@ _MAD_TO_SIGMA = Decimal("1.4826")
 _A_MINUTE_S = 60
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     parent = case.job.parent
     if parent is not None and parent.kind in {ParentKind.TUNING, ParentKind.AUTOML}:
         return "the trials of one search are meant to differ"
@@ -61,7 +61,7 @@ def _excuse(case: FamilyCase) -> str | None:
     kinds={JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM},
     thresholds=(SPREADS, OVER),
     min_earlier=_COMPARED,
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: FamilyCase) -> Outcome:
     """Compares with completed runs only: a failed one is cheap for another reason."""

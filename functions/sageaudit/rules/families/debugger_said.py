@@ -31,11 +31,17 @@ _MOST_CHARACTERS = 300
 _ISSUES, _UNSETTLED = "IssuesFound", frozenset({"InProgress", "Stopping"})
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     return None if case.job.evaluations else "Debugger evaluated no rule of it"
 
 
-@rule(id="SA708", scope=JobCase, kinds={JobKind.TRAINING}, excuse=_excuse, in_chat=False)
+@rule(
+    id="SA708",
+    scope=JobCase,
+    kinds={JobKind.TRAINING},
+    not_applicable=(_not_applicable,),
+    in_chat=False,
+)
 def check(case: JobCase) -> Outcome:
     """Its words are evidence, as they stand."""
     evaluations = case.job.evaluations

@@ -36,7 +36,7 @@ from sageaudit.rules.card import FamilyCase, Threshold, rule
 WITHIN = Threshold("within_days", 30, "days", "older results are often gone", "our choice")
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     if case.job.free:
         return case.job.free
     return None if case.job.status == "Completed" else "the run did not complete"
@@ -47,7 +47,7 @@ def _excuse(case: FamilyCase) -> str | None:
     scope=FamilyCase,
     kinds={JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM},
     thresholds=(WITHIN,),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: FamilyCase) -> Outcome:
     """The newest earlier success with the same fingerprint is the one that sufficed."""

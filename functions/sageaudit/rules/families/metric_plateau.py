@@ -96,7 +96,7 @@ def excuse(case: JobCase) -> str | None:
     scope=JobCase,
     kinds={JobKind.TRAINING},
     thresholds=(FLAT_SHARE, CUT_FROM, NO_GAIN, LATE_NO_GAIN, POINTS, PATIENCE),
-    excuse=excuse,
+    not_applicable=(excuse,),
 )
 def check(case: JobCase) -> Outcome:
     """Of the hosts' metrics it takes only where the idle tail begins."""

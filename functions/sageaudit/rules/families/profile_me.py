@@ -48,7 +48,7 @@ FROM = Threshold("from_usd", 50, "USD", "an hour of the one who profiles", "our 
 BELOW = Threshold("below_percent", 50, "percent of its time", "it waits", "ICSE 2024, Jobstats")
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     if case.job.profiled:
         return "a profiler was on"
     total_usd, dear_usd = case.bill.total_usd, Decimal(str(case.limit(FROM)))
@@ -62,7 +62,7 @@ def _excuse(case: JobCase) -> str | None:
     kinds={JobKind.TRAINING},
     thresholds=(FROM, BELOW),
     needs=(Metric.CPU,),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
     in_chat=False,
 )
 def check(case: JobCase) -> Outcome:

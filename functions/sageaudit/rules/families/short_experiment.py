@@ -56,7 +56,7 @@ _WORK = "Training"
 _PREPAID = frozenset({Purchase.TRAINING_PLAN, Purchase.SERVERLESS})
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     job = case.job
     if job.status != "Completed":
         return "the run did not complete"
@@ -72,7 +72,7 @@ def _excuse(case: FamilyCase) -> str | None:
     scope=FamilyCase,
     kinds={JobKind.TRAINING},
     thresholds=(WORK_BELOW, RATE_FROM, RUNS_FROM, WITHIN),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: FamilyCase) -> Outcome:
     """Judges this run first: most are long, or cheap, and need no history."""

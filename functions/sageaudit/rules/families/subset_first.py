@@ -50,7 +50,7 @@ WITHIN = Threshold("within_days", 14, "days", "one phase of work", "our choice")
 DISTINCT = Threshold("distinct_percent", 50, "percent of runs", "they explore", "our choice")
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     parent = case.job.parent
     if parent is not None and parent.kind in {ParentKind.TUNING, ParentKind.AUTOML}:
         return f"its {parent.kind.value} decides what is tried"
@@ -62,7 +62,7 @@ def _excuse(case: FamilyCase) -> str | None:
     scope=FamilyCase,
     kinds={JobKind.TRAINING},
     thresholds=(EARLY, FROM, RUNS, WITHIN, DISTINCT, NO_GAIN, POINTS),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: FamilyCase) -> Outcome:
     """The family first: a steady one is clear whatever its curve says."""

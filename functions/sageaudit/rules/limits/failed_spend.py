@@ -26,37 +26,30 @@ RetryStrategy: for InternalServerError only.
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.change import DropRun
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
 from sageaudit.domain.job.failure import AWS_ERROR, reason_class
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import JobCase, rule
+from sageaudit.rules import api
 from sageaudit.rules.limits.not_lost import not_lost
 
-RUNS = frozenset({JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM})
 
-
-def _excuse(case: JobCase) -> str | None:
-    return case.job.free
-
-
-@rule(id="SA602", scope=JobCase, kinds=set(RUNS), excuse=_excuse)
-def check(case: JobCase) -> Outcome:
+@api.rule(
+    id="SA602",
+    scope=api.JobCase,
+    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
+    not_applicable=(api.free,),
+)
+def check(case: api.JobCase) -> api.Outcome:
     """Failed: lost, unless a time box. Stopped: only when it left nothing."""
     job = case.job
     if job.status == "Completed" or job.never_started:
-        return Clear()
+        return api.Clear()
     if (why_not := not_lost(job)) is not None:
         return why_not
     why = reason_class(job)
     minutes = f"{job.elapsed_s / 60:.1f} minutes" if job.elapsed_s is not None else "some time"
     ended = "failed" if job.status == "Failed" else "was stopped and left no artifact"
-    return Found(
-        confidence=Confidence.MEASURED,
-        bucket=Bucket.LOST,
-        summary=f"The run {ended} after {minutes} on {job.instances or 'an unknown type'} ({why}).",
-        evidence={
+    return api.lost(
+        f"The run {ended} after {minutes} on {job.instances or 'an unknown type'} ({why}).",
+        {
             "status": job.status,
             "secondary_status": job.secondary_status,
             "reason_class": why,
@@ -64,13 +57,13 @@ def check(case: JobCase) -> Outcome:
             "elapsed_s": job.elapsed_s,
         },
         fix=retries(job),
-        change=DropRun(),
+        change=api.DropRun(),
         caution="Paid and gone: the figure is what the same failure costs again.",
     )
 
 
-def retries(job: Job) -> tuple[Parameter, ...]:
+def retries(job: api.Job) -> tuple[api.Parameter, ...]:
     """Errors of AWS's own are worth a second try; SageMaker makes it for training jobs only."""
-    if reason_class(job) != AWS_ERROR or job.kind is not JobKind.TRAINING:
+    if reason_class(job) != AWS_ERROR or job.kind is not api.JobKind.TRAINING:
         return ()
-    return (Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)
+    return (api.Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)

@@ -40,7 +40,7 @@ _TIMES = 2
 _AT_MOST_S = {JobKind.TRAINING: 2_419_200, JobKind.PROCESSING: 777_600}
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     return "a trial: its metric is its result" if is_trial(case.job) else case.job.free
 
 
@@ -48,7 +48,7 @@ def _excuse(case: JobCase) -> str | None:
     id="SA603",
     scope=JobCase,
     kinds=set(_AT_MOST_S),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
     subsumes={"failed-spend"},
 )
 def check(case: JobCase) -> Outcome:

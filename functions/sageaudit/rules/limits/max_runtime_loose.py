@@ -52,7 +52,7 @@ RUNS_FROM = Threshold("runs_from", 5, "runs", "fewer teach no longest run", "our
 _SUGGESTED_TIMES = 3
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     job = case.job
     if job.max_runtime_s is None:
         return "no MaxRuntimeInSeconds is recorded"
@@ -66,7 +66,7 @@ def _excuse(case: FamilyCase) -> str | None:
     scope=FamilyCase,
     kinds={JobKind.TRAINING, JobKind.PROCESSING},
     thresholds=(EXPOSED_FROM, TIMES_THE_RUN, RUNS_FROM),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
     in_chat=False,
 )
 def check(case: FamilyCase) -> Outcome:

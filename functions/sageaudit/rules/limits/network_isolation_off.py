@@ -44,13 +44,20 @@ _PATHS = {
 }
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     if case.job.free:
         return f"it runs no code of the account's own ({case.job.free})"
     return "it is serverless" if case.job.purchase is Purchase.SERVERLESS else None
 
 
-@rule(id="SA606", scope=JobCase, kinds=set(_PATHS), excuse=_excuse, on=False, in_chat=False)
+@rule(
+    id="SA606",
+    scope=JobCase,
+    kinds=set(_PATHS),
+    not_applicable=(_not_applicable,),
+    on=False,
+    in_chat=False,
+)
 def check(case: JobCase) -> Outcome:
     """Reads one flag."""
     isolated = case.job.network_isolation

@@ -48,7 +48,7 @@ SHARE_FROM = Threshold(
 _ZERO = Decimal(0)
 
 
-def _excuse(case: AccountCase) -> str | None:
+def _not_applicable(case: AccountCase) -> str | None:
     return None if case.policy.owner_tags else "the policy names no owner tags"
 
 
@@ -57,7 +57,7 @@ def _excuse(case: AccountCase) -> str | None:
     scope=AccountCase,
     kinds=set(JobKind),
     thresholds=(SHARE_FROM,),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: AccountCase) -> Outcome:
     """Counts runs and known dollars."""

@@ -45,7 +45,7 @@ WITHIN = Threshold("within_days", 7, "days", "older failures are another story",
 _FAILED = "Failed"
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     return "a trial: tuning-failed-trials counts these" if is_trial(case.job) else case.job.free
 
 
@@ -54,7 +54,7 @@ def _excuse(case: FamilyCase) -> str | None:
     scope=FamilyCase,
     kinds={JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM},
     thresholds=(RUNS_FROM, WITHIN),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: FamilyCase) -> Outcome:
     """Counts back from this run; where nothing was billed there is nothing to tell."""

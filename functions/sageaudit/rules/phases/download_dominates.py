@@ -71,7 +71,7 @@ def pulls_image(job: Job) -> bool:
     return bool(job.image_pull_in_download) or recent
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     if case.job.purchase is Purchase.SERVERLESS:
         return "it is serverless"
     return None if copied(case.job) else "no data channel reads S3 in File mode"
@@ -82,7 +82,7 @@ def _excuse(case: JobCase) -> str | None:
     scope=JobCase,
     kinds={JobKind.TRAINING},
     thresholds=(SHARE_FROM, OVER),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Judges the phases only; needs no metrics."""

@@ -41,7 +41,7 @@ OVER = Threshold("over_s", 300, "seconds", "13 of 14 recorded pulls take less", 
 _IMAGE = "AlgorithmSpecification.TrainingImage"
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     job = case.job
     if job.purchase is Purchase.SERVERLESS:
         return "it is serverless"
@@ -55,7 +55,7 @@ def _excuse(case: JobCase) -> str | None:
     scope=JobCase,
     kinds={JobKind.TRAINING},
     thresholds=(SHARE_FROM, OVER),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Judges phases, channels and the image's registry; needs no metrics."""

@@ -56,7 +56,7 @@ def _replicated(job: Job) -> list[Channel]:
     ]
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     job = case.job
     if job.purchase is Purchase.SERVERLESS:
         return "it is serverless"
@@ -73,7 +73,7 @@ def _excuse(case: JobCase) -> str | None:
     scope=JobCase,
     kinds={JobKind.TRAINING},
     thresholds=(SHARE_FROM, OVER),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Judges phases and channels; needs no metrics."""

@@ -76,7 +76,7 @@ SERVED_FROM = Threshold(
 _MIN_EARLIER = 4
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     job = case.job
     if job.status != "Completed":
         return "the run did not complete"
@@ -96,7 +96,7 @@ def _excuse(case: FamilyCase) -> str | None:
     kinds={JobKind.TRAINING},
     thresholds=(SHARE_FROM, OVER, SHORT_BELOW, GAP_AT_MOST, SERVED_FROM),
     min_earlier=_MIN_EARLIER,
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: FamilyCase) -> Outcome:
     """Compares waiting with work over the family's runs on the same instances."""

@@ -30,19 +30,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.change import CutPhase
-from sageaudit.domain.bill.finding import Bucket, Confidence, Found, Outcome, Parameter
-from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import JobCase, Threshold, rule
+from sageaudit.rules import api
 from sageaudit.rules.phases.phase_share import PhaseShare, large_share
 
-SHARE_FROM = Threshold(
+SHARE_FROM = api.Threshold(
     "share_from_percent", 10, "percent of billed seconds", "a tenth of the bill", "our choice"
 )
-OVER = Threshold("over_s", 120, "seconds", "ordinary uploads take up to 75 s", "recorded jobs")
-_PACKED = "GZIP"
-_NOT_PACKED = "NONE"
+OVER = api.Threshold("over_s", 120, "seconds", "ordinary uploads take up to 75 s", "recorded jobs")
 _RANGE = (
     "The final model must be sent in any case, so the saving is between nothing and the whole "
     "phase; nothing is counted until a run shows it."
@@ -53,45 +47,36 @@ _READERS = (
 )
 
 
-def _excuse(case: JobCase) -> str | None:
-    return "it is serverless" if case.job.purchase is Purchase.SERVERLESS else None
-
-
-@rule(
+@api.rule(
     id="SA103",
-    scope=JobCase,
-    kinds={JobKind.TRAINING},
+    scope=api.JobCase,
+    kinds={api.JobKind.TRAINING},
     thresholds=(SHARE_FROM, OVER),
-    excuse=_excuse,
+    not_applicable=(api.serverless,),
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""
-    job = case.job
+    job, compression = case.job, case.job.output_compression
     share = large_share(
         job, "Uploading", over_s=case.limit(OVER), from_percent=case.limit(SHARE_FROM)
     )
     if not isinstance(share, PhaseShare):
         return share
-    packed = job.output_compression != _NOT_PACKED
-    unpack = Parameter("OutputDataConfig.CompressionType", job.output_compression, _NOT_PACKED)
-    checkpoint = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
-    return Found(
-        confidence=Confidence.DERIVED,
-        bucket=Bucket.AVOIDABLE,
-        summary=(
-            f"Uploading took {share.seconds / 60:.1f} of {share.billed_s / 60:.1f} billed minutes "
-            f"({share.percent:.0f}%), after the code had ended."
-        ),
-        evidence={
+    packed = compression != "NONE"
+    unpack = api.Parameter("OutputDataConfig.CompressionType", compression, "NONE")
+    return api.derived(
+        f"Uploading took {share.seconds / 60:.1f} of {share.billed_s / 60:.1f} billed minutes "
+        f"({share.percent:.0f}%), after the code had ended.",
+        {
             "uploading_s": share.seconds,
             "billed_s": share.billed_s,
             "uploading_percent": round(share.percent, 1),
-            "compression": job.output_compression or f"{_PACKED} (the default)",
+            "compression": compression or "GZIP (the default)",
             "checkpointed": job.checkpointed,
         },
-        fix=() if job.checkpointed else (checkpoint,),
+        fix=() if job.checkpointed else (api.CHECKPOINTS,),
         alternatives=((unpack,),) if packed else (),
-        change=CutPhase("Uploading", Decimal(0)),
-        best=CutPhase("Uploading", share.seconds),
+        change=api.CutPhase("Uploading", Decimal(0)),
+        best=api.CutPhase("Uploading", share.seconds),
         caution=f"{_RANGE}{_READERS if packed else ''}",
     )

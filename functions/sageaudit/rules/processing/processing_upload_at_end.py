@@ -55,7 +55,7 @@ def _at_end(job: Job) -> list[Upload]:
     return [upload for upload in job.uploads if upload.mode == _AT_END]
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     job = case.job
     if job.free or job.purchase is Purchase.SERVERLESS:
         return job.free or "it is serverless"
@@ -72,7 +72,7 @@ def _excuse(case: JobCase) -> str | None:
     needs=(Metric.CPU,),
     coarsest_period_s=300,
     whole_run=True,
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
     subsumes={"idle-tail"},
 )
 def check(case: JobCase) -> Outcome:

@@ -55,7 +55,7 @@ def cpu_mean(case: JobCase) -> float:
     return mean_of_hosts(case.usage.series[Metric.CPU].values())
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     batch = case.job.batch
     if batch is not None and (batch.max_concurrent or 1) > 1:
         return f"it sends {batch.max_concurrent} requests at a time"
@@ -69,7 +69,7 @@ def _excuse(case: JobCase) -> str | None:
     thresholds=(CPU_BELOW, VCPU_FROM),
     needs=(Metric.CPU,),
     about_cpu=True,
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Needs the CPU and how the job feeds its container."""

@@ -45,7 +45,7 @@ from sageaudit.rules.processing.transform_serial import CPU_BELOW, cpu_mean
 _SINGLE = "SingleRecord"
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     batch = case.job.batch
     if batch is not None and batch.strategy != _SINGLE:
         return "BatchStrategy is not SingleRecord"
@@ -59,7 +59,7 @@ def _excuse(case: JobCase) -> str | None:
     thresholds=(CPU_BELOW,),
     needs=(Metric.CPU,),
     about_cpu=True,
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Needs the CPU and how the job feeds its container."""

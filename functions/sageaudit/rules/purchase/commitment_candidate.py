@@ -52,7 +52,7 @@ _SPOT_ADVICE = "spot-not-used"
 _ZERO = Decimal(0)
 
 
-def _excuse(case: AccountCase) -> str | None:
+def _not_applicable(case: AccountCase) -> str | None:
     if not case.policy.commitment_usd_per_hour:
         return "the policy has no [commitment] usd_per_hour"
     if case.policy.discounts.savings_plan:
@@ -65,7 +65,7 @@ def _excuse(case: AccountCase) -> str | None:
     scope=AccountCase,
     kinds=_KINDS,
     thresholds=(HOURS, DAYS_FROM),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: AccountCase) -> Outcome:
     """The window ends with the newest run, since nothing is known of what still runs."""

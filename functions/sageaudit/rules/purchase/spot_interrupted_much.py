@@ -51,7 +51,7 @@ RUNS_FROM = Threshold("runs_from", 3, "on-demand runs", "one run is an accident"
 _WAITED_OUT = "MaxWaitTimeExceeded"
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     if case.job.purchase is not Purchase.SPOT:
         return "it did not run on managed spot"
     return "it never started: nothing was billed" if case.job.never_started else None
@@ -62,7 +62,7 @@ def _excuse(case: FamilyCase) -> str | None:
     scope=FamilyCase,
     kinds={JobKind.TRAINING},
     thresholds=(OVER, RUNS_FROM),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: FamilyCase) -> Outcome:
     """Compares what was billed with what the run takes on demand."""

@@ -72,7 +72,7 @@ class _Share:
     runs: int = 0
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     if why := spot_refused(case.job):
         return why
     if DEADLINE_TAG in case.job.tags:
@@ -94,7 +94,7 @@ def _same_type(case: FamilyCase, run: EarlierRun) -> bool:
     scope=FamilyCase,
     kinds={JobKind.TRAINING},
     thresholds=(FROM, SAFE_BELOW, RUNS_FROM),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: FamilyCase) -> Outcome:
     """How long the run took, and what its family's own spot runs were billed."""

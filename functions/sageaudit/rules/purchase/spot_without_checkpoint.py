@@ -44,13 +44,19 @@ OVER = Threshold(
 )
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     if case.job.purchase is not Purchase.SPOT:
         return "it did not run on managed spot"
     return "it never started" if case.job.never_started else None
 
 
-@rule(id="SA402", scope=JobCase, kinds={JobKind.TRAINING}, thresholds=(OVER,), excuse=_excuse)
+@rule(
+    id="SA402",
+    scope=JobCase,
+    kinds={JobKind.TRAINING},
+    thresholds=(OVER,),
+    not_applicable=(_not_applicable,),
+)
 def check(case: JobCase) -> Outcome:
     """A sign of checkpoints clears it, as CheckpointConfig does."""
     job = case.job

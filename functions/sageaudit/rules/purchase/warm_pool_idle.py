@@ -45,7 +45,7 @@ from sageaudit.domain.job.ref import JobKind
 from sageaudit.rules.card import JobCase, rule
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     if case.job.warm_pool is None:
         return "it keeps no warm pool"
     if case.job.purchase is Purchase.TRAINING_PLAN:
@@ -53,7 +53,7 @@ def _excuse(case: JobCase) -> str | None:
     return None
 
 
-@rule(id="SA404", scope=JobCase, kinds={JobKind.TRAINING}, excuse=_excuse)
+@rule(id="SA404", scope=JobCase, kinds={JobKind.TRAINING}, not_applicable=(_not_applicable,))
 def check(case: JobCase) -> Outcome:
     """Judges a settled pool only."""
     job, pool = case.job, case.job.warm_pool

@@ -46,7 +46,7 @@ DEFAULT = Threshold(
 )
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     if case.job.never_started:
         return "it never started"
     if case.job.purchase is Purchase.SERVERLESS:
@@ -61,7 +61,7 @@ def _excuse(case: JobCase) -> str | None:
     scope=JobCase,
     kinds={JobKind.TRAINING},
     thresholds=(DEFAULT,),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Looks at the request and the catalogue; needs no metrics."""

@@ -60,7 +60,7 @@ def on_ebs(case: JobCase) -> bool | None:
     return None if case.job.groups_unknown else known
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     job = case.job
     if job.free or job.purchase in {Purchase.SERVERLESS, Purchase.TRAINING_PLAN}:
         return "its storage is not billed by size and time"
@@ -78,7 +78,7 @@ def _excuse(case: JobCase) -> str | None:
     needs=(Metric.DISK,),
     coarsest_period_s=300,
     whole_run=True,
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Looks at the fullest host: every host has a volume of the same size."""

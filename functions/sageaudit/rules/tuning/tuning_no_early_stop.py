@@ -52,7 +52,7 @@ TYPICAL = Threshold("typical_from_s", 600, "seconds", "a shorter trial has no re
 _OFF = "Off"
 
 
-def _excuse(case: TuningCase) -> str | None:
+def _not_applicable(case: TuningCase) -> str | None:
     tuning = case.job.tuning if case.job else None
     return early_stopping_refused(tuning.strategy) if tuning else None
 
@@ -62,7 +62,7 @@ def _excuse(case: TuningCase) -> str | None:
     scope=TuningCase,
     kinds={JobKind.TUNING},
     thresholds=(TRIALS, TYPICAL),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: TuningCase) -> Outcome:
     """By configuration and lengths; the objective only tells how much it could be at most."""

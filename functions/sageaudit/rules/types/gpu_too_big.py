@@ -54,7 +54,7 @@ MEMORY_TO = Threshold("gpu_memory_at_most_gib", 10, "GiB a GPU", "a small model"
 CORES_TO = Threshold("cores_at_most", 12, "busy cores a GPU", "a g type has as many", _SHIELD)
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     types = {group.instance_type for group in case.job.groups}
     if any(not name.startswith("ml.p") for name in types):
         return "it is for p types"
@@ -67,7 +67,7 @@ def _excuse(case: JobCase) -> str | None:
     kinds=set(TYPE_PATHS),
     thresholds=(MEAN_TO, MEMORY_TO, CORES_TO, HEADROOM),
     needs=(Metric.GPU, Metric.GPU_MEMORY, Metric.CPU, Metric.MEMORY),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
     subsumes={"gpu-underused"},
 )
 def check(case: JobCase) -> Outcome:

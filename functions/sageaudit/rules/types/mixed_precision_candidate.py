@@ -40,7 +40,7 @@ BUSY_FROM = Threshold(
 )
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     hints, types = case.job.hints, _types(case)
     if not hints.deep_learning:
         return "its image is no deep-learning container that is known"
@@ -62,7 +62,7 @@ def _types(case: JobCase) -> list[InstanceType]:
     kinds={JobKind.TRAINING},
     thresholds=(BUSY_FROM,),
     needs=(Metric.GPU,),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Pools all hosts."""

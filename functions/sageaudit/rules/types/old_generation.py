@@ -59,13 +59,19 @@ class _Advice:
     best: SetType | None = None
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     if why := type_fixed(case.job):
         return why
     return "it never started" if case.job.never_started else case.job.free
 
 
-@rule(id="SA301", scope=JobCase, kinds=set(TYPE_PATHS), thresholds=(HEADROOM,), excuse=_excuse)
+@rule(
+    id="SA301",
+    scope=JobCase,
+    kinds=set(TYPE_PATHS),
+    thresholds=(HEADROOM,),
+    not_applicable=(_not_applicable,),
+)
 def check(case: JobCase) -> Outcome:
     """The catalogue says what is old; prices and recorded use say what a successor is worth."""
     job = case.job

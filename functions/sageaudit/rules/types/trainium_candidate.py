@@ -51,7 +51,7 @@ _CONTAINERS = frozenset({"pytorch-training", "huggingface-pytorch-training"})
 _ONE_CHIP, _SIXTEEN_CHIPS = "ml.trn1.2xlarge", "ml.trn1.32xlarge"
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     job = case.job
     family = {
         group.instance_type.split(".")[1] for group in job.groups if "." in group.instance_type
@@ -73,7 +73,13 @@ def _supported(job: Job) -> bool:
     return repository(job.image) in _CONTAINERS and not own
 
 
-@rule(id="SA303", scope=JobCase, kinds={JobKind.TRAINING}, thresholds=(FROM,), excuse=_excuse)
+@rule(
+    id="SA303",
+    scope=JobCase,
+    kinds={JobKind.TRAINING},
+    thresholds=(FROM,),
+    not_applicable=(_not_applicable,),
+)
 def check(case: JobCase) -> Outcome:
     """Needs only what ran, for how long, and both prices."""
     job = case.job

@@ -52,7 +52,7 @@ def not_cpu_only(case: JobCase) -> str | None:
     kinds=set(TYPE_PATHS),
     thresholds=(CPU_BELOW, MEMORY_BELOW, HEADROOM),
     needs=(Metric.CPU, Metric.MEMORY),
-    excuse=not_cpu_only,
+    not_applicable=(not_cpu_only,),
 )
 def check(case: JobCase) -> Outcome:
     """Looks at the busiest host: every host must fit."""

@@ -45,7 +45,7 @@ _ROOMY = frozenset({"general", "memory"})
 _LEANER = frozenset({"general", "compute"})
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     if why := not_cpu_only(case):
         return why
     types = [case.market.types.get(group.instance_type) for group in case.job.groups]
@@ -67,7 +67,7 @@ def _leaner(kind: InstanceType, today: InstanceType) -> bool:
     kinds=set(TYPE_PATHS),
     thresholds=(MEMORY_BELOW, HEADROOM),
     needs=(Metric.MEMORY, Metric.CPU),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Looks at the busiest host: every host must fit."""

@@ -82,7 +82,7 @@ class _Fewer:
     caution: str
 
 
-def _excuse(case: FamilyCase) -> str | None:
+def _not_applicable(case: FamilyCase) -> str | None:
     if case.job.instance_count == 1:
         return "it ran on one instance"
     return "its instances are of several types" if len(case.job.groups) > 1 else None
@@ -94,7 +94,7 @@ def _excuse(case: FamilyCase) -> str | None:
     kinds=set(COUNT_PATHS),
     thresholds=(DEARER_FROM, RUNS_FROM, GPU_BELOW, CPU_BELOW, GPU_TARGET, CPU_TARGET),
     needs=(Metric.CPU,),
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: FamilyCase) -> Outcome:
     """What the family paid says more than what this run used."""

@@ -52,7 +52,7 @@ VCPU_FROM = Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "Sage
     kinds=set(TYPE_PATHS),
     thresholds=(CORES_FROM, CORES_TO, P95_BELOW, VCPU_FROM, HEADROOM),
     needs=(Metric.CPU,),
-    excuse=not_cpu_only,
+    not_applicable=(not_cpu_only,),
     subsumes={"cpu-underused", "memory-oversized", "poor-scaling"},
 )
 def check(case: JobCase) -> Outcome:

@@ -68,7 +68,7 @@ class _Need:
     fits_on: int
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     types = [case.market.types.get(group.instance_type) for group in case.job.groups]
     if len(types) > 1:
         return "its instances are of several types"
@@ -82,7 +82,7 @@ def _excuse(case: JobCase) -> str | None:
     thresholds=(FITS_ON, HEADROOM),
     needs=(Metric.GPU, Metric.GPU_MEMORY),
     coarsest_period_s=300,
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
     subsumes={"gpu-underused", "trainium-candidate"},
 )
 def check(case: JobCase) -> Outcome:

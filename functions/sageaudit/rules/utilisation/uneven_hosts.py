@@ -68,7 +68,7 @@ _SHARDED = {
 }
 
 
-def _excuse(case: JobCase) -> str | None:
+def _not_applicable(case: JobCase) -> str | None:
     return "it ran on one instance" if case.job.instance_count == 1 else None
 
 
@@ -80,7 +80,7 @@ def _excuse(case: JobCase) -> str | None:
     needs=(Metric.CPU,),
     coarsest_period_s=300,
     per_host=True,
-    excuse=_excuse,
+    not_applicable=(_not_applicable,),
 )
 def check(case: JobCase) -> Outcome:
     """Compares hosts on the minutes in which all of them have a point."""

@@ -1,0 +1,137 @@
+"""The one import of a rule file: `from sageaudit.rules import api`.
+
+A rule is a docstring (its page), thresholds, a card and a function:
+
+    OVER = api.Threshold("over_s", 120, "seconds", "why this number", "where it comes from")
+
+    @api.rule(
+        id="SA103", scope=api.JobCase, kinds={api.JobKind.TRAINING}, thresholds=(OVER,),
+        not_applicable=(api.serverless,),
+    )
+    def check(case: api.JobCase) -> api.Outcome:
+        if short(case, case.limit(OVER)):
+            return api.Clear()
+        return api.derived("One sentence.", {"uploading_s": seconds}, fix=…, change=…, caution=…)
+
+The scopes and the card stand in `card`, the builders in `outcomes`, the reasons in `reasons`.
+"""
+
+from __future__ import annotations
+
+from sageaudit.domain.bill.change import (
+    CutPhase,
+    DropRun,
+    DropTrials,
+    SetCount,
+    SetPurchase,
+    SetType,
+    SetVolume,
+    ShortenPool,
+)
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Clear,
+    Confidence,
+    Evidence,
+    Found,
+    NotApplicable,
+    Outcome,
+    Parameter,
+    Unknown,
+)
+from sageaudit.domain.job.job import Job, ParentKind, Purchase
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.series import mean, mean_of_hosts, percentile
+from sageaudit.rules.card import (
+    HEADROOM,
+    AccountCase,
+    FamilyCase,
+    JobCase,
+    Threshold,
+    TuningCase,
+    rule,
+)
+from sageaudit.rules.outcomes import (
+    CHECKPOINTS,
+    advice,
+    derived,
+    fact,
+    lost,
+    measured,
+    possible,
+    type_fix,
+)
+from sageaudit.rules.reasons import (
+    BILL_UNKNOWN,
+    HISTORY_UNREAD,
+    PHASES_MISSING,
+    TIMES_MISSING,
+    free,
+    mixed_types,
+    never_started,
+    not_completed,
+    on_demand,
+    one_instance,
+    prepaid,
+    serverless,
+    unknown,
+)
+
+__all__ = [
+    "BILL_UNKNOWN",
+    "CHECKPOINTS",
+    "HEADROOM",
+    "HISTORY_UNREAD",
+    "PHASES_MISSING",
+    "TIMES_MISSING",
+    "AccountCase",
+    "Bucket",
+    "Clear",
+    "Confidence",
+    "CutPhase",
+    "DropRun",
+    "DropTrials",
+    "Evidence",
+    "FamilyCase",
+    "Found",
+    "Job",
+    "JobCase",
+    "JobKind",
+    "Measurements",
+    "Metric",
+    "Missing",
+    "NotApplicable",
+    "Outcome",
+    "Parameter",
+    "ParentKind",
+    "Purchase",
+    "SetCount",
+    "SetPurchase",
+    "SetType",
+    "SetVolume",
+    "ShortenPool",
+    "Threshold",
+    "TuningCase",
+    "Unknown",
+    "advice",
+    "derived",
+    "fact",
+    "free",
+    "lost",
+    "mean",
+    "mean_of_hosts",
+    "measured",
+    "mixed_types",
+    "never_started",
+    "not_completed",
+    "on_demand",
+    "one_instance",
+    "percentile",
+    "possible",
+    "prepaid",
+    "rule",
+    "serverless",
+    "type_fix",
+    "unknown",
+]

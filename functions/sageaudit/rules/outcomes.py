@@ -1,0 +1,74 @@
+"""Builders of found outcomes: each sets the confidence and bucket that belong together.
+
+`summary` is one sentence with its numbers, `evidence` the numbers themselves. The details are those
+of `Found`: `fix` (parameters that are changed together), `alternatives`, `change` (the fix as it is
+billed again), `best` (the other end of a range) and `caution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict, Unpack
+
+from sageaudit.domain.bill.change import Change
+from sageaudit.domain.bill.finding import Bucket, Confidence, Evidence, Found, Parameter
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.request_paths import TYPE_PATHS
+
+CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
+"""Checkpoints for a training job that has none."""
+
+
+class Details(TypedDict, total=False):
+    """What a builder takes beside the sentence and its numbers; see `Found`."""
+
+    fix: tuple[Parameter, ...]
+    alternatives: tuple[tuple[Parameter, ...], ...]
+    change: Change | None
+    best: Change | None
+    caution: str | None
+
+
+Numbers = Mapping[str, Evidence]
+
+
+def lost(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+    """Paid for a run that gave nothing."""
+    return Found(Confidence.MEASURED, Bucket.LOST, summary, evidence, **details)
+
+
+def measured(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+    """Was billed and produced nothing: the change takes exactly that away."""
+    return Found(Confidence.MEASURED, Bucket.AVOIDABLE, summary, evidence, **details)
+
+
+def derived(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+    """Between `change` (counted) and `best` under an assumption that `caution` states.
+
+    Without a change it is advice without dollars, and `caution` says why there are none.
+    """
+    if details.get("change") is None:
+        return advice(summary, evidence, **details)
+    return Found(Confidence.DERIVED, Bucket.AVOIDABLE, summary, evidence, **details)
+
+
+def possible(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+    """Worth a trial: its dollars are shown and are in no total."""
+    return Found(Confidence.HEURISTIC, Bucket.POSSIBLE, summary, evidence, **details)
+
+
+def advice(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+    """Advice with a reason and without dollars."""
+    return Found(Confidence.HEURISTIC, Bucket.NONE, summary, evidence, **details)
+
+
+def fact(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+    """Measured, and without dollars: `caution` says why it has none."""
+    return Found(Confidence.MEASURED, Bucket.NONE, summary, evidence, **details)
+
+
+def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
+    """The parameter that moves a job of one group to another type; none without a type."""
+    if instance_type is None:
+        return ()
+    return (Parameter(TYPE_PATHS[job.kind], job.groups[0].instance_type, instance_type),)

@@ -1,0 +1,64 @@
+"""Named reasons why a rule does not apply to a job, and what is often unknown.
+
+A rule lists its reasons on its card, the most telling first: the first that gives a sentence is
+the answer, and the rule is not run. Each takes a case and returns a sentence, or None.
+"""
+
+from __future__ import annotations
+
+from sageaudit.domain.bill.finding import Unknown
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.usage.measurements import Missing
+from sageaudit.rules.card import JobCase
+
+TIMES_MISSING = Unknown("times_missing", "how long the run took is not known")
+HISTORY_UNREAD = Unknown("history_unread", "the earlier runs of its family were not read")
+PHASES_MISSING = Unknown("phases_missing", "the answer does not split the run into phases")
+BILL_UNKNOWN = Unknown("bill_unknown", "the cost of this run is not known")
+
+
+def unknown(missing: Missing) -> Unknown:
+    """A rule's answer where a measurement that it needs is missing."""
+    return Unknown(missing.code, missing.reason)
+
+
+def serverless(case: JobCase) -> str | None:
+    """Serverless training has no instance to choose, to fill or to leave idle."""
+    return "it is serverless" if case.job.purchase is Purchase.SERVERLESS else None
+
+
+def prepaid(case: JobCase) -> str | None:
+    """Capacity of a training plan is paid in advance."""
+    prepaid = case.job.purchase is Purchase.TRAINING_PLAN
+    return "its training plan is prepaid" if prepaid else None
+
+
+def on_demand(case: JobCase) -> str | None:
+    """For rules about managed spot: the job did not use it."""
+    spot = case.job.purchase is Purchase.SPOT
+    return None if spot else "it did not run on managed spot"
+
+
+def free(case: JobCase) -> str | None:
+    """AWS does not bill it: the sentence says why."""
+    return case.job.free
+
+
+def never_started(case: JobCase) -> str | None:
+    """Nothing was billed."""
+    return "it never started" if case.job.never_started else None
+
+
+def not_completed(case: JobCase) -> str | None:
+    """A run that failed or was stopped says nothing of one that completes."""
+    return None if case.job.status == "Completed" else "the run did not complete"
+
+
+def one_instance(case: JobCase) -> str | None:
+    """For rules that compare hosts or advise on their number."""
+    return "it ran on one instance" if case.job.instance_count == 1 else None
+
+
+def mixed_types(case: JobCase) -> str | None:
+    """Instance groups of several types."""
+    return "its instances are of several types" if len(case.job.groups) > 1 else None
