@@ -1,8 +1,8 @@
-"""What a run needed at its peak, from what was recorded of it.
+"""The peak demand of a run, from its recorded usage.
 
-P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. What cannot be said has a
-reason: minute means hide peaks, so periods above 5 minutes say nothing; a run of under 15 active
-minutes has too few of them; and with less than 70% of the points the peak may be among the missing.
+P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. Where the demand is unknown, a
+reason says why: periods above 5 minutes hide peaks, a run with fewer than 15 active minutes has too
+few points, and with less than 70% of the points the peak may be among the missing ones.
 """
 
 from __future__ import annotations
@@ -27,23 +27,29 @@ _PLACES = Decimal("0.0001")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One resource of one host: the peak with headroom (None: `unknown` says why) and today's."""
+    """One resource of one host: its peak plus headroom, and what the host has today.
+
+    `needed` is None where it is not known; `unknown` says why.
+    """
 
     needed: float | None
     today: float
     unknown: str | None = None
 
     def held_by(self, offered: float) -> bool | None:
-        """A run needs no more than it had; None where its use was not recorded."""
+        """Whether `offered` is enough; None where the use was not recorded.
+
+        A run never needs more than it had.
+        """
         return None if self.needed is None else min(self.needed, self.today) <= offered
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What the busiest host needs, in cores, GiB and GPUs. `gpu_memory_gib` is over all GPUs.
+    """What the busiest host needs, in cores, GiB and GPUs. `gpu_memory_gib` is over all its GPUs.
 
-    `gpu_busy` is the share of time (0..1) that the GPUs of the busiest host worked, rounded up;
-    None where it was not recorded. `recorded` is false where nothing at all was.
+    `gpu_busy` is the mean GPU utilisation (0..1) of the busiest host, rounded up; None where it was
+    not recorded. `recorded` is False where no metric was recorded.
     """
 
     vcpu: Need
@@ -55,12 +61,12 @@ class Demand:
 
     @property
     def gpu_idle(self) -> bool:
-        """Known never to have used its GPU."""
+        """Whether the GPU is known never to have worked."""
         return self.gpus.needed == 0
 
 
 def demand(usage: Measurements, today: InstanceType, headroom_percent: Decimal) -> Demand:
-    """Reads the active minutes of a run on `today`'s type."""
+    """The demand of a run on the type `today`, from the usage of its active minutes."""
     factor = 1 + float(headroom_percent) / 100
     gpu_memory = float(today.gpu_memory_gib or 0) * today.gpus
     idle = _gpu_idle(usage)
@@ -86,14 +92,14 @@ def _need(usage: Measurements, metric: Metric, today: float, factor: float) -> N
 
 
 def _unknown(usage: Measurements, metric: Metric) -> str | None:
-    """Why a metric's peak cannot be said, or None."""
+    """Why a metric's peak is unknown, or None."""
     if metric in usage.series and (usage.period_s or 0) > _COARSEST_PERIOD_S:
         return f"a point every {usage.period_s} s hides peaks"
     return _too_few(usage, metric)
 
 
 def _too_few(usage: Measurements, metric: Metric) -> str | None:
-    """Why not even a metric's mean can be said, or None."""
+    """Why even a metric's mean is unknown, or None."""
     share = usage.share(metric)
     if share is None:
         missing = usage.missing.get(metric)
@@ -104,7 +110,7 @@ def _too_few(usage: Measurements, metric: Metric) -> str | None:
 
 
 def _gpu_idle(usage: Measurements) -> bool:
-    """No point of any host above 1%: then a coarse period hides no work either."""
+    """Whether no point of any host is above 1%: a coarse period then hides no work either."""
     if _too_few(usage, Metric.GPU) is not None:
         return False
     lines = usage.series[Metric.GPU].values()
@@ -112,7 +118,7 @@ def _gpu_idle(usage: Measurements) -> bool:
 
 
 def _busy(usage: Measurements) -> Decimal | None:
-    """The slowest host sets the pace of all: the busiest one's mean."""
+    """The mean of the busiest host, since the slowest host sets the pace of all."""
     if _too_few(usage, Metric.GPU) is not None:
         return None
     busiest = max(mean(line.present) for line in usage.series[Metric.GPU].values())

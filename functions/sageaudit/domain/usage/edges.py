@@ -1,7 +1,7 @@
-"""The idle edges of a run: before its work begins, after it ends, and host by host.
+"""The idle start and end of a run, as a whole and for each host.
 
-Only periods that are known to be idle belong to an edge; of missing points, short gaps between or
-after idle ones (`state_at`).
+Only periods that are known to be idle count; short gaps of missing points between idle points count
+as idle too (`state_at`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def work_phase(job: Job) -> str:
 
 
 def unseen(usage: Measurements) -> Missing | None:
-    """Why work may have gone on that was not recorded, or None. For rules that need the CPU."""
+    """Why GPU work may have gone unrecorded, or None. For rules that judge by the CPU."""
     missing = usage.missing.get(Metric.GPU)
     if missing is None or usage.gpus == 0:
         return None
@@ -35,7 +35,7 @@ def unseen(usage: Measurements) -> Missing | None:
 
 
 def work_metric(usage: Measurements) -> Metric | Missing:
-    """What shows how much a host works: its GPU where it has one, else its CPU; or why neither."""
+    """The metric that shows how active a host is: its GPU, else its CPU; or why neither does."""
     if missing := unseen(usage):
         return missing
     if not usage.gpus:
@@ -48,7 +48,7 @@ def work_metric(usage: Measurements) -> Metric | Missing:
 
 
 def at_work(usage: Measurements) -> dict[str, list[bool | None]]:
-    """For each host and period: it worked, it was known to be idle, or nobody knows (None)."""
+    """For each host and period: active (True), known to be idle (False), or unknown (None)."""
     made, period_s = {}, usage.period_s
     for host in usage.hosts:
         cpu = usage.series.get(Metric.CPU, {}).get(host, _NO_POINTS).values
@@ -70,14 +70,14 @@ def _states(
     works: Callable[[float], bool | None],
     period_s: int | None,
 ) -> list[bool | None]:
-    return [state_at(values, place, works, period_s) for place in range(len(values))]
+    return [state_at(values, index, works, period_s) for index in range(len(values))]
 
 
 @dataclass(frozen=True, slots=True)
 class HostEnd:
-    """How one host's run ended: its idle periods up to the end, and whether it took part at all.
+    """How one host ended: its idle periods up to the end, and whether it took part in the work.
 
-    A host that worked in the first minutes only, as every start does, took no part.
+    A host that was active only in the first minutes, as every host is at the start, took no part.
     """
 
     host: str
@@ -86,7 +86,7 @@ class HostEnd:
 
 
 def host_ends(usage: Measurements) -> list[HostEnd]:
-    """Of every host with points."""
+    """One for each host with points."""
     opening = opening_periods(usage)
     ends = []
     for host, works in at_work(usage).items():
@@ -97,7 +97,7 @@ def host_ends(usage: Measurements) -> list[HostEnd]:
 
 
 def opening_periods(usage: Measurements) -> int:
-    """The first periods: points come late, and imports keep a CPU busy for a moment."""
+    """Number of first periods that prove nothing: points come late, and imports use the CPU."""
     return min(LATE_S // (usage.period_s or LATE_S), usage.points)
 
 
@@ -108,9 +108,9 @@ def idle_tail(usage: Measurements) -> range:
 
 
 def idle_head(usage: Measurements) -> range:
-    """The longest stretch of known idle periods that begins in the opening, before later work.
+    """The longest run of idle periods that begins in the first periods and precedes work.
 
-    Empty where a GPU worked before it, or where no host is known to work after it.
+    Empty where a GPU was active before it, or where no host is known to be active after it.
     """
     starts = [
         minute
@@ -129,9 +129,9 @@ def idle_head(usage: Measurements) -> range:
 
 
 def before_gpu(usage: Measurements) -> range:
-    """The periods before the first known GPU work, all known to be without; late points left out.
+    """The periods before the first GPU work, all known to have none; late first points are skipped.
 
-    Empty without a GPU, where it never works, and where points are missing in between.
+    Empty without a GPU, where the GPU never works, and where points are missing in between.
     """
     lines = list(usage.series.get(Metric.GPU, {}).values())
     works = [

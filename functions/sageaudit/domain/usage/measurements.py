@@ -1,4 +1,4 @@
-"""How a job ran: series per host and metric, normalised once and clipped to its Training phase.
+"""What a job used: series per host and metric, normalised once, clipped to when its code ran.
 
 CloudWatch's CPU, GPU and GPU-memory figures are sums over cores or GPUs (0..100 x count); here each
 is divided by the count, so that 100 always means all of it. Absent data is Missing, never 0.
@@ -21,16 +21,16 @@ from sageaudit.domain.usage.series import Series, cut_all, mean
 from sageaudit.domain.usage.work_windows import work_windows
 
 MIN_COVERAGE = 0.7
-"""Points present of points expected before anything is judged: the first GPU point comes 3 to 6
-minutes late in real recordings, and less than half of the points never suffices."""
+"""Share of the expected points that must be present before a rule judges. The first GPU point comes
+3 to 6 minutes late in real recordings; less than half of the points is never enough."""
 MIN_ACTIVE_MINUTES = 15
-"""Three times the 5 minutes under which Jobstats judges nothing, since 1-minute means are few."""
+"""Three times the 5 minutes below which Jobstats judges nothing: one-minute means are few."""
 _OVERSHOOT = 1.05
-"""A busy core reads up to 100.8 in real recordings; far more means that the count is wrong."""
+"""A busy core reads up to 100.8% in real recordings; more than 105% means a wrong core count."""
 _LARGEST = 2.0**360
-"""CloudWatch takes no value beyond it: sums of larger ones would overflow."""
+"""The largest value that CloudWatch accepts; sums of larger ones would overflow."""
 _MAX_POINTS = 100_000
-"""69 days of minutes: jobs end after 28, so that only a broken clock gets here."""
+"""69 days of minutes. Jobs end after 28 days: only broken timestamps reach this."""
 
 
 class Metric(enum.Enum):
@@ -45,7 +45,7 @@ class Metric(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class RawSeries:
-    """Points as CloudWatch gives them: sums over cores or GPUs, at an even period from `start`."""
+    """Points as CloudWatch returns them: sums over cores or GPUs, one each period from `start`."""
 
     host: str
     metric: str
@@ -56,7 +56,7 @@ class RawSeries:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """An algorithm metric over the run: moments in order, each with its value."""
+    """An algorithm metric over the run: times in order, each with its value."""
 
     points: tuple[tuple[datetime, float], ...]
 
@@ -73,7 +73,7 @@ class Missing:
 class Measurements:
     """Series by metric and host on one grid of `points` periods of `period_s` seconds.
 
-    `vcpu` and `gpus` are every host's; None: hosts differ, or the type or its use is not known.
+    `vcpu` and `gpus` are those of each host; None where hosts differ or the type is not known.
     """
 
     period_s: int | None
@@ -104,10 +104,11 @@ class Measurements:
         return sum(series.share for series in hosts.values()) / expected
 
     def active(self) -> Measurements:
-        """Without the idle head and tail of the run; all of it where no minute was busy.
+        """The same without the idle head and tail of the run; unchanged where no minute was active.
 
-        A minute is idle when every host is known to use less than 0.2 cores and 1 % of its GPUs. A
-        minute without data counts as busy, unless it is one of the late first ones of an idle head.
+        A minute is idle when every host is known to use less than 0.2 cores and at most 1% of its
+        GPUs. A minute without data counts as active, except the late first points before an idle
+        head.
         """
         busy = [minute for minute in range(self.points) if not self.idle(minute)]
         if not any(self.worked(minute) for minute in busy):
@@ -130,7 +131,7 @@ class Measurements:
         )
 
     def idle(self, minute: int) -> bool:
-        """Is every host known to do nothing in this period, by its position on the grid?"""
+        """Whether every host is known to be idle in the period at this index."""
         cpu = self.series.get(Metric.CPU, {})
         gpu = self.series.get(Metric.GPU, {})
         if not cpu or self.vcpu is None or (self.gpus != 0 and not gpu):
@@ -138,7 +139,7 @@ class Measurements:
         return all(busy is False for busy in self._busy(minute))
 
     def worked(self, minute: int) -> bool:
-        """Is any host known to work in this period?"""
+        """Whether any host is known to be active in the period at this index."""
         return any(self._busy(minute))
 
     def _busy(self, minute: int) -> Iterator[bool | None]:
@@ -162,20 +163,14 @@ def measure(
     absent: Missing,
     notes: tuple[str, ...] = (),
 ) -> Measurements:
-    """Normalises and clips what was read; `absent` says why a metric without series has none.
+    """Normalises and clips raw series; `absent` says why a metric without any series has none.
 
-    The grid has the coarsest period of CPU and GPU; what is finer is averaged, what is coarser is
-    missing. Series of other jobs' hosts are left out, and said; where none carries the job's name,
-    a recording was renamed by hand and all are its own.
+    The grid uses the coarser period of CPU and GPU: finer series are averaged, coarser ones count
+    as missing. Series of other jobs' hosts are left out with a note. Where no series carries the
+    job's name (a recording renamed by hand), all of them are taken as the job's own.
     """
     raw = list(raw)
-    names = {metric.value for metric in Metric}
-    known = [item for item in raw if item.metric in names and item.host != job.name]
-    series = [item for item in known if item.host.startswith(f"{job.name}/")]
-    if known and not series:
-        series, notes = known, (*notes, "no series carries the job's name: taken as its own")
-    elif len(series) < len(known):
-        notes = (*notes, f"{len(known) - len(series)} series are not of this job's hosts")
+    series, note = _own_series(job, raw)
     vcpu, gpus, unmapped = per_host(job, types)
     periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
     leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
@@ -209,17 +204,28 @@ def measure(
         gpus=gpus,
         series=found,
         missing=missing,
-        notes=notes,
+        notes=(*notes, note) if note else notes,
         begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
         curves=dict(_curves(job, raw)),
     )
 
 
-def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
-    """Algorithm metrics: their host is the job itself. Points outside the run's work are dropped.
+def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], str | None]:
+    """The series of the job's own hosts, and a note where others were among them."""
+    names = {metric.value for metric in Metric}
+    known = [item for item in raw if item.metric in names and item.host != job.name]
+    own = [item for item in known if item.host.startswith(f"{job.name}/")]
+    if known and not own:
+        return known, "no series carries the job's name: taken as its own"
+    others = len(known) - len(own)
+    return own, f"{others} series are not of this job's hosts" if others else None
 
-    A metric comes when the code prints it, so that gaps are no loss. A point stands at the start of
-    its period: one that began before the work did, by less than a period, is moved to its start.
+
+def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
+    """Algorithm metrics, whose host is the job itself, without points from outside its work.
+
+    The code reports a metric when it likes, so gaps are not missing data. A point carries the start
+    of its period: one that starts less than a period before the work is moved to the work's start.
     """
     windows = [(start, start.timestamp(), end.timestamp()) for start, end in work_windows(job)]
     for item in raw:
@@ -247,7 +253,7 @@ def _why_missing(absent: Missing, *, coarse: bool, read: bool) -> Missing:
 
 
 def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, int | None, Missing]:
-    """How many vCPUs and GPUs each host has: a mixed cluster has no map to its groups."""
+    """vCPUs and GPUs of each host, and why they are not known where they are None."""
     names = {group.instance_type for group in job.groups}
     if job.groups_unknown:
         return None, None, Missing("type_unknown", job.groups_unknown[0])
@@ -260,7 +266,9 @@ def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, i
     if unseen and len(vcpu) == 1:
         why = f"CloudWatch records no use of the accelerators of {unseen[0]}"
         return vcpu.pop(), None, Missing("accelerator_unseen", why)
-    unmapped = Missing("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
+    unmapped = Missing(
+        "hosts_unmapped", "which host of a mixed cluster has which type is not known"
+    )
     one_vcpu, one_gpus = (one.pop() if len(one) == 1 else None for one in (vcpu, gpus))
     return one_vcpu, one_gpus, unmapped
 
@@ -272,14 +280,14 @@ def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:
 
 
 def _grid(job: Job, period_s: int) -> Iterator[int]:
-    """Epoch seconds of the periods wholly inside a work window: edges mix in other phases."""
+    """Epoch seconds of the periods that lie wholly inside a work window."""
     for start, end in work_windows(job):
         first = math.ceil(start.timestamp() / period_s) * period_s
         yield from range(first, math.floor(end.timestamp()) - period_s + 1, period_s)
 
 
 def _on_grid(item: RawSeries, grid: list[int], period_s: int, divisor: int) -> Series:
-    """A finer series is averaged up; a point of the grid needs at least half of its own points."""
+    """Averages a finer series onto the grid; a grid point needs at least half of its own points."""
     first = math.floor(item.start.timestamp() / item.period_s)
     wanted = max(period_s // item.period_s, 1)
     normal = [_normal(raw, divisor) for raw in item.values]
@@ -293,7 +301,7 @@ def _on_grid(item: RawSeries, grid: list[int], period_s: int, divisor: int) -> S
 
 
 def _normal(raw: float | None, divisor: int) -> float | None:
-    """0..100, or None for what no utilisation can be."""
+    """A share of 0..100, or None for a value that is no utilisation."""
     if raw is None or not math.isfinite(raw) or raw < 0:
         return None
     value = raw / divisor

@@ -1,4 +1,4 @@
-"""One metric of one host on an even grid of time; a point that is not there is None."""
+"""One metric of one host at an even period; a missing point is None."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Series:
 
     @property
     def present(self) -> list[float]:
-        """The points that are there."""
+        """The points that are not missing."""
         return [value for value in self.values if value is not None]
 
     @property
@@ -24,12 +24,12 @@ class Series:
         return len(self.present) / len(self.values) if self.values else 0.0
 
     def cut(self, start: int, stop: int) -> Series:
-        """The points from `start` to before `stop`."""
+        """The points from `start` up to but not including `stop`."""
         return Series(self.values[start:stop])
 
 
 def cut_all(hosts: Mapping[str, Series], start: int, stop: int) -> dict[str, Series]:
-    """The points from `start` to before `stop` of each host that has any there."""
+    """The points from `start` up to but not including `stop`, of each host that has any."""
     cut = {host: line.cut(start, stop) for host, line in hosts.items()}
     return {host: line for host, line in cut.items() if line.present}
 

@@ -1,4 +1,4 @@
-"""When a job's own code ran: other phases copy, wait or tear down."""
+"""When the job's own code ran: the other phases wait, copy data or tear down."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WORK_PHASES = frozenset({"Training", "Processing", "Transform", "Running"})
 
 
 def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
-    """Start and end of each time that the job's own code ran."""
+    """Start and end of each period in which the job's own code ran."""
     for phase in job.phases:
         if phase.name in WORK_PHASES and phase.started_at is not None and phase.seconds:
             yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
