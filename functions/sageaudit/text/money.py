@@ -1,7 +1,7 @@
-"""Dollars for people. Cents always, so that a figure can be held against the bill.
+"""Dollars for people: always with cents, so that a figure can be compared with the bill.
 
-Under one cent four digits that count are shown ("$0.003512"): a job of a few seconds is not
-"$0.00". What is not known is "unknown".
+Below one cent, four significant digits are shown ("$0.003512"): a job of a few seconds is not
+"$0.00". An unknown amount is "unknown".
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def usd(amount: Decimal | None) -> str:
 
 
 def rate(amount: Decimal | None) -> str:
-    """A price: two decimals at least, and all it has up to six."""
+    """A price: at least two decimals, at most six."""
     if amount is None:
         return "unknown"
     return f"${_decimals(amount.quantize(_MICRO, ROUND_HALF_UP))}"
 
 
 def share(part: Decimal, whole: Decimal) -> str:
-    """`77%`; never 0% of something nor 100% of nearly all."""
+    """`77%`; "<1%" and ">99%" keep a small part from being 0% and nearly all from being 100%."""
     ratio = part / whole
     if 0 < ratio < _ALMOST_NONE:
         return "<1%"

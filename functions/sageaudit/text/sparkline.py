@@ -1,4 +1,4 @@
-"""A series of a finding's evidence as one line of text."""
+"""Draws a series from a finding's evidence as one line of text."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from decimal import Decimal
 from sageaudit.text.words import number
 
 SERIES = "series"
-"""The evidence's key for small series; all other keys are facts of the sentence."""
+"""The evidence key that holds small series; all other keys are numbers of the sentence."""
 _BLOCKS, _GAP = "▁▂▃▄▅▆▇█", "·"
 _PLAIN_BLOCKS, _PLAIN_GAP = "_.:-=+*#", "?"
-"""For what takes ASCII only."""
+"""For places that take ASCII only."""
 _WHOLE_PERCENT = Decimal(100)
 _MINUTE_S = 60
 
@@ -21,8 +21,8 @@ def sparklines(
 ) -> Iterator[str]:
     """`GPUUtilization  ▁▁▇█▇·▂  0 to 93%, 5 min each`: one line a metric.
 
-    Where that is wider than `width` the marks get a line of their own: the end of a run is what
-    often matters, and a cut would take it.
+    Where the line is wider than `width` the marks get a line of their own: cutting would lose the
+    end of the run, which often matters most.
     """
     drawn = evidence.get(SERIES)
     for row in drawn if isinstance(drawn, list) else []:

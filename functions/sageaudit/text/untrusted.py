@@ -1,8 +1,9 @@
-"""Text from names, tags and failure messages, made inert for the place where it is shown.
+"""Makes text from names, tags and failure messages inert for the place where it is shown.
 
-A job's failure message is free text from a container: it may hold a mention of a whole channel, a
-link that lies, an escape sequence, a letter that turns the line around. One function a sink; each
-takes anything and gives one line that only shows. A long text keeps its start and its end.
+A failure message is free text from a container: it may contain a mention of a whole channel, a
+misleading link, a terminal escape sequence or a character that reverses the line. There is one
+function for each place; each takes any text and returns one harmless line. A long text keeps its
+start and its end.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def units(text: str) -> int:
 
 
 def terminal(text: str) -> str:
-    """One line with nothing in it that moves a cursor, sets a colour or turns the text around."""
+    """One line without anything that moves the cursor, sets a colour or reverses the text."""
     marks = _MARKS
     kept: list[str] = []
     for char in _ANSI.sub("", text):
@@ -50,12 +51,12 @@ def log(text: str, limit: int = 300) -> str:
 
 
 def plain(text: str, limit: int = 1000) -> str:
-    """One line for an e-mail: addresses in it are no links."""
+    """One line for an e-mail; addresses in it do not become links."""
     return middle(_unlinked(terminal(text)), limit)
 
 
 def slack(text: str, limit: int = 1000) -> str:
-    """For Slack's mrkdwn and plain text alike: no format, link, mention or emoji comes of it."""
+    """For Slack's mrkdwn and plain text: no formatting, link, mention or emoji results from it."""
     safe = _unlinked(terminal(text))
     safe = _FORMAT.sub(lambda match: _LOOKALIKE[match[0]], safe)
     safe = _EMOJI.sub("∶", _MENTION.sub("＠", safe))
@@ -65,18 +66,18 @@ def slack(text: str, limit: int = 1000) -> str:
 
 
 def slack_code(text: str, limit: int = 300) -> str:
-    """A code span to copy from: letters stay as they are, except the backtick that would end it."""
+    """A code span to copy from; only a backtick, which would end it, is replaced."""
     safe = terminal(text).replace("`", "'") or " "
     return f"`{_joined([_escaped(cluster) for cluster in _clusters(safe)], limit - 2)}`"
 
 
 def middle(text: str, limit: int) -> str:
-    """Cut in the middle to `limit` units: the start and the end of a name are what tells it."""
+    """Cut in the middle to `limit` units: start and end are what identifies a name."""
     return _joined(_clusters(text), limit)
 
 
 def cut(mrkdwn: str, limit: int) -> str:
-    """As `middle`, for text already made safe: an entity, a link or a code span stays whole."""
+    """Like `middle`, for text that is already safe: entities, links and code spans stay whole."""
     return _joined(_TOKEN.findall(mrkdwn), limit)
 
 
@@ -89,7 +90,7 @@ def _shown(char: str, category: str) -> str:
 
 
 def _unlinked(text: str) -> str:
-    """Mail readers make links of what looks like one; brackets show it and break it."""
+    """Mail programs turn addresses into links; brackets prevent that and stay readable."""
     return _HOST.sub("[.]", _SCHEME.sub(r"\1[\2]", text))
 
 
@@ -98,7 +99,7 @@ def _escaped(text: str) -> str:
 
 
 def _clusters(text: str) -> list[str]:
-    """Letters with their combining marks, so that a cut never parts them."""
+    """Characters with their combining marks, so that a cut never separates them."""
     clusters: list[str] = []
     for char in text:
         if clusters and unicodedata.category(char) in {"Mn", "Me"}:
@@ -109,7 +110,7 @@ def _clusters(text: str) -> list[str]:
 
 
 def _joined(pieces: list[str], limit: int) -> str:
-    """All pieces, or as many of the first and of the last as fit around the dots."""
+    """All pieces, or as many from the start and from the end as fit around the dots."""
     if sum(map(units, pieces)) <= limit:
         return "".join(pieces)
     room = max(limit - units(DOTS), 0)

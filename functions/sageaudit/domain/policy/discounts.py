@@ -1,9 +1,9 @@
-"""What the company pays instead of the list price, as its policy says.
+"""Negotiated prices from the policy, in place of the list prices.
 
-A rate for a type and region stands for itself; else a percentage off, of the family before that of
-the component; they are never added up. Own prices are those of negotiated discounts. A Savings
-Plan is no price: it is a commitment, paid used or not. Under one, every figure stays at list value
-and says that its cash effect depends on the plan's utilisation.
+A rate for a type and region applies first; otherwise a percentage off: that of the instance family,
+or else that of the component. Percentages are never added up. A Savings Plan is not a price but a
+commitment that is paid whether used or not: under one, every figure stays at list value and says
+that its cash effect depends on the utilisation of the plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WHOLE = Decimal(100)
 
 @dataclass(frozen=True, slots=True)
 class Discounts:
-    """`percent` off by component or family; `rates` in USD per hour by region and type."""
+    """`percent` off by component or instance family; `rates` in USD per hour by region and type."""
 
     percent: Mapping[str, Decimal] = field(default_factory=dict)
     rates: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Discounts:
 
     @property
     def any(self) -> bool:
-        """True when some figure is not AWS's list price."""
+        """Whether any price differs from the list price."""
         return bool(self.percent or self.rates)
 
 
@@ -62,18 +62,18 @@ def _rates(reader: TableReader, region: str) -> dict[str, Decimal]:
 
 @dataclass(frozen=True, slots=True)
 class OwnPrices:
-    """Implements Prices: list prices with the company's discounts taken off."""
+    """Implements Prices: list prices less the negotiated discounts."""
 
     listed: Prices
     discounts: Discounts
 
     @property
     def version(self) -> str:
-        """The list's, and that it is not the list."""
+        """The version of the price list, marked as discounted."""
         return f"{self.listed.version}, own discounts"
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """The policy's rate for the type, else the list rate less the percentage."""
+        """The policy's rate for the type, or the list rate less the percentage."""
         own = self.discounts.rates.get(region, {}).get(instance_type)
         if own is not None:
             return Rate(own, None, "policy: rate of this type and region", kind="own")
@@ -82,11 +82,11 @@ class OwnPrices:
         )
 
     def storage(self, region: str, component: Component) -> Rate | None:
-        """Storage takes the component's percentage."""
+        """The list rate less the percentage of the component."""
         return self._less(self.listed.storage(region, component), component, None)
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
-        """As listed."""
+        """The usage type of the price list."""
         return self.listed.usage_type(region, component, what)
 
     def _less(
@@ -107,5 +107,5 @@ class OwnPrices:
 
 
 def own(market: Market, discounts: Discounts) -> Market:
-    """The same market at the company's prices."""
+    """The same market at negotiated prices."""
     return replace(market, prices=OwnPrices(market.prices, discounts)) if discounts.any else market

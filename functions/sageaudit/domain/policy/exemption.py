@@ -1,4 +1,4 @@
-"""Accepted findings, by the policy or a tag on the job: they stay visible, without dollars."""
+"""Exemptions: findings accepted by the policy or by a tag stay visible but are in no total."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from sageaudit.domain.bill.finding import Exemption
 from sageaudit.domain.policy.policy import Policy
 
 TAG = "sageaudit:ignore"
-"""`gpu-underused spot-not-used until=2027-01-31`; tag values take no comma, the date may lack."""
+"""`gpu-underused spot-not-used until=2027-01-31`: rule names separated by spaces, since tag values
+take no comma; the date is optional."""
 
 
 def exemptions(
     policy: Policy, family: str, tags: Mapping[str, str], rules: Iterable[str], today: date
 ) -> tuple[dict[str, Exemption], list[str]]:
-    """The exemptions that hold today, by rule, and a warning for each one that cannot be read."""
+    """The exemptions in force today, by rule, and a warning where the tag cannot be read."""
     known, warnings = set(rules), []
-    held = {
+    in_force = {
         row.rule: row.exemption
         for row in policy.exemptions
         if row.family in {None, family}
@@ -31,17 +32,15 @@ def exemptions(
         except ValueError:
             names = []
         if not names or not set(names) <= known:
-            warnings.append(
-                f"the tag {TAG} is not heeded: it takes rule names, and until=YYYY-MM-DD"
-            )
+            warnings.append(f"the tag {TAG} is ignored: it takes rule names, and until=YYYY-MM-DD")
         elif until is None or until >= today:
             exemption = Exemption("tag", until, f"tag {TAG}")
-            held.update({name: exemption for name in names if name not in held})
-    return held, warnings
+            in_force.update({name: exemption for name in names if name not in in_force})
+    return in_force, warnings
 
 
 def _until(words: list[str]) -> date | None:
-    """The one date, or None. Raises ValueError: what cannot be read never exempts for ever."""
+    """The date, or None. Raises ValueError: an unreadable date must never exempt for ever."""
     if not words:
         return None
     [word] = words

@@ -1,4 +1,4 @@
-"""Reading a policy's table: each key by its type, and none that nobody asked for."""
+"""Reads a policy's tables: every key is checked for its type, and unknown keys are refused."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from sageaudit.errors import BadPolicy, KeyPath
 
 HIGHEST = 10**12
-"""Above any amount, rate or threshold that somebody means."""
+"""Larger than any amount, rate or threshold that makes sense."""
 _IN_TOML = {dict: "table", list: "array", str: "string", bool: "boolean"}
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 class TableReader:
-    """Takes keys of a table by type and remembers which were asked for."""
+    """Reads the keys of one table and remembers which were read."""
 
     def __init__(self, table: Mapping[str, Any], at: KeyPath = ()) -> None:
         self.table = table
@@ -25,7 +25,7 @@ class TableReader:
         self.used: set[str] = set()
 
     def take(self, key: str, kind: type, default: Any) -> Any:
-        """The value of a key, of one type."""
+        """The value of a key. Raises BadPolicy where it has another type."""
         self.used.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
@@ -33,7 +33,7 @@ class TableReader:
         return value
 
     def within(self, key: str) -> TableReader:
-        """The reader of a table of this table; an empty one where it lacks."""
+        """The reader of a nested table; an empty one where the key is absent."""
         return TableReader(self.take(key, dict, {}), (*self.at, key))
 
     def strings(self, key: str, default: tuple[str, ...] = ()) -> list[str]:
@@ -48,10 +48,10 @@ class TableReader:
         rows = self.take(key, object, [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise self.refusal(key, f"is not a list of tables: write [[{key}]]")
-        return [TableReader(row, (*self.at, key, place)) for place, row in enumerate(rows)]
+        return [TableReader(row, (*self.at, key, index)) for index, row in enumerate(rows)]
 
     def usd(self, key: str, default: int | None = None) -> Decimal:
-        """An amount in USD, 0 or more; needed where there is no default."""
+        """An amount in USD, 0 or more; required where there is no default."""
         self.used.add(key)
         value = self.table.get(key, default)
         if not is_number(value):
@@ -61,30 +61,30 @@ class TableReader:
         return Decimal(str(value))
 
     def rest(self) -> list[str]:
-        """The keys that were not asked for."""
+        """The keys that were not read."""
         return [key for key in self.table if key not in self.used]
 
     def done(self) -> None:
-        """Refuses a table with keys that nobody asked for."""
+        """Raises BadPolicy where the table has keys that were not read."""
         if rest := self.rest():
             known = ", ".join(sorted(self.used))
             path = (*self.at, rest[0])
             raise BadPolicy(f"unknown key {named(path)}; known here: {known}", path)
 
     def refusal(self, key: str, why: str) -> BadPolicy:
-        """What to raise about a key: its whole name, and why."""
+        """The error to raise about a key: its full name, and why."""
         path = (*self.at, key)
         return BadPolicy(f"{named(path)} {why}", path)
 
 
 def named(path: KeyPath) -> str:
-    """A key's whole name as TOML writes it: `rules.gpu-underused.mean_below`, `exempt[0].until`."""
+    """A key's full name as TOML writes it: `rules.gpu-underused.mean_below`, `exempt[0].until`."""
     words = [f"[{part}]" if isinstance(part, int) else f".{_written(part)}" for part in path]
     return "".join(words).removeprefix(".")
 
 
 def is_number(value: Any) -> bool:
-    """A number of 0 or more that somebody may mean."""
+    """Whether the value is a number from 0 to HIGHEST."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and 0 <= value <= HIGHEST
 

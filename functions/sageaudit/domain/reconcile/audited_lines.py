@@ -1,4 +1,4 @@
-"""The lines of an audit that belong to one month, ready to be held against AWS's."""
+"""The bill lines of audits that belong to one month, to be compared with AWS's lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
 
 @dataclass(frozen=True, slots=True)
 class AuditedLine:
-    """One line of one job's bill. `usage` None: nobody knows its usage type (a warm pool)."""
+    """One line of one job's bill. `usage` is None where the usage type is unknown (warm pools)."""
 
     job: str
     name: str
@@ -29,14 +29,14 @@ class AuditedLine:
     quantity: Decimal | None
     usd: Decimal | None
     paid: bool
-    """False for capacity of a training plan and for free rules: AWS meters those elsewhere."""
+    """False for training plan capacity and free Debugger rules: AWS meters those elsewhere."""
     crosses: bool
-    """The job ran across a month's end, so that AWS may have metered part of it elsewhere."""
+    """The job ran past the end of a month: AWS may have metered part of it in another month."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """A month of the history, and what is not in its lines."""
+    """The audited lines of a month, with counts of what they do not contain."""
 
     lines: tuple[AuditedLine, ...]
     jobs: int = 0
@@ -46,9 +46,9 @@ class Audited:
 
 
 def lines_of(document: AuditDocument, month: str) -> Iterator[AuditedLine]:
-    """The lines of `month` (YYYY-MM): volumes by the month they name, the rest by the job's end.
+    """The lines of `month` (YYYY-MM): storage by the month that its note names, others by job end.
 
-    Lines of quantity 0 (a job that never started) are left out: AWS has none either.
+    Lines of quantity 0 (a job that never started) are left out: AWS has none for them.
     """
     job = document["job"]
     ended = (job["ended_at"] or job["created_at"] or "")[:7]

@@ -1,7 +1,8 @@
-"""A month of the history against AWS's own lines: what agrees, what only one side has.
+"""Compares a month of the history with AWS's own lines: what agrees, what only one side has.
 
-Differences are the history's figure minus AWS's, percentages are of AWS's. Every AWS line is in one
-row, so that matched and only-in-AWS rows add up to AWS's total; unknown is None and in no sum.
+A difference is the history's figure minus AWS's; percentages are of AWS's figure. Every AWS line is
+in exactly one row, so matched and only-in-AWS rows add up to AWS's total. Unknown figures are None
+and in no sum.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ class Place(enum.Enum):
     ONLY_IN_AWS = "only_in_aws"
     ONLY_IN_HISTORY = "only_in_history"
     NOT_COMPARABLE = "not_comparable"
-    """The history's line has no usage type that could be looked up in AWS's."""
+    """The history's line has no usage type that could be found among AWS's lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a row. A sum with an unknown part is unknown; `known_usd` is the rest of it."""
+    """One side of a row. A sum with an unknown part is None; `known_usd` sums the known parts."""
 
     unit: str
     quantity: Decimal | None
@@ -51,7 +52,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One usage type (of one job, where AWS names it), as both sides have it."""
+    """One usage type (of one job, where AWS names the job), as each side reports it."""
 
     usage: str
     region: str | None
@@ -72,7 +73,7 @@ class Row:
 
     @property
     def quantity_percent(self) -> Decimal | None:
-        """The same in percent of AWS's quantity."""
+        """The quantity difference in percent of AWS's quantity."""
         return percent(self.quantity_difference, self.aws.quantity if self.aws else None)
 
     @property
@@ -82,7 +83,7 @@ class Row:
 
     @property
     def usd_percent(self) -> Decimal | None:
-        """The same in percent of AWS's dollars."""
+        """The dollar difference in percent of AWS's dollars."""
         return percent(self.usd_difference, self.aws.usd if self.aws else None)
 
     @property
@@ -93,7 +94,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """What a part of SageMaker cost; percent of all of it, None where all of it cost nothing."""
+    """The cost of one part of SageMaker; `percent` is of the total, None where the total is 0."""
 
     name: str
     usd: Decimal
@@ -102,7 +103,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """The rows, the largest first, and the sums over them."""
+    """All rows, the largest first, and sums over them."""
 
     by_job: bool
     rows: tuple[Row, ...]
@@ -124,22 +125,22 @@ class Reconciliation:
 
     @property
     def unpriced_lines(self) -> int:
-        """Lines of the history without dollars: no sum has them."""
+        """Number of history lines without dollars: they are in no sum."""
         return sum(line.usd is None for line in self.audited.lines)
 
     @property
     def outside_usd(self) -> Decimal:
-        """AWS's dollars for what is no job: no audit covers them."""
+        """AWS's dollars outside jobs, which audits do not cover."""
         return sum((area.usd for area in self.areas if area.name != JOBS), _ZERO)
 
     @property
     def jobs_only_in_aws_usd(self) -> Decimal:
-        """AWS's dollars for jobs' usage that the history does not have at all."""
+        """AWS's dollars for usage of jobs that the history does not contain."""
         missing = (row for row in self.of(Place.ONLY_IN_AWS) if row.area == JOBS and row.aws)
         return sum((row.aws.known_usd for row in missing if row.aws), _ZERO)
 
     def jobs(self) -> dict[Place, int]:
-        """Jobs by who knows them: only meaningful where AWS names the resource."""
+        """Number of jobs by the side that has them; meaningful only where AWS names resources."""
         ours = {line.job.lower() for line in self.audited.lines}
         theirs = {row.job for row in self.rows if row.aws and row.job}
         return {
@@ -175,11 +176,11 @@ class _Sum:
 
 
 _Key = tuple[str | None, str | None, str]
-"""Job, region and usage: a job has its region in its ARN, so where there is a job it is None."""
+"""Job, region and usage. The region is None where there is a job: its ARN contains the region."""
 
 
 def reconcile(spend: AwsSpend, audited: Audited, *, by_job: bool) -> Reconciliation:
-    """Holds the two against each other, by usage type and region or by job and usage type."""
+    """Compares both sides, by usage type and region or by job and usage type."""
     aws = _aws_sums(spend.lines, by_job=by_job)
     history, unnamed = _history_sums(audited.lines, aws, by_job=by_job)
     rows = [_row(aws.get(key), history.get(key)) for key in aws.keys() | history.keys()]
@@ -189,7 +190,7 @@ def reconcile(spend: AwsSpend, audited: Audited, *, by_job: bool) -> Reconciliat
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
-    """None where a figure is unknown or the whole is 0."""
+    """`part` in percent of `whole`; None where a figure is unknown or the whole is 0."""
     return None if part is None or not whole else part / whole * _HUNDRED
 
 
@@ -211,7 +212,7 @@ def _aws_sums(lines: Iterable[AwsLine], *, by_job: bool) -> dict[_Key, _Sum]:
 def _history_sums(
     lines: Iterable[AuditedLine], aws: dict[_Key, _Sum], *, by_job: bool
 ) -> tuple[dict[_Key, _Sum], dict[_Key, _Sum]]:
-    """By AWS's keys, and what has no usage type to compare by."""
+    """Sums by AWS's keys, and sums of lines without a usage type to compare by."""
     sums: dict[_Key, _Sum] = {}
     unnamed: dict[_Key, _Sum] = {}
     placeless = {parsed(one.usage).key for key, one in aws.items() if key[:2] == (None, None)}
@@ -232,7 +233,7 @@ def _history_sums(
 def _key(
     line: AuditedLine, job: str | None, aws: dict[_Key, _Sum], placeless: set[str]
 ) -> _Key | None:
-    """Where AWS's side of this line is, or would be; None when it cannot be looked up."""
+    """The key of AWS's side of this line; None where it cannot be found."""
     if line.usage is None:
         return None
     if job is not None:

@@ -1,4 +1,4 @@
-"""A month of SageMaker as AWS bills it, wherever it was read."""
+"""One month of SageMaker spend as AWS reports it, from any source."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 USAGE_TYPES = ("Usage", "DiscountedUsage", "SavingsPlanCoveredUsage")
-"""Line item types (record types in Cost Explorer) that are usage, at what it costs on demand.
+"""Line item types (record types in Cost Explorer) that are usage, at on-demand cost.
 
-What a savings plan covers is here at its on-demand price; its negation, credits, refunds, taxes and
-fees are not usage.
+Usage covered by a Savings Plan is included at its on-demand price; the plan's negations, credits,
+refunds, taxes and fees are not usage.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class AwsLine:
-    """What AWS metered of one usage type; `resource` where the source tells resources apart."""
+    """What AWS metered of one usage type; `resource` is set where the source lists resources."""
 
     usage_type: str
     region: str | None
@@ -27,7 +27,7 @@ class AwsLine:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Lines that are no usage: credits, refunds, taxes, fees. `lines` None where not counted."""
+    """Lines other than usage: credits, refunds, taxes, fees. `lines` is None where not counted."""
 
     kind: str
     lines: int | None
@@ -36,7 +36,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class AwsSpend:
-    """AWS's month: its usage, what was left out of it, and whether it may still change."""
+    """The month's usage, what was excluded from it, and whether AWS may still change it."""
 
     lines: tuple[AwsLine, ...]
     excluded: tuple[Excluded, ...] = ()

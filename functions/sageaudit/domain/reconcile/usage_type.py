@@ -1,7 +1,7 @@
-"""Usage types as bills print them: `USE1-Train:ml.m5.large` is a prefix, a role and what was used.
+"""Usage types as bills print them: `USE1-Train:ml.m5.large` is a region prefix, a role and a type.
 
-A prefix is never read as a region, nor built from one: prefixes are irregular (APS3 is ap-south-1).
-Roles were observed in price lists and bills; one that is not listed counts as "other".
+The prefix is never converted to a region or back: prefixes are irregular (APS3 is ap-south-1).
+The roles were observed in price lists and bills; an unlisted role counts as "other".
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 JOBS = "jobs"
-"""The area that audits cover; every other one is spend that no audit looks at."""
+"""The area that audits cover; spend in any other area is not audited."""
 VOLUME = "VolumeUsage.gp2"
 
 _PREFIX = re.compile(r"[A-Z]{2,4}\d?-")
@@ -51,7 +51,7 @@ class Usage:
 
     @property
     def area(self) -> str:
-        """What of SageMaker this is spent on."""
+        """The part of SageMaker that this belongs to."""
         role = self.role.lower()
         if role in _JOB_ROLES:
             return JOBS
@@ -59,7 +59,7 @@ class Usage:
 
 
 def parsed(usage_type: str) -> Usage:
-    """Role and what was used; a text of another form is a role of its own."""
+    """Splits a usage type; a text of another form becomes a role of its own."""
     prefix = _PREFIX.match(usage_type)
     role, _, what = usage_type[prefix.end() if prefix else 0 :].partition(":")
     return Usage(role, what)
