@@ -18,7 +18,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli import main
 from sageaudit.cli.commands import prices as command
 from sageaudit.cli.sources import live_prices
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from tests.fakes.price_lists import PricingClient, denied, product
 
 Run = Callable[..., tuple[int, str, str]]

@@ -22,7 +22,7 @@ from sageaudit.domain.job.job import (
     Upload,
     WarmPool,
 )
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, RawSeries
 from tests.fakes.bad_series import Values, market, raw
 from tests.fakes.families import earlier_run

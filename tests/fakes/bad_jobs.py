@@ -24,7 +24,7 @@ from sageaudit.domain.job.job import (
     Upload,
     WarmPool,
 )
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase
 from tests.fakes.bad_series import case, host, measured, other_kinds, with_curves, workers

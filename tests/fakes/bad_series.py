@@ -9,7 +9,7 @@ from functools import cache
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Batch, Direction, Job, Objective, Upload
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
 from sageaudit.rules.card import FamilyCase

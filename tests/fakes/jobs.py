@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job.job import Channel, InstanceGroup, Job, Phase, Source
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.prices.market import Component, InstanceType, Market, Rate
+from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
 
 ACCOUNT, REGION = "111122223333", "us-east-1"

@@ -73,8 +73,8 @@ def _audited(
 
 def _name(answer: Mapping[str, Any]) -> tuple[JobKind, str]:
     for kind in JobKind:
-        if f"{kind.prefix}JobName" in answer:
-            return kind, answer[f"{kind.prefix}JobName"]
+        if f"{kind.row.prefix}JobName" in answer:
+            return kind, answer[f"{kind.row.prefix}JobName"]
     raise AssertionError(answer)
 
 

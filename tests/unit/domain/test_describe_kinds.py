@@ -6,7 +6,8 @@ import pytest
 
 from sageaudit.domain.job.describe import kind_of, parse
 from sageaudit.domain.job.job import InstanceGroup, ParentKind, Purchase, Source
-from sageaudit.domain.job.ref import JobKind, JobRef
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 

@@ -15,9 +15,9 @@ from importlib import resources
 from typing import Any
 
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks
-from sageaudit.domain.prices.market import Component, InstanceType, Market, Rate
+from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.prices.price_history import KnownRate, day_of, rate_on
 
 HOURLY = "hourly_prices.json"

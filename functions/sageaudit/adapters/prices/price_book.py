@@ -15,7 +15,8 @@ from typing import Protocol
 from sageaudit.adapters.prices.packaged import PackagedPrices
 from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.market import Component, InstanceType, Market, Rate
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.prices.price_history import KnownRate, day_of, rate_on
 from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, Listing
 from sageaudit.errors import AwsError
@@ -145,7 +146,7 @@ class LiveMarkets:
         packaged = replace(self._packaged, day=day_of(job, now))
         if job.region is None:
             return Market(self._types, packaged)
-        component = Component.of(job.kind)
+        component = job.kind.row.component
         held = self._current(job.region, component)
         book = LiveBook(packaged, job.region, component, held.stored, held.why)
         return Market(self._types, book)

@@ -21,14 +21,13 @@ from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import packaged, price_table
 from sageaudit.cli.exits import Exit, exit_of, first_that_applies
 from sageaudit.cli.sources import live_prices
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.prices.market import Component, Prices
+from sageaudit.domain.job.kinds import BILLED_KINDS, Component
+from sageaudit.domain.prices.market import Prices
 from sageaudit.errors import BadUsage
 from sageaudit.text.money import rate as shown_rate
 from sageaudit.text.untrusted import terminal
 
-_KINDS = (JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM)
-COMPONENTS = {kind.value: Component.of(kind) for kind in _KINDS}
+COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 _OUTPUT = click.option(
     "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
@@ -194,7 +193,10 @@ def _check(instance_type: str, region: str | None, *, live: bool) -> None:
 def _types() -> dict[Component, list[str]]:
     """The types of the catalogue that each kind of job may use."""
     kinds = packaged.types().values()
-    return {Component.of(kind): [one.name for one in kinds if kind in one.kinds] for kind in _KINDS}
+    return {
+        kind.row.component: [one.name for one in kinds if kind in one.kinds]
+        for kind in BILLED_KINDS
+    }
 
 
 def _priced(

@@ -20,7 +20,8 @@ from sageaudit.cli.sources.session import open_session
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
-from sageaudit.domain.job.ref import JOB_NAME, JobKind, JobRef
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AmbiguousName, AwsError, BadUsage, JobNotFound, Malformed
 from sageaudit.rules import catalogue
@@ -114,7 +115,7 @@ class Account:
                 answer = jobs.describe(JobRef(kind, name, "", "", region))
             except JobNotFound:
                 continue
-            arn = answer.get(f"{kind.prefix}JobArn")
+            arn = answer.get(f"{kind.row.prefix}JobArn")
             ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
             if ref is None:
                 raise AwsError(f"the answer about the {kind.value} job {name} has no ARN of it")

@@ -17,7 +17,7 @@ from sageaudit.adapters.prices.price_book import LiveBook
 from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.adapters.prices.price_files import PriceFiles, open_https
 from sageaudit.adapters.prices.price_list import PriceList
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Listing
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
 

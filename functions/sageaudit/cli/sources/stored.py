@@ -22,7 +22,7 @@ from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.family import FAMILY_VERSION
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadRecording, BadUsage, Malformed

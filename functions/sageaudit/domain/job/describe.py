@@ -15,9 +15,10 @@ from sageaudit.domain.job import describe_training, fields, hints, job_outputs
 from sageaudit.domain.job.data_version import data_pinned
 from sageaudit.domain.job.family import fingerprint, repository, stem
 from sageaudit.domain.job.job import Channel, Job, Parent, ParentKind, Phase, Source
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import whole_run
 from sageaudit.domain.job.redact import redact
-from sageaudit.domain.job.ref import JobKind, JobRef
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import Malformed
 
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
@@ -28,7 +29,7 @@ _DEBUGGER_RULES = "sagemaker-debugger-rules"
 def kind_of(answer: Mapping[str, Any]) -> JobKind | None:
     """The kind whose `...JobName` and `...JobStatus` the answer carries."""
     for kind in JobKind:
-        if f"{kind.prefix}JobName" in answer and f"{kind.prefix}JobStatus" in answer:
+        if f"{kind.row.prefix}JobName" in answer and f"{kind.row.prefix}JobStatus" in answer:
             return kind
     return None
 
@@ -48,11 +49,11 @@ def parse(
     kind = kind_of(answer)
     if kind is None:
         raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
-    name = fields.text(answer, f"{kind.prefix}JobName")
-    status = fields.text(answer, f"{kind.prefix}JobStatus")
+    name = fields.text(answer, f"{kind.row.prefix}JobName")
+    status = fields.text(answer, f"{kind.row.prefix}JobStatus")
     if name is None or status is None:
-        raise Malformed(f"{kind.prefix}Job{'Status' if name else 'Name'}", "is empty")
-    arn = fields.text(answer, f"{kind.prefix}JobArn")
+        raise Malformed(f"{kind.row.prefix}Job{'Status' if name else 'Name'}", "is empty")
+    arn = fields.text(answer, f"{kind.row.prefix}JobArn")
     ref = JobRef.from_arn(arn) if arn else None
     specific = {
         JobKind.TRAINING: describe_training.fields_of,

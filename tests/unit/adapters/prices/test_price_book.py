@@ -16,8 +16,8 @@ from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.prices.market import Component, Market, Rate
+from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.prices.market import Market, Rate
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.jobs import ran
 from tests.fakes.price_lists import PricingClient, denied, product, volume
@@ -61,7 +61,7 @@ class World:
         """The rate of a type for such a job."""
         asked = job(**changes)
         prices = self.markets.market(asked, self.now).prices
-        return prices.hourly(asked.region or "", Component.of(asked.kind), name)
+        return prices.hourly(asked.region or "", asked.kind.row.component, name)
 
 
 def job(at: datetime = NOW, region: str | None = "eu-west-1", **changes: Any) -> Job:

@@ -13,7 +13,8 @@ import pytest
 
 from sageaudit.adapters.prices import packaged, price_table
 from sageaudit.adapters.prices.packaged import PackagedPrices
-from sageaudit.domain.prices.market import Component, Rate
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, Listing
 from sageaudit.errors import BadUsage, Unavailable
 from tests.fakes.price_lists import listing
