@@ -13,8 +13,8 @@ from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.price_book import LiveMarkets
 from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.sources.recorded_run import Run
 from sageaudit.cli.sources.session import open_session
 from sageaudit.domain.audit.document import AuditDocument
@@ -74,9 +74,7 @@ class Account:
             jobs=SageMakerJobs(accounts.of("sagemaker")),
             metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
             history=MemoryHistory(),
-            markets=LiveMarkets(
-                packaged.types(),
-                packaged.prices(),
+            markets=live_markets(
                 PriceList(lambda endpoint: accounts.of("pricing")("", endpoint)),
                 None,
                 lambda: datetime.now(UTC),

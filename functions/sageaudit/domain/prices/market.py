@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks
 
+RateKind = Literal["list", "own"]
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
 
@@ -27,16 +28,16 @@ class Rate:
     as_of: str | None
     source: str
     note: str | None = None
-    kind: Literal["list", "own"] = "list"
+    kind: RateKind = "list"
     other_usd: Decimal | None = None
     era: Era = "today"
 
 
-def comparable(one: Rate | None, other: Rate | None) -> bool:
+def comparable(rate: Rate | None, other: Rate | None) -> bool:
     """Two rates of which one is past, or one own and one list, differ by more than the type."""
-    if one is None or other is None:
+    if rate is None or other is None:
         return False
-    return one.kind == other.kind and (one.era == "past") == (other.era == "past")
+    return rate.kind == other.kind and (rate.era == "past") == (other.era == "past")
 
 
 @dataclass(frozen=True, slots=True)
