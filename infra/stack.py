@@ -20,12 +20,11 @@ from sageaudit.adapters.channels import sns
 from sageaudit.adapters.dynamo import history as dynamo_history
 from sageaudit.adapters.dynamo import ledger as dynamo_ledger
 from sageaudit.adapters.prices import price_cache, price_list
+from sageaudit.domain.job.kinds import JobKind
 
 AUDIT_TIMEOUT = cdk.Duration.minutes(3)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(1)
 DELIVER_TIMEOUT = cdk.Duration.minutes(1)
-
-JOB_TYPES = ("training-job", "processing-job", "transform-job", "hyper-parameter-tuning-job")
 
 
 class SageAuditStack(cdk.Stack):
@@ -112,7 +111,7 @@ class SageAuditStack(cdk.Stack):
                 "FINGERPRINT_SECRET_ID": FINGERPRINT_KEY,
             },
         )
-        audit.may(sagemaker.PERMISSIONS, *(self._jobs(kind) for kind in JOB_TYPES))
+        audit.may(sagemaker.PERMISSIONS, *(self._jobs(kind) for kind in JobKind))
         audit.may(cloudwatch.PERMISSIONS, "*")
         audit.may(price_list.PERMISSIONS, "*")
         audit.may(price_cache.PERMISSIONS, table)
@@ -172,9 +171,9 @@ class SageAuditStack(cdk.Stack):
         # Slack takes one message a second and channel: more at once would only be refused.
         feed_from_queue(deliver, queue, batch_size=5, max_concurrency=2)
 
-    def _jobs(self, kind: str) -> str:
+    def _jobs(self, kind: JobKind) -> str:
         """Of this stack's region, as are the only events that the handler accepts."""
-        return self.format_arn(service="sagemaker", resource=kind, resource_name="*")
+        return self.format_arn(service="sagemaker", resource=kind.row.arn_word, resource_name="*")
 
     def _secret(self, name: str) -> str:
         """Secrets Manager appends six characters of its own to a name."""

@@ -11,6 +11,7 @@ from constructs import Construct
 
 from infra.queues import dead_letter_queue, work_queue
 from sageaudit.domain.job.event import DETAIL_TYPES, SOURCES, TERMINAL
+from sageaudit.domain.job.kinds import JobKind
 
 
 class Trigger(Construct):
@@ -58,7 +59,5 @@ def _terminal_states(other_accounts: Sequence[str]) -> events.EventPattern:
         account=[cdk.Aws.ACCOUNT_ID, *other_accounts],
         region=[cdk.Aws.REGION],
         detail_type=list(DETAIL_TYPES),
-        detail={
-            "$or": [{f"{kind.prefix}JobStatus": sorted(TERMINAL)} for kind in DETAIL_TYPES.values()]
-        },
+        detail={"$or": [{f"{kind.row.prefix}JobStatus": sorted(TERMINAL)} for kind in JobKind]},
     )

@@ -14,14 +14,10 @@ from sageaudit.adapters.files.recording import RecordedSet, Recording, read
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.describe import kind_of
-from sageaudit.domain.job.event import DETAIL_TYPES
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import RawSeries
 
 RECORDINGS = Path(__file__).parent / "recordings"
-
-_DETAIL_TYPE_OF = {kind: text for text, kind in DETAIL_TYPES.items()}
-_TUNING_END = "HyperParameterTuningEndTime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +32,17 @@ class RecordedJob:
     @property
     def name(self) -> str:
         """The job's name."""
-        return str(self.describe[f"{self.kind.prefix}JobName"])
+        return str(self.describe[f"{self.kind.row.prefix}JobName"])
 
     @property
     def arn(self) -> str:
         """The job's ARN."""
-        return str(self.describe[f"{self.kind.prefix}JobArn"])
+        return str(self.describe[f"{self.kind.row.prefix}JobArn"])
 
     @property
     def ended_at(self) -> datetime:
         """When its last state change was: the event's time."""
-        end = _TUNING_END if self.kind is JobKind.TUNING else f"{self.kind.prefix}EndTime"
-        for key in (end, "LastModifiedTime", "CreationTime"):
+        for key in (f"{self.kind.row.prefix}EndTime", "LastModifiedTime", "CreationTime"):
             if moment := fields.time(self.describe, key):
                 return moment
         raise ValueError(f"{self.name} has no time at all")
@@ -55,7 +50,7 @@ class RecordedJob:
     @property
     def key(self) -> JobKey:
         """What the history files it under."""
-        for key in ("CreationTime", f"{self.kind.prefix}StartTime"):
+        for key in ("CreationTime", f"{self.kind.row.prefix}StartTime"):
             if moment := fields.time(self.describe, key):
                 return JobKey(self.arn, moment)
         return JobKey(self.arn, self.ended_at)
@@ -63,7 +58,7 @@ class RecordedJob:
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
         """The entry of PutEvents: times as epoch milliseconds, tags as a flat map."""
         created_at = fields.time(self.describe, "CreationTime")
-        prefix = self.kind.prefix
+        prefix = self.kind.row.prefix
         detail = {
             f"{prefix}JobName": self.name,
             f"{prefix}JobArn": self.arn,
@@ -73,7 +68,7 @@ class RecordedJob:
         }
         return {
             "Source": source,
-            "DetailType": _DETAIL_TYPE_OF[self.kind],
+            "DetailType": self.kind.row.detail_type,
             "Detail": json.dumps(detail),
             "Resources": [self.arn],
             "Time": self.ended_at,

@@ -17,14 +17,9 @@ from botocore.parsers import create_parser
 
 from local.recorded import RecordedJob
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind, JobMetrics
 from sageaudit.domain.usage.measurements import RawSeries
 
-NAMESPACES = {
-    JobKind.TRAINING: "/aws/sagemaker/TrainingJobs",
-    JobKind.PROCESSING: "/aws/sagemaker/ProcessingJobs",
-    JobKind.TRANSFORM: "/aws/sagemaker/TransformJobs",
-}
 _POINTS_A_CALL = 500
 _Answer = tuple[AWSResponse, Any]
 
@@ -36,17 +31,17 @@ class RecordedSageMaker:
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
         self._parser = create_parser("json")
         for kind in JobKind:
-            event = f"before-call.sagemaker.Describe{kind.prefix}Job"
-            session.events.register(event, self._describe(kind.prefix))
+            event = f"before-call.sagemaker.{kind.row.describe_call}"
+            session.events.register(event, self._describe(kind.row.prefix))
         session.events.register("before-call.sagemaker.ListTags", self._list_tags)
 
     def add(self, job: RecordedJob) -> None:
         """Lets a job be found."""
-        self._jobs[job.kind.prefix, job.name] = job
+        self._jobs[job.kind.row.prefix, job.name] = job
 
     def delete(self, job: RecordedJob) -> None:
         """Lets it be gone."""
-        del self._jobs[job.kind.prefix, job.name]
+        del self._jobs[job.kind.row.prefix, job.name]
 
     def _describe(self, prefix: str) -> Callable[..., _Answer]:
         def answer(model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
@@ -76,15 +71,18 @@ class RecordedSageMaker:
 
 def put_series(session: Any, job: RecordedJob) -> None:
     """Publishes a job's series, as its hosts did while it ran."""
+    kind = job.kind.row.metrics
+    if kind is None:
+        return
     cloudwatch = session.client("cloudwatch")
-    points = [point for series in job.series for point in _points(series, job)]
+    points = [point for series in job.series for point in _points(series, job, kind)]
     for position in range(0, len(points), _POINTS_A_CALL):
         cloudwatch.put_metric_data(
-            Namespace=NAMESPACES[job.kind], MetricData=points[position : position + _POINTS_A_CALL]
+            Namespace=kind.namespace, MetricData=points[position : position + _POINTS_A_CALL]
         )
 
 
-def _points(series: RawSeries, job: RecordedJob) -> Iterator[dict[str, Any]]:
+def _points(series: RawSeries, job: RecordedJob, kind: JobMetrics) -> Iterator[dict[str, Any]]:
     """An algorithm metric's host is the job itself, and it has no unit."""
     own = series.host == job.name
     for number, value in enumerate(series.values):
@@ -92,7 +90,7 @@ def _points(series: RawSeries, job: RecordedJob) -> Iterator[dict[str, Any]]:
             yield {
                 "MetricName": series.metric,
                 "Dimensions": [
-                    {"Name": "TrainingJobName" if own else "Host", "Value": series.host}
+                    {"Name": kind.algorithm_dimension if own else "Host", "Value": series.host}
                 ],
                 "Timestamp": series.start + timedelta(seconds=number * series.period_s),
                 "Value": value,

@@ -35,9 +35,9 @@ from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.lambda_runtime.batch import MESSAGES, Batch, Handler, Record
 from sageaudit.adapters.lambda_runtime.counts import Counts
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.price_book import LiveMarkets
 from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.record import Verdict
 from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.policy.policy import Policy
@@ -163,9 +163,7 @@ def build(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
         history=DynamoHistory(dynamodb, settings.table_name),
-        markets=LiveMarkets(
-            packaged.types(),
-            packaged.prices(),
+        markets=live_markets(
             PriceList(lambda endpoint: accounts.of("pricing")(settings.account_id, endpoint)),
             PriceCache(dynamodb, settings.table_name),
             clock,

@@ -21,7 +21,7 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,

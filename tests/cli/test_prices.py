@@ -18,7 +18,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli import main
 from sageaudit.cli.commands import prices as command
 from sageaudit.cli.sources import live_prices
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from tests.fakes.price_lists import PricingClient, denied, product
 
 Run = Callable[..., tuple[int, str, str]]
@@ -207,11 +207,11 @@ def test_coverage_is_a_table_for_people(run: Run) -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A packaged table of one region and two types."""
-    book = packaged.prices()
+    book = packaged.tables()
     row = {"ml.m5.xlarge": Decimal("0.257"), "ml.c5.xlarge": Decimal("0.23")}
     table = {**book.hourly_table, "usd_per_hour": {"eu-west-1": row}}
     made = replace(book, hourly_table=table)
-    monkeypatch.setattr(packaged, "prices", lambda: made)
+    monkeypatch.setattr(packaged, "tables", lambda: made)
     monkeypatch.setattr(command, "known_regions", lambda: {"eu-west-1", "eu-west-2"})
 
 

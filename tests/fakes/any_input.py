@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.job import (
     Batch,
-    Channel,
     CustomRule,
+    DataSource,
     Hints,
+    InputChannel,
     InstanceGroup,
     Job,
     Purchase,
     RuleEvaluation,
-    Source,
     Upload,
     WarmPool,
 )
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, RawSeries
 from tests.fakes.bad_series import Values, market, raw
 from tests.fakes.families import earlier_run
@@ -73,9 +73,9 @@ def odd_jobs(draw: st.DrawFn) -> Job:
     ways = [*Purchase] if kind is JobKind.TRAINING else [Purchase.ON_DEMAND, Purchase.SERVERLESS]
     purchase = draw(st.sampled_from(ways))
     channels = st.builds(
-        Channel,
+        InputChannel,
         st.sampled_from(["train", "train", "code"]),
-        st.sampled_from([Source.S3, Source.S3, Source.FSX]),
+        st.sampled_from([DataSource.S3, DataSource.S3, DataSource.FSX]),
         st.sampled_from(["File", "File", "FastFile", None]),
         st.sampled_from(["FullyReplicated", "FullyReplicated", "ShardedByS3Key", None]),
     )

@@ -11,20 +11,20 @@ from itertools import islice
 
 from sageaudit.domain.job.job import (
     Batch,
-    Channel,
     CustomRule,
+    DataSource,
     Hints,
+    InputChannel,
     InstanceGroup,
     Parent,
     ParentKind,
     Phase,
     Purchase,
     RuleEvaluation,
-    Source,
     Upload,
     WarmPool,
 )
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase
 from tests.fakes.bad_series import case, host, measured, other_kinds, with_curves, workers
@@ -113,10 +113,13 @@ WHAT: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     "a limit of nothing": lambda: altered(max_runtime_s=0, max_wait_s=0),
     "the longest limit": lambda: altered(max_runtime_s=2_419_200, max_wait_s=2_419_200),
     "channels of nothing": lambda: altered(
-        channels=(Channel("", Source.S3, None, None), Channel("train", Source.OTHER, "?", "?"))
+        channels=(
+            InputChannel("", DataSource.S3, None, None),
+            InputChannel("train", DataSource.OTHER, "?", "?"),
+        )
     ),
     "the same channel twice": lambda: altered(
-        channels=(Channel("train", Source.S3, "File", "FullyReplicated"),) * 2
+        channels=(InputChannel("train", DataSource.S3, "File", "FullyReplicated"),) * 2
     ),
     "no channels": lambda: altered(channels=()),
     "every hint, and odd ones": lambda: altered(
@@ -171,9 +174,9 @@ def every_kind() -> Iterator[FamilyCase]:
 
 
 def every_purchase() -> Iterator[FamilyCase]:
-    """On demand, spot, training plan, serverless: with and without a plan's name."""
+    """On demand, spot, training plan, serverless: with and without instances."""
     for purchase in Purchase:
-        yield from altered(purchase=purchase, training_plan_arn=None)
+        yield from altered(purchase=purchase)
         yield from altered(purchase=purchase, groups=(), max_wait_s=10**9, checkpointed=True)
 
 

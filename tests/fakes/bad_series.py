@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import sources
 from sageaudit.domain.job.job import Batch, Direction, Job, Objective, Upload
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
 from sageaudit.rules.card import FamilyCase
@@ -28,7 +28,7 @@ _AT_WORK: dict[object, Measurements] = {}
 @cache
 def market() -> Market:
     """All types, at the packaged prices of the job's day."""
-    return packaged.PackagedMarkets().market(job(), START)
+    return sources.offline_markets().market(job(), START)
 
 
 def case(run: Job, of: Measurements | None = None, **more: object) -> FamilyCase:

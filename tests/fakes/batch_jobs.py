@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, phases, ran, series, usage
 

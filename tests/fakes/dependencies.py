@@ -11,7 +11,8 @@ from typing import Any
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind, JobRef
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Missing
@@ -87,16 +88,16 @@ def dependencies(
 
 def ended(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEnded:
     """The event of a job, read as from the queue."""
-    words = {JobKind.TUNING: "HyperParameter Tuning"}.get(kind, kind.value.capitalize())
+    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{name}"
     body = {
         "source": "aws.sagemaker",
-        "detail-type": f"SageMaker {words} Job State Change",
+        "detail-type": kind.row.detail_type,
         "account": ACCOUNT,
         "time": "2026-05-20T11:00:02Z",
         "detail": {
-            f"{kind.prefix}JobName": name,
-            f"{kind.prefix}JobArn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.arn_word}/{name}",
-            f"{kind.prefix}JobStatus": "Completed",
+            f"{kind.row.prefix}JobName": name,
+            f"{kind.row.prefix}JobArn": arn,
+            f"{kind.row.prefix}JobStatus": "Completed",
             "CreationTime": 1779271080000,
             **detail,
         },

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.job.job import Channel, InstanceGroup, Job, Phase, Source
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.prices.market import Component, InstanceType, Market, Rate
+from sageaudit.domain.job.job import DataSource, InputChannel, InstanceGroup, Job, Phase
+from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
@@ -135,7 +135,7 @@ def job(instance: str = "ml.g5.2xlarge", instances: int = 1, **changes: Any) -> 
         training_s=Decimal(10800),
         billable_s=Decimal(10800),
         volume_gb=30,
-        channels=(Channel("train", Source.S3, "File", "FullyReplicated"),),
+        channels=(InputChannel("train", DataSource.S3, "File", "FullyReplicated"),),
         image="763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0",
         max_runtime_s=86400,
         left_artifact=True,

@@ -8,7 +8,7 @@ from functools import cache
 import botocore.session
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
 
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 
 _STEP = re.compile(r"(?P<member>\w+)(?:\[(?P<item>[^\]]+)\])?\Z")
 
@@ -25,7 +25,7 @@ def known(kind: JobKind, path: str) -> bool:
     An item of a list stands in brackets, by its name; what follows a map's name is its key.
     """
     operation = {JobKind.TUNING: "CreateHyperParameterTuningJob"}.get(
-        kind, f"Create{kind.prefix}Job"
+        kind, f"Create{kind.row.prefix}Job"
     )
     shape: Shape = _model().operation_model(operation).input_shape
     steps = path.split(".")

@@ -10,7 +10,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.tuning_savings import settle_trials
 from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName, Unknown
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
@@ -103,5 +103,5 @@ def _check(name: str, found: Found, kind: JobKind | None) -> None:
             assert math.isfinite(value), (name, key)
     for parameter in (*found.fix, *(one for way in found.alternatives for one in way)):
         assert kind is None or request.known(kind, parameter.path), (name, parameter)
-        assert kind is None or ways.known(kind.value, parameter.path), (name, parameter)
+        assert kind is None or ways.known(kind, parameter.path), (name, parameter)
         assert parameter.old != parameter.new, (name, parameter)

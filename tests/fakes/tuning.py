@@ -11,7 +11,7 @@ from sageaudit.domain.audit.tuning_savings import settle_trials
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Finding, Found, Outcome
 from sageaudit.domain.job.job import Direction, Job, Objective, Tuning
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import TuningCase
 from sageaudit.rules.judge import judge_tuning

@@ -13,7 +13,7 @@ from local.sagemaker import put_series
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing, RawSeries, measure
 from tests.fakes.jobs import REGION, START, training_answer
 

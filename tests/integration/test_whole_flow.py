@@ -11,7 +11,7 @@ import pytest
 
 from local.recorded import RecordedJob
 from local.slack import Answer
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.integration.whole_flow import a_failed_job, recorded, scene, tuning_set
 
 

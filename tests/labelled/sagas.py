@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sageaudit.adapters.files import recording
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobKind
@@ -56,7 +56,7 @@ def last_audit(recordings: list[dict[str, Any]]) -> AuditDocument:
     of = dependencies(
         SaidJobs({name: [dict(one.describe)] for (_, name), one in named}),
         RecordedMetrics({name: one.series for (_, name), one in named}),  # type: ignore[arg-type]
-        markets=packaged.PackagedMarkets(),
+        markets=sources.offline_markets(),
     )
     documents = [_audited(of, kind, name, one) for (kind, name), one in named]
     return documents[-1]
@@ -73,8 +73,8 @@ def _audited(
 
 def _name(answer: Mapping[str, Any]) -> tuple[JobKind, str]:
     for kind in JobKind:
-        if f"{kind.prefix}JobName" in answer:
-            return kind, answer[f"{kind.prefix}JobName"]
+        if f"{kind.row.prefix}JobName" in answer:
+            return kind, answer[f"{kind.row.prefix}JobName"]
     raise AssertionError(answer)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.files import recording
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import sources
 from sageaudit.auditing import audit_job, run_facts
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import FindingDocument, FixDocument
@@ -48,7 +48,7 @@ def audited(told: LastNotice, earlier: tuple[EarlierRun, ...]) -> Audit:
     read = recording.of_document(told)
     job = parse(read.describe, read.tags, account=read.account, region=read.region, key=b"secret")
     assert job.ended_at is not None
-    market = packaged.PackagedMarkets().market(job, job.ended_at)
+    market = sources.offline_markets().market(job, job.ended_at)
     usage = measure(job, read.series, market.types, absent=Missing("metric_missing", "no points"))
     ruleset = catalogue.ruleset()
     policy = Policy(rules_on=frozenset(rule.name.name for rule in ruleset.rules))

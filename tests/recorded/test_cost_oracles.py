@@ -12,8 +12,7 @@ import pytest
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.job.job import Job, Purchase, WarmPool
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component, JobKind
 from tests.fakes.jobs import ran
 from tests.fakes.recorded import DATA
 

@@ -13,7 +13,7 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Unknown
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, RawSeries
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 
 KIND = click.option(
     "--kind",

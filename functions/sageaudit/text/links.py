@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from sageaudit.domain.audit.document import AuditDocument, Kind
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.job.kinds import JobKind, JobMetrics
 from sageaudit.text.words import time_of
 
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d{1,2}\Z")
@@ -19,17 +20,6 @@ _DOMAINS = {
     "aws": "console.aws.amazon.com",
     "aws-cn": "console.amazonaws.cn",
     "aws-us-gov": "console.amazonaws-us-gov.com",
-}
-_PAGES: dict[Kind, str] = {
-    "training": "jobs",
-    "processing": "processing-jobs",
-    "transform": "transform-jobs",
-    "tuning": "hyper-tuning-jobs",
-}
-_NAMESPACES: dict[Kind, str] = {
-    "training": "/aws/sagemaker/TrainingJobs",
-    "processing": "/aws/sagemaker/ProcessingJobs",
-    "transform": "/aws/sagemaker/TransformJobs",
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
 _HOSTS = 2
@@ -51,14 +41,15 @@ def links(document: AuditDocument) -> tuple[Link, ...]:
     home = _console(job["arn"], job["region"])
     if home is None or job["region"] is None:
         return ()
+    kind = JobKind(job["kind"]).row
     name = quote(job["name"], safe="", errors="replace")
     region = job["region"]
-    found = [Link("Job", f"{home}/sagemaker/home?region={region}#/{_PAGES[job['kind']]}/{name}")]
-    namespace = _NAMESPACES.get(job["kind"])
-    if namespace is not None:
+    found = [Link("Job", f"{home}/sagemaker/home?region={region}#/{kind.console_page}/{name}")]
+    if kind.metrics is not None:
         watch = f"{home}/cloudwatch/home?region={region}"
-        found.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, namespace)}"))
-        found.append(Link("Logs", f"{watch}#logsV2:{_log_streams(namespace, job['name'])}"))
+        streams = _log_streams(kind.metrics.namespace, job["name"])
+        found.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, kind.metrics)}"))
+        found.append(Link("Logs", f"{watch}#logsV2:{streams}"))
     return tuple(found)
 
 
@@ -77,14 +68,14 @@ def _log_streams(namespace: str, name: str) -> str:
     return f"log-groups/log-group/{group}$3FlogStreamNameFilter$3D{stream}"
 
 
-def _graph(document: AuditDocument, namespace: str) -> str:
+def _graph(document: AuditDocument, kind: JobMetrics) -> str:
     job, coverage = document["job"], document["audit"]["coverage"]
     period_s = coverage["period_s"] or 60
-    if job["kind"] == "transform":
-        metrics = _searched(namespace, job["name"], period_s)
+    if not kind.hosts_numbered:
+        metrics = _searched(kind.namespace, job["name"], period_s)
     else:
         hosts = range(1, min(coverage["hosts_expected"] or 1, _HOSTS) + 1)
-        metrics = "".join(_host_metrics(namespace, f"{job['name']}/algo-{n}") for n in hosts)
+        metrics = "".join(_host_metrics(kind.namespace, f"{job['name']}/algo-{n}") for n in hosts)
     start = time_of(job["started_at"] or job["created_at"])
     span = _moment("start", start, -_MARGIN) + _moment("end", time_of(job["ended_at"]), _MARGIN)
     return (

@@ -9,7 +9,8 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.domain.job.ref import JobKind, JobRef
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import AccessDenied, JobNotFound, NoCredentials, Throttled, Unavailable
 
 PLACE = "us-east-1:111122223333"
@@ -17,7 +18,7 @@ PLACE = "us-east-1:111122223333"
 
 def ref(kind: JobKind) -> JobRef:
     """A job called `Nightly`."""
-    found = JobRef.from_arn(f"arn:aws:sagemaker:{PLACE}:{kind.arn_word}/nightly", "Nightly")
+    found = JobRef.from_arn(f"arn:aws:sagemaker:{PLACE}:{kind.row.arn_word}/nightly", "Nightly")
     assert found is not None
     return found
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job.describe import kind_of, parse
-from sageaudit.domain.job.job import InstanceGroup, ParentKind, Purchase, Source
-from sageaudit.domain.job.ref import JobKind, JobRef
+from sageaudit.domain.job.job import DataSource, InstanceGroup, ParentKind, Purchase
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 
@@ -100,7 +101,10 @@ def test_a_processing_job_is_one_billed_phase() -> None:
     ]
     assert job.groups == (InstanceGroup("ml.m5.xlarge", 3),)
     assert (job.volume_gb, job.max_runtime_s, job.entry_point) == (30, 3600, "clean.py")
-    assert [(c.source, c.mode) for c in job.channels] == [(Source.S3, "File"), (Source.OTHER, None)]
+    assert [(c.source, c.mode) for c in job.channels] == [
+        (DataSource.S3, "File"),
+        (DataSource.OTHER, None),
+    ]
 
 
 def test_a_processing_job_that_never_started_has_no_phase() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Clear, Outcome
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.flow import Done, audit_finished_job
 from sageaudit.rules.card import FamilyCase, Rule, Ruleset, rule
 from tests.fakes.dependencies import SaidJobs, dependencies, ended

@@ -12,7 +12,7 @@ from sageaudit.auditing import audit_job, audit_tuning
 from sageaudit.domain.audit import rollup
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.family import family
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.rule_choices import RuleChoices, Section
 from sageaudit.rules import catalogue

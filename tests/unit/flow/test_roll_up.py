@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Missing, measure
 from sageaudit.flow import ROLL_UP_ATTEMPTS, AuditDependencies, Done, Later, audit_finished_job
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended

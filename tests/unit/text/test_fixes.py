@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.audit.document import FixDocument, Kind
+from sageaudit.domain.audit.document import FixDocument
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.text.fixes.dialects import DIALECTS, Dialect, fix_text
 from sageaudit.text.fixes.names import NAMES
 from tests.fakes.documents import fix
@@ -29,7 +30,7 @@ CONVERGED = (
 ALWAYS_SENT = (
     "# no argument: remove ResourceConfig.VolumeSizeInGB (the SDK always sends volume_size)"
 )
-KINDS: list[tuple[Kind, str]] = [(kind, path) for kind, table in NAMES.items() for path in table]
+KINDS: list[tuple[JobKind, str]] = [(kind, path) for kind, table in NAMES.items() for path in table]
 
 
 def one(path: str, new: Any) -> list[FixDocument]:
@@ -242,7 +243,7 @@ def test_a_channel_in_each_dialect(dialect: Dialect, snippet: str) -> None:
     ],
 )  # fmt: skip
 def test_each_kind_has_its_own_words(
-    kind: Kind, path: str, new: Any, dialect: Dialect, snippet: str
+    kind: str, path: str, new: Any, dialect: Dialect, snippet: str
 ) -> None:
     """A request's maps hold texts; the SDKs take hyperparameters as they are."""
     assert fix_text(kind, one(path, new), dialect) == snippet
@@ -409,7 +410,7 @@ def _assert_hcl(snippet: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "pattern"), KINDS)
-def test_every_known_parameter_is_written_or_said(kind: Kind, pattern: str) -> None:
+def test_every_known_parameter_is_written_or_said(kind: JobKind, pattern: str) -> None:
     """In each dialect, set and removed; and what is written parses."""
     path = pattern.replace("*", "some name")
     for new in ("value", 5, None):

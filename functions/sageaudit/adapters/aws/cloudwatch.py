@@ -9,7 +9,7 @@ from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobMetrics
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
 from sageaudit.domain.usage.work_windows import work_windows
@@ -28,11 +28,6 @@ _MAX_LISTED = 20_000
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
 _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
-_NAMESPACES = {
-    JobKind.TRAINING: "/aws/sagemaker/TrainingJobs",
-    JobKind.PROCESSING: "/aws/sagemaker/ProcessingJobs",
-    JobKind.TRANSFORM: "/aws/sagemaker/TransformJobs",
-}
 
 
 class CloudWatchMetrics:
@@ -47,7 +42,8 @@ class CloudWatchMetrics:
     def read(self, job: Job, now: datetime) -> Measurements:
         """Reads every host and metric at the smallest period that age and length allow."""
         windows = list(work_windows(job))
-        if not windows or job.account is None or job.region is None:
+        kind = job.kind.row.metrics
+        if kind is None or not windows or job.account is None or job.region is None:
             absent = Missing("metric_missing", "the job's own code did not run")
             return measure(job, (), self._types, absent=absent)
         start, end = windows[0][0], windows[-1][1]
@@ -59,23 +55,23 @@ class CloudWatchMetrics:
         try:
             with aws_errors("cloudwatch"):
                 client = self._client_of(job.account, job.region)
-                hosts = self._hosts(client, job, now)
-                queries = self._queries(job, hosts, period_s)
+                hosts = self._hosts(client, job, kind, now)
+                queries = self._queries(job, kind, hosts, period_s)
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
             absent = Missing("metric_denied", str(denied).rstrip("."))
             return measure(job, (), self._types, absent=absent)
         return measure(job, raw, self._types, absent=absent, notes=tuple(notes))
 
-    def _hosts(self, client: Any, job: Job, now: datetime) -> list[str]:
-        """Training and processing hosts are algo-1 to n; a transform's are instance ids to list.
+    def _hosts(self, client: Any, job: Job, kind: JobMetrics, now: datetime) -> list[str]:
+        """The names of the job's hosts.
 
-        CloudWatch lists the hosts of every transform job: only the recent ones where that suffices.
+        A list has the hosts of all jobs of a kind: only the recent ones where that suffices.
         """
-        if job.kind is not JobKind.TRANSFORM:
+        if kind.hosts_numbered:
             return [f"{job.name}/algo-{n}" for n in range(1, (job.instance_count or 0) + 1)]
         pages = client.get_paginator("list_metrics").paginate(
-            Namespace=_NAMESPACES[job.kind],
+            Namespace=kind.namespace,
             MetricName=Metric.CPU.value,
             Dimensions=[{"Name": "Host"}],
             PaginationConfig={"MaxItems": _MAX_LISTED},
@@ -90,34 +86,36 @@ class CloudWatchMetrics:
         }
         return sorted(hosts)
 
-    def _queries(self, job: Job, hosts: list[str], period_s: int) -> list[dict[str, Any]]:
+    def _queries(
+        self, job: Job, kind: JobMetrics, hosts: list[str], period_s: int
+    ) -> list[dict[str, Any]]:
         """One a host and metric, and one an algorithm metric, which the job itself publishes.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
         """
-        kinds = [self._types.get(group.instance_type) for group in job.groups]
-        gpus = any(kind is None or kind.gpus for kind in kinds)
+        instance_types = [self._types.get(group.instance_type) for group in job.groups]
+        gpus = any(known is None or known.gpus for known in instance_types)
         metrics = [m for m in Metric if gpus or m not in {Metric.GPU, Metric.GPU_MEMORY}]
-        if job.kind is JobKind.TRANSFORM:
+        if not kind.disk:
             metrics.remove(Metric.DISK)
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
-        if job.kind is JobKind.TRAINING:
+        if kind.algorithm_dimension is not None:
             names = job.metric_names[:_MOST_ALGORITHM_METRICS]
-            series += [("TrainingJobName", job.name, name) for name in names]
+            series += [(kind.algorithm_dimension, job.name, name) for name in names]
         return [
             {
                 "Id": f"q{number}",
                 "MetricStat": {
                     "Metric": {
-                        "Namespace": _NAMESPACES[job.kind],
+                        "Namespace": kind.namespace,
                         "MetricName": metric,
-                        "Dimensions": [{"Name": dimension, "Value": whose}],
+                        "Dimensions": [{"Name": dimension, "Value": value}],
                     },
                     "Period": period_s,
                     "Stat": "Average",
                 },
             }
-            for number, (dimension, whose, metric) in enumerate(series)
+            for number, (dimension, value, metric) in enumerate(series)
         ]
 
 
@@ -152,9 +150,9 @@ def _read(
         }
         for result in _results(client, call, notes):
             for moment, value in zip(result["Timestamps"], result["Values"], strict=False):
-                place = int(moment.timestamp() - first) // period_s
-                if 0 <= place < points:
-                    values[result["Id"]][place] = value
+                index = int(moment.timestamp() - first) // period_s
+                if 0 <= index < points:
+                    values[result["Id"]][index] = value
             if result.get("StatusCode") in {"InternalError", "Forbidden"}:
                 notes[f"CloudWatch answered {result['StatusCode']} for some series"] = None
     raw = [

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of
-from sageaudit.domain.job.ref import JobKind, JobRef
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import JobNotFound
 
-PERMISSIONS = (
-    "sagemaker:DescribeTrainingJob",
-    "sagemaker:DescribeProcessingJob",
-    "sagemaker:DescribeTransformJob",
-    "sagemaker:DescribeHyperParameterTuningJob",
-    "sagemaker:ListTags",
+PERMISSIONS = (*(f"sagemaker:{kind.row.describe_call}" for kind in JobKind), "sagemaker:ListTags")
+CHILDREN_PERMISSIONS = tuple(
+    f"sagemaker:{kind.row.list_children}" for kind in JobKind if kind.row.list_children
 )
-CHILDREN_PERMISSIONS = ("sagemaker:ListTrainingJobsForHyperParameterTuningJob",)
 """Only the command line lists a tuning job's children; the Lambda reads them from the history."""
-
-_DESCRIBE: Mapping[JobKind, tuple[str, str]] = {
-    JobKind.TRAINING: ("describe_training_job", "TrainingJobName"),
-    JobKind.PROCESSING: ("describe_processing_job", "ProcessingJobName"),
-    JobKind.TRANSFORM: ("describe_transform_job", "TransformJobName"),
-    JobKind.TUNING: ("describe_hyper_parameter_tuning_job", "HyperParameterTuningJobName"),
-}
 
 
 class SageMakerJobs:
@@ -37,11 +27,12 @@ class SageMakerJobs:
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
         """The answer without its transport metadata."""
-        method, parameter = _DESCRIBE[ref.kind]
+        method = f"describe_{ref.kind.row.sdk_noun}"
+        name = {f"{ref.kind.row.prefix}JobName": ref.name}
         with aws_errors("sagemaker"):
             client = self._client_of(ref.account, ref.region)
             try:
-                answer: dict[str, Any] = getattr(client, method)(**{parameter: ref.name})
+                answer: dict[str, Any] = getattr(client, method)(**name)
             except ClientError as error:
                 if is_gone(error):
                     raise JobNotFound(f"there is no {ref.kind.value} job {ref.name}") from error

@@ -9,10 +9,10 @@ from typing import Any
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.prices import packaged
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.domain.policy.table_reader import named
-from sageaudit.domain.prices.market import Component
 from sageaudit.errors import BadPolicy, KeyPath
 from sageaudit.rules.catalogue import threshold_units
 

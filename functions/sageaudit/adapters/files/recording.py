@@ -10,7 +10,7 @@ from typing import Any
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.describe import kind_of
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadRecording, Malformed
 

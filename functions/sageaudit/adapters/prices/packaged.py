@@ -7,34 +7,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import date, datetime
+from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.adapters.prices.price_book import PriceBook
+from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks
-from sageaudit.domain.prices.market import Component, InstanceType, Market, Rate
-from sageaudit.domain.prices.price_history import KnownRate, day_of, rate_on
+from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.prices.price_history import KnownRate
+from sageaudit.domain.prices.price_list import ROLES
+from sageaudit.domain.prices.price_source import Quote
 
 HOURLY = "hourly_prices.json"
 STORAGE_TABLE = "storage_prices.json"
-"""The hourly table's file among the package's data."""
+"""The tables' files among the package's data."""
 _PROCESSING_DISCOUNT = Decimal("1.4")
 """Training volumes cost EBS gp2 x 1.4, Processing volumes the plain gp2 price (bill of 2023-12)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackagedPrices:
-    """Implements Prices over the packaged tables, as of a day; without one, as of the tables."""
+    """Implements PriceSource and KnownPrices over the packaged tables, which have all regions."""
 
     hourly_table: Mapping[str, Any]
     storage_table: Mapping[str, Any]
     usage_table: Mapping[str, Any]
-    day: date | None = None
+
+    def read(self, region: str | None, component: Component) -> PackagedPrices:
+        """All is read already."""
+        del region, component
+        return self
+
+    @property
+    def name(self) -> str:
+        """How a note names it."""
+        return "packaged"
 
     @property
     def version(self) -> str:
@@ -51,11 +62,7 @@ class PackagedPrices:
         """The regions with at least one hourly price."""
         return tuple(sorted(self.hourly_table["usd_per_hour"]))
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """The price that held on the day; marked where two are known and neither is sure."""
-        return rate_on(self.known(region, component, instance_type), self.day)
-
-    def known(self, region: str, component: Component, instance_type: str) -> tuple[KnownRate, ...]:
+    def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
         """Every price that was ever seen: those of the history, then the table's."""
         past = (
             KnownRate.seen(_exact(row["usd"]), row["seen"], row["source"], row.get("note"))
@@ -64,7 +71,7 @@ class PackagedPrices:
             and row.get("component", component.value) == component.value
         )
         present = self.present(region, component, instance_type)
-        return (*past,) if present is None else (*past, present)
+        return Quote((*past,) if present is None else (*past, present))
 
     def present(self, region: str, component: Component, instance_type: str) -> KnownRate | None:
         """The table's price. One figure stands for all components, unless each has its own."""
@@ -94,34 +101,27 @@ class PackagedPrices:
             if row["region"] == region and named and component_agrees and "settled" not in row:
                 yield row
 
-    def storage(self, region: str, component: Component) -> Rate | None:
+    def storage(self, region: str, component: Component) -> Quote:
         """Training's figure; Processing's own where observed, else Training's divided by 1.4."""
         row = self.storage_table["regions"].get(region)
         if row is None:
-            return None
+            return Quote()
+        usd, source = row["training"], f"packaged, {row['basis']}"
+        if component is Component.PROCESSING and "processing" in row:
+            usd = row["processing"]
+        elif component is Component.PROCESSING:
+            usd = row["training"] / _PROCESSING_DISCOUNT
+            source = "packaged, derived: training storage / 1.4"
         as_of = row.get("as_of", self.storage_table["provenance"]["as_of"])
-        source = f"packaged, {row['basis']}"
-        if component is not Component.PROCESSING:
-            return Rate(row["training"], as_of, source)
-        if "processing" in row:
-            return Rate(row["processing"], as_of, source)
-        derived = row["training"] / _PROCESSING_DISCOUNT
-        return Rate(derived, as_of, "packaged, derived: training storage / 1.4")
+        # One figure stands for every day: no earlier one is known.
+        return Quote((KnownRate(usd, date.min, date.max, as_of, source),))
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """Observed prefixes only; batch transform has no storage usage type."""
         prefix = self.usage_table["prefixes"].get(region)
         if prefix is None:
             return None
-        return f"{prefix}-{self.usage_table['roles'][component.value]}:{what}"
-
-
-class PackagedMarkets:
-    """Implements Markets without asking anybody: each job at the packaged prices of its day."""
-
-    def market(self, job: Job, now: datetime) -> Market:
-        """The packaged tables, bound to the job's day."""
-        return Market(types(), replace(prices(), day=day_of(job, now)))
+        return f"{prefix}-{ROLES[component]}:{what}"
 
 
 @cache
@@ -137,9 +137,14 @@ def types() -> Mapping[str, InstanceType]:
     return {name: _type(name, row) for name, row in rows.items()}
 
 
+def prices() -> PriceBook:
+    """The packaged prices alone, as of their own date."""
+    return PriceBook((tables(),))
+
+
 @cache
-def prices() -> PackagedPrices:
-    """The packaged price book, as of its own date."""
+def tables() -> PackagedPrices:
+    """The packaged tables."""
     return PackagedPrices(
         hourly_table=_read(HOURLY),
         storage_table=_read(STORAGE_TABLE),

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from sageaudit.adapters.aws.clients import aws_errors
 from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Listing, read
 from sageaudit.errors import Unavailable
 

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, Listing, Refused, read
 from sageaudit.errors import Unavailable
 

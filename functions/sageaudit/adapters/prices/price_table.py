@@ -14,7 +14,7 @@ from typing import Any
 
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices.packaged import PackagedPrices
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_history import SAME_WITHIN, KnownRate
 from sageaudit.domain.prices.price_list import STORAGE, Listing
 from sageaudit.errors import BadUsage, Unavailable

@@ -21,7 +21,7 @@ from sageaudit.cli.views import fixes
 from sageaudit.cli.views.render import render
 from sageaudit.domain.audit import rollup
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, Malformed, SageauditError
 from sageaudit.rules import catalogue

@@ -18,17 +18,16 @@ from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.adapters.prices import packaged, price_table
+from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli.exits import Exit, exit_of, first_that_applies
 from sageaudit.cli.sources import live_prices
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.prices.market import Component, Prices
+from sageaudit.domain.job.kinds import BILLED_KINDS, Component
+from sageaudit.domain.prices.market import Prices
 from sageaudit.errors import BadUsage
 from sageaudit.text.money import rate as shown_rate
 from sageaudit.text.untrusted import terminal
 
-_KINDS = (JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM)
-COMPONENTS = {kind.value: Component.of(kind) for kind in _KINDS}
+COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 _OUTPUT = click.option(
     "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
@@ -92,12 +91,12 @@ def show(
     day = _past_day(on)
     _check(instance_type, region, live=live)
     wanted = [COMPONENTS[component]] if component else list(Component)
-    regions = [region] if region else list(packaged.prices().regions)
+    regions = [region] if region else list(packaged.tables().regions)
     found: list[Priced] = []
     codes = [Exit.DONE]
     of = live_prices.clients(profile)
     for one, where in product(wanted, regions):
-        book: Prices = replace(packaged.prices(), day=day)
+        book = sources.offline_book(where, one, day)
         if live:
             book, error = live_prices.book(
                 instance_type, where, one, of, day=day, now=_now(), say=_say
@@ -122,23 +121,23 @@ def show(
 @_OUTPUT
 def coverage(output: str) -> int:
     """How many of the types that a job can ask for have a packaged price, by region."""
-    book, types = packaged.prices(), _types()
+    tables, book, types = packaged.tables(), packaged.prices(), _types()
     counts = {
         region: {
             component.value: sum(book.hourly(region, component, name) is not None for name in names)
             for component, names in types.items()
         }
-        for region in book.regions
+        for region in tables.regions
     }
     totals = {component.value: len(names) for component, names in types.items()}
     if output == "json":
-        click.echo(to_json({"as_of": book.as_of, "types": totals, "priced": counts}))
+        click.echo(to_json({"as_of": tables.as_of, "types": totals, "priced": counts}))
         return Exit.DONE
     table = _table("Region", *totals)
     for region, row in counts.items():
         table.add_row(region, *(f"{row[name]} of {count}" for name, count in totals.items()))
     Console().print(table)
-    _say(f"packaged prices of {book.as_of}; a type without one is unknown, never 0")
+    _say(f"packaged prices of {tables.as_of}; a type without one is unknown, never 0")
     return Exit.DONE
 
 
@@ -154,7 +153,7 @@ def refresh(path: Path | None, profile: str | None) -> int:
     Figures that changed go to its history, with the date on which they were seen. Nothing is
     written when fewer than 80 % of the known prices came back.
     """
-    old = packaged.prices()
+    old = packaged.tables()
     of = live_prices.clients(profile)
     listings = list(live_prices.listings(of, sorted({*old.regions, *known_regions()}), _say))
     done = price_table.refreshed(old, listings, _now().date())
@@ -180,7 +179,7 @@ def _check(instance_type: str, region: str | None, *, live: bool) -> None:
     """A word that is no type or region is a slip of the pen, and no unknown price."""
     if live and region is None:
         raise BadUsage("--live asks for one region: give --region")
-    table = packaged.prices().hourly_table["usd_per_hour"]
+    table = packaged.tables().hourly_table["usd_per_hour"]
     known = {*packaged.types(), *(name for row in table.values() for name in row)}
     newer = live and _TYPE.fullmatch(instance_type)
     if instance_type not in known and not newer:
@@ -194,7 +193,10 @@ def _check(instance_type: str, region: str | None, *, live: bool) -> None:
 def _types() -> dict[Component, list[str]]:
     """The types of the catalogue that each kind of job may use."""
     kinds = packaged.types().values()
-    return {Component.of(kind): [one.name for one in kinds if kind in one.kinds] for kind in _KINDS}
+    return {
+        kind.row.component: [one.name for one in kinds if kind in one.kinds]
+        for kind in BILLED_KINDS
+    }
 
 
 def _priced(

@@ -24,7 +24,7 @@ from sageaudit.domain.bill.bill import Bill, bill, billed_seconds
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, impossible, resize
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.demand import Need

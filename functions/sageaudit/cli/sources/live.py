@@ -13,14 +13,15 @@ from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.price_book import LiveMarkets
 from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.sources.recorded_run import Run
 from sageaudit.cli.sources.session import open_session
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
-from sageaudit.domain.job.ref import JOB_NAME, JobKind, JobRef
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AmbiguousName, AwsError, BadUsage, JobNotFound, Malformed
 from sageaudit.rules import catalogue
@@ -73,9 +74,7 @@ class Account:
             jobs=SageMakerJobs(accounts.of("sagemaker")),
             metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
             history=MemoryHistory(),
-            markets=LiveMarkets(
-                packaged.types(),
-                packaged.prices(),
+            markets=live_markets(
                 PriceList(lambda endpoint: accounts.of("pricing")("", endpoint)),
                 None,
                 lambda: datetime.now(UTC),
@@ -114,7 +113,7 @@ class Account:
                 answer = jobs.describe(JobRef(kind, name, "", "", region))
             except JobNotFound:
                 continue
-            arn = answer.get(f"{kind.prefix}JobArn")
+            arn = answer.get(f"{kind.row.prefix}JobArn")
             ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
             if ref is None:
                 raise AwsError(f"the answer about the {kind.value} job {name} has no ARN of it")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from functools import cache
 from typing import Any
@@ -12,12 +11,13 @@ import boto3
 from botocore.exceptions import BotoCoreError
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.price_book import LiveBook
+from sageaudit.adapters.prices import sources
+from sageaudit.adapters.prices.listed_prices import ListedPrices
+from sageaudit.adapters.prices.price_book import PriceBook
 from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.adapters.prices.price_files import PriceFiles, open_https
 from sageaudit.adapters.prices.price_list import PriceList
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Listing
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
 
@@ -44,20 +44,22 @@ def book(
     day: date | None,
     now: datetime,
     say: Callable[[str], None],
-) -> tuple[LiveBook, AwsError | None]:
+) -> tuple[PriceBook, AwsError | None]:
     """The book of a region and component as AWS lists it now, or did on a day of the past.
 
-    Where AWS does not answer, the book is the packaged one that says why; the error comes with it.
+    Where AWS does not answer, the offline sources do and say why; the error comes with the book.
     """
-    base = replace(packaged.prices(), day=day)
+    offline = sources.offline_book(region, component, day)
     try:
         if day is None or day == now.date():
             listing, read_at = PriceList(of).listing(region, component, instance_type), now
         else:
             listing, read_at = _past(PriceFiles(of, open_https), region, component, day, say)
     except AwsError as error:
-        return LiveBook(base, region, component, None, str(error).rstrip(".")), error
-    return LiveBook(base, region, component, Stored(listing, read_at), None), None
+        listed = ListedPrices(region, component, None, str(error).rstrip("."))
+        return offline.after(listed), error
+    listed = ListedPrices(region, component, Stored(listing, read_at), None)
+    return offline.after(listed), None
 
 
 def listings(

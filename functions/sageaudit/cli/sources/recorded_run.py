@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sageaudit.adapters.files.recording import Recording
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import sources
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
@@ -27,6 +27,6 @@ def of_recording(recorded: Recording) -> Run:
     """As of the job's end, at packaged prices. Raises Malformed."""
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
     now = job.ended_at or datetime.now(UTC)
-    market = packaged.PackagedMarkets().market(job, now)
+    market = sources.offline_markets().market(job, now)
     absent = Missing("metric_missing", "not in this recording")
     return Run(job, measure(job, recorded.series, market.types, absent=absent), market, now)

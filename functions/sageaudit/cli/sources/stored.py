@@ -13,7 +13,7 @@ from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.in_memory.history import MemoryHistory
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import sources
 from sageaudit.auditing import audit_job, run_facts
 from sageaudit.cli.sources import recorded_run
 from sageaudit.cli.sources.session import session_of_table
@@ -22,7 +22,7 @@ from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.family import FAMILY_VERSION
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadRecording, BadUsage, Malformed
@@ -145,5 +145,5 @@ def _run(head: Head, detail: Detail) -> recorded_run.Run:
     fingerprint = head.facts.fingerprint if head.facts else None
     job = replace(job, fingerprint=fingerprint)
     now: datetime = job.ended_at or head.ended_at
-    market = packaged.PackagedMarkets().market(job, now)
+    market = sources.offline_markets().market(job, now)
     return recorded_run.Run(job, unpack(detail.series, job, market.types), market, now)

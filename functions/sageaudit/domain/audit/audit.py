@@ -34,7 +34,7 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 
 _MICRO = Decimal("0.000001")

@@ -16,7 +16,6 @@ Severity = Literal["high", "medium", "low", "info"]
 Confidence = Literal["measured", "derived", "heuristic"]
 Bucket = Literal["avoidable", "lost", "possible", "none"]
 Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
-Kind = Literal["training", "processing", "transform", "tuning"]
 PriceKind = Literal["list", "own"]
 
 
@@ -25,7 +24,7 @@ class JobDocument(TypedDict):
 
     name: str
     arn: str | None
-    kind: Kind
+    kind: str
     status: str
     account: str | None
     region: str | None

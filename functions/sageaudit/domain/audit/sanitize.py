@@ -12,7 +12,7 @@ from typing import Any
 
 from sageaudit.domain.audit.audit import iso
 from sageaudit.domain.audit.record import Detail
-from sageaudit.domain.job import describe_training, hints, job_outputs
+from sageaudit.domain.job import entry_point, hints, job_outputs
 from sageaudit.domain.job.redact import redact
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series_codec import pack
@@ -52,7 +52,7 @@ def scrubbed(answer: Mapping[str, Any]) -> dict[str, Any]:
     objective = job_outputs.objective(answer)
     own = {
         hints.KEY: hints.kept(hints.of_answer(answer)),
-        describe_training.ENTRY_POINT: describe_training.entry_point(answer),
+        entry_point.ENTRY_POINT: entry_point.entry_point(answer),
         job_outputs.TUNED_FOR: objective.metric if objective else None,
     }
     for key, value in own.items():

@@ -19,8 +19,8 @@ from decimal import Decimal
 from typing import Literal
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.prices.market import Component, Market, Rate
+from sageaudit.domain.job.request_paths import VOLUME_PATHS
+from sageaudit.domain.prices.market import Market, Rate
 
 Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
 
@@ -80,8 +80,8 @@ class Bill:
 
 def bill(job: Job, market: Market) -> Bill:
     """Prices one job. Unknown stays unknown; a job that never started costs 0."""
-    if job.kind is JobKind.TUNING:
-        return Bill("none", (), (), ("the cost is on the training jobs that it launched",))
+    if (elsewhere := job.kind.row.cost_elsewhere) is not None:
+        return Bill("none", (), (), (elsewhere,))
     if job.never_started:
         nothing = Line("compute", None, _ZERO, "instance-hours", None, _ZERO, "never started")
         return Bill("none", (nothing,), _phases(job, _ZERO), ())
@@ -126,7 +126,7 @@ def _why_no_seconds(job: Job) -> str:
 
 
 def _compute(job: Job, market: Market, seconds: Decimal) -> Iterator[Line]:
-    component = Component.of(job.kind)
+    component = job.kind.row.component
     for group in job.groups:
         hours = seconds * group.count / _HOUR_S
         rate = _free_rate(job) or _hourly(job, market, group)
@@ -161,7 +161,7 @@ def _compute_note(job: Job, group: InstanceGroup) -> str:
 
 def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[Line]:
     """The volumes: one line for each calendar month that the run touched."""
-    if job.kind is JobKind.TRANSFORM or job.volume_gb == 0:
+    if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
         return
     known = [group for group in job.groups if group.instance_type in market.types]
     on_ebs = sum(g.count for g in known if market.types[g.instance_type].ebs_billed is True)
@@ -170,7 +170,7 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
     )
     if not on_ebs and not unknown:
         return
-    component = Component.of(job.kind)
+    component = job.kind.row.component
     rate = market.prices.storage(job.region, component) if job.region else None
     usage = None
     if job.region and item == "storage":
@@ -237,7 +237,7 @@ def _missing(job: Job, lines: list[Line]) -> Iterator[str]:
         if line.usd is None
     )
     for instance_type in unpriced:
-        yield f"no {Component.of(job.kind).value} price known for {instance_type} in {job.region}"
+        yield f"no {job.kind.row.component.value} price known for {instance_type} in {job.region}"
     for item in dict.fromkeys(x.item for x in lines if "storage" in x.item and x.usd is None):
         why = next(x for x in lines if x.item == item and x.usd is None)
         reason = why.note if why.quantity is None else f"no ML storage price for {job.region}"

@@ -18,7 +18,7 @@ from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, Ref
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.compatibility import type_refused
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import times_weaker
 from sageaudit.domain.prices.market import InstanceType, Market, Rate, comparable
 from sageaudit.domain.usage.demand import Demand, Need, demand
@@ -118,7 +118,7 @@ def resize(
     need = demand(usage, today, headroom_percent)
     elsewhere = job
     if job.purchase is Purchase.TRAINING_PLAN:
-        elsewhere = replace(job, purchase=Purchase.ON_DEMAND, training_plan_arn=None)
+        elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
     trial = _Trial(elsewhere, today, need, market, billed, headroom_percent)
     candidates = [
         trial.candidate(kind)

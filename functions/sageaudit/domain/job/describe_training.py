@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields, job_outputs, phases
+from sageaudit.domain.job.cluster import instances, purchase
 from sageaudit.domain.job.data_version import CODE_INPUTS, data_pinned
-from sageaudit.domain.job.job import Channel, CustomRule, InstanceGroup, Purchase, Source, WarmPool
+from sageaudit.domain.job.entry_point import entry_point
+from sageaudit.domain.job.job import CustomRule, DataSource, InputChannel, WarmPool
 
-_SCRIPT = re.compile(r"[\w./][\w./+-]*\Z")
-ENTRY_POINT = "EntryPoint"
-"""Where a scrubbed answer keeps it, beside what AWS said."""
 _SDK_PREFIX = "sagemaker_"
 """Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
 
 
 def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Job's fields that only a training job has, or reads in its own way."""
+    """The fields of a Job that a training job's answer says."""
     resources = fields.section(answer, "ResourceConfig")
     algorithm = fields.section(answer, "AlgorithmSpecification")
     stopping = fields.section(answer, "StoppingCondition")
@@ -33,7 +31,6 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     created = fields.time(answer, "CreationTime")
     seconds = fields.count(answer, "TrainingTimeInSeconds")
     billable = fields.count(answer, "BillableTimeInSeconds")
-    plan = fields.text(resources, "TrainingPlanArn") or _preferred_plan(resources, chosen)
     return {
         "secondary_status": fields.text(answer, "SecondaryStatus"),
         "started_at": start,
@@ -52,8 +49,6 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "max_wait_s": fields.count(stopping, "MaxWaitTimeInSeconds"),
         "checkpointed": bool(fields.section(answer, "CheckpointConfig").get("S3Uri")),
         "left_artifact": _left_artifact(answer, transitions),
-        "training_plan_arn": plan,
-        "billable_tokens": fields.count(answer, "BillableTokenCount", most=10**15),
         "warm_pool": _warm_pool(answer, resources),
         "custom_rules": tuple(_custom_rules(answer)),
         "data_pinned": data_pinned(_addresses(answer)),
@@ -81,73 +76,26 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def instances(
-    resources: Mapping[str, Any],
-) -> tuple[tuple[InstanceGroup, ...], tuple[str, ...]]:
-    """The instances that are billed, and a sentence for each part that is not known.
-
-    "The job is billed for this instance type and count": botocore on SelectedInstanceType. A pair
-    of which one half is there is unknown; nothing falls back from it.
-    """
-    for prefix in ("Selected", ""):
-        kind = fields.text(resources, f"{prefix}InstanceType")
-        count = fields.count(resources, f"{prefix}InstanceCount")
-        if kind and count:
-            return (InstanceGroup(kind, count),), ()
-        if kind or (count and prefix):
-            return (), (f"the instance {'count' if kind else 'type'} is not known",)
-    known, unknown = [], []
-    for group in fields.items(resources, "InstanceGroups"):
-        name = fields.text(group, "InstanceGroupName")
-        kind, count = fields.text(group, "InstanceType"), fields.count(group, "InstanceCount")
-        if kind and count:
-            known.append(InstanceGroup(kind, count, name))
-        else:
-            lacks = "count" if kind else "type"
-            unknown.append(f"instance group {name or '?'}: its {lacks} is not known")
-    return tuple(known), tuple(unknown)
-
-
-def purchase(
-    answer: Mapping[str, Any], resources: Mapping[str, Any], chosen: tuple[InstanceGroup, ...]
-) -> Purchase:
-    """How the capacity was bought."""
-    if answer.get("ServerlessJobConfig"):
-        return Purchase.SERVERLESS
-    if fields.text(resources, "TrainingPlanArn") or _preferred_plan(resources, chosen):
-        return Purchase.TRAINING_PLAN
-    return Purchase.SPOT if fields.flag(answer, "EnableManagedSpotTraining") else Purchase.ON_DEMAND
-
-
-def _preferred_plan(resources: Mapping[str, Any], chosen: tuple[InstanceGroup, ...]) -> str | None:
-    """The training plan of the preference that was selected; a type appears only once in them."""
-    selected = {group.instance_type for group in chosen}
-    for item in fields.items(resources, "InstancePreferences"):
-        plans = item.get("TrainingPlanArns")
-        preferred = fields.text(item, "InstanceType") in selected
-        if preferred and isinstance(plans, list) and plans:
-            return str(plans[0])
-    return None
-
-
 def _data(answer: Mapping[str, Any]) -> list[Any]:
     """The channels that hold data: the SDK's own code channels lie at another address each run."""
     channels = fields.items(answer, "InputDataConfig")
     return [item for item in channels if item.get("ChannelName") not in CODE_INPUTS]
 
 
-def _channels(answer: Mapping[str, Any], job_mode: str | None) -> Iterator[Channel]:
+def _channels(answer: Mapping[str, Any], job_mode: str | None) -> Iterator[InputChannel]:
     for item in fields.items(answer, "InputDataConfig"):
         data = fields.section(item, "DataSource")
         s3 = fields.section(data, "S3DataSource")
         files = fields.section(data, "FileSystemDataSource")
         if s3:
-            source = Source.S3
+            source = DataSource.S3
         elif files:
-            source = Source.FSX if files.get("FileSystemType") == "FSxLustre" else Source.EFS
+            source = (
+                DataSource.FSX if files.get("FileSystemType") == "FSxLustre" else DataSource.EFS
+            )
         else:
-            source = Source.OTHER
-        yield Channel(
+            source = DataSource.OTHER
+        yield InputChannel(
             name=fields.text(item, "ChannelName") or "channel",
             source=source,
             mode=fields.text(item, "InputMode") or job_mode,
@@ -159,26 +107,6 @@ def _addresses(answer: Mapping[str, Any]) -> Iterator[tuple[str | None, str | No
     for item in fields.items(answer, "InputDataConfig"):
         s3 = fields.section(fields.section(item, "DataSource"), "S3DataSource")
         yield fields.text(item, "ChannelName"), fields.text(s3, "S3Uri")
-
-
-def entry_point(answer: Mapping[str, Any]) -> str | None:
-    """The script: `sagemaker_program` of the SDK, a JSON string; the end of a processing command.
-
-    A scrubbed answer has neither, and keeps its name.
-    """
-    program = fields.section(answer, "HyperParameters").get("sagemaker_program")
-    if isinstance(program, str):
-        return script(program.strip('"'))
-    command = fields.section(answer, "AppSpecification").get("ContainerEntrypoint")
-    if isinstance(command, list) and command:
-        return script(str(command[-1]))
-    kept = fields.text(answer, ENTRY_POINT)
-    return script(kept) if kept else None
-
-
-def script(word: str) -> str | None:
-    """A script's file name; None for anything else, such as an inline command with its secrets."""
-    return word.rpartition("/")[2] or None if _SCRIPT.match(word) else None
 
 
 def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any]]) -> bool | None:
@@ -196,9 +124,9 @@ def _custom_rules(answer: Mapping[str, Any]) -> Iterator[CustomRule]:
     for profiler in (False, True):
         key = "ProfilerRuleConfigurations" if profiler else "DebugRuleConfigurations"
         for rule in fields.items(answer, key):
-            if kind := fields.text(rule, "InstanceType"):
+            if instance_type := fields.text(rule, "InstanceType"):
                 name = fields.text(rule, "RuleConfigurationName") or "without a name"
-                yield CustomRule(name, kind, profiler)
+                yield CustomRule(name, instance_type, profiler)
 
 
 def _warm_pool(answer: Mapping[str, Any], resources: Mapping[str, Any]) -> WarmPool | None:

@@ -11,17 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.ref import JOB_NAME, JobKind, JobRef
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.errors import Malformed, RejectedEvent
 
 SOURCES = ("aws.sagemaker", "sageaudit.replay")
 """SageMaker, and this project's own replays: AWS refuses `aws.*` sources from customers."""
-DETAIL_TYPES = {
-    "SageMaker Training Job State Change": JobKind.TRAINING,
-    "SageMaker Processing Job State Change": JobKind.PROCESSING,
-    "SageMaker Transform Job State Change": JobKind.TRANSFORM,
-    "SageMaker HyperParameter Tuning Job State Change": JobKind.TUNING,
-}
+DETAIL_TYPES = {kind.row.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 
 
@@ -43,7 +39,7 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
     """
     event, kind, detail = _envelope(body)
     try:
-        ref, status = _ref(kind, detail), fields.text(detail, f"{kind.prefix}JobStatus")
+        ref, status = _ref(kind, detail), fields.text(detail, f"{kind.row.prefix}JobStatus")
         created_at = fields.time(detail, "CreationTime")
         at = fields.parsed_time(event.get("time"), "time")
     except Malformed as error:
@@ -78,12 +74,12 @@ def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
 
 
 def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
-    name = fields.text(detail, f"{kind.prefix}JobName")
-    arn = fields.text(detail, f"{kind.prefix}JobArn")
+    name = fields.text(detail, f"{kind.row.prefix}JobName")
+    arn = fields.text(detail, f"{kind.row.prefix}JobArn")
     if name is None or arn is None:
-        raise RejectedEvent("malformed", f"detail has no {kind.prefix}JobName and JobArn")
+        raise RejectedEvent("malformed", f"detail has no {kind.row.prefix}JobName and JobArn")
     if not JOB_NAME.match(name):
-        raise RejectedEvent("malformed", f"{kind.prefix}JobName is not a job's name")
+        raise RejectedEvent("malformed", f"{kind.row.prefix}JobName is not a job's name")
     ref = JobRef.from_arn(arn, name)
     if ref is None or ref.kind is not kind:
         raise RejectedEvent("arn_disagrees", "ARN and name or kind disagree")

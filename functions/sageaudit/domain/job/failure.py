@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from sageaudit.domain.job.job import Job, ParentKind
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 
 MAX_RUNTIME, MAX_WAIT = "MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"
 LIMIT_REACHED, AWS_ERROR = "limit reached", "AWS error"

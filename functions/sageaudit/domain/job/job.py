@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 
 
 class Purchase(enum.Enum):
@@ -20,7 +20,7 @@ class Purchase(enum.Enum):
     SERVERLESS = "serverless"
 
 
-class Source(enum.Enum):
+class DataSource(enum.Enum):
     """Where a channel's data lies."""
 
     S3 = "S3"
@@ -67,11 +67,11 @@ class InstanceGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class InputChannel:
     """One input. `mode` is File, Pipe, FastFile or None where neither channel nor job says it."""
 
     name: str
-    source: Source
+    source: DataSource
     mode: str | None
     distribution: str | None
 
@@ -210,15 +210,13 @@ class Job:
     training_s: Decimal | None = None
     billable_s: Decimal | None = None
     volume_gb: int | None = None
-    channels: tuple[Channel, ...] = ()
+    channels: tuple[InputChannel, ...] = ()
     image: str | None = None
     entry_point: str | None = None
     max_runtime_s: int | None = None
     max_wait_s: int | None = None
     checkpointed: bool = False
     left_artifact: bool | None = None
-    training_plan_arn: str | None = None
-    billable_tokens: int | None = None
     warm_pool: WarmPool | None = None
     parent: Parent | None = None
     pipeline_step: str | None = None

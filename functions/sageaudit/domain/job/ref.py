@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from dataclasses import dataclass
 
+from sageaudit.domain.job.kinds import JobKind
 
-class JobKind(enum.Enum):
-    """The four kinds of job that are audited, by the word their documents use."""
-
-    TRAINING = "training"
-    PROCESSING = "processing"
-    TRANSFORM = "transform"
-    TUNING = "tuning"
-
-    @property
-    def arn_word(self) -> str:
-        """The resource type in the job's ARN."""
-        return "hyper-parameter-tuning-job" if self is JobKind.TUNING else f"{self.value}-job"
-
-    @property
-    def prefix(self) -> str:
-        """What the Describe* answer puts before JobName, JobArn and JobStatus."""
-        return "HyperParameterTuning" if self is JobKind.TUNING else self.value.capitalize()
+__all__ = ["JOB_NAME", "JobKind", "JobRef", "partition_of"]
 
 
 JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}\Z")
@@ -33,7 +17,7 @@ _ARN = re.compile(
     r"arn:(?P<partition>aws[a-z-]*):sagemaker:(?P<region>[a-z]{2,4}(?:-[a-z]+)+-\d+):"
     r"(?P<account>\d{12}):(?P<word>[a-z-]+)/(?P<name>[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62})\Z"
 )
-_KIND_OF_WORD = {kind.arn_word: kind for kind in JobKind}
+_KIND_OF_WORD = {kind.row.arn_word: kind for kind in JobKind}
 
 
 _PARTITIONS = {

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.table_reader import TableReader
-from sageaudit.domain.prices.market import Component, Market, Prices, Rate
+from sageaudit.domain.prices.market import Market, Prices, Rate
 
 _WHOLE = Decimal(100)
 

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, Protocol
 
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks
 
-
-class Component(enum.Enum):
-    """The Price List API's `component` of a kind of job."""
-
-    TRAINING = "Training"
-    PROCESSING = "Processing"
-    TRANSFORM = "BatchTransform"
-
-    @classmethod
-    def of(cls, kind: JobKind) -> Component:
-        """The component that jobs of this kind are billed under."""
-        if kind is JobKind.PROCESSING:
-            return cls.PROCESSING
-        return cls.TRANSFORM if kind is JobKind.TRANSFORM else cls.TRAINING
-
-
+RateKind = Literal["list", "own"]
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
 
@@ -44,16 +28,16 @@ class Rate:
     as_of: str | None
     source: str
     note: str | None = None
-    kind: Literal["list", "own"] = "list"
+    kind: RateKind = "list"
     other_usd: Decimal | None = None
     era: Era = "today"
 
 
-def comparable(one: Rate | None, other: Rate | None) -> bool:
+def comparable(rate: Rate | None, other: Rate | None) -> bool:
     """Two rates of which one is past, or one own and one list, differ by more than the type."""
-    if one is None or other is None:
+    if rate is None or other is None:
         return False
-    return one.kind == other.kind and (one.era == "past") == (other.era == "past")
+    return rate.kind == other.kind and (rate.era == "past") == (other.era == "past")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +61,7 @@ class InstanceType:
     ebs_billed: bool | None
     legacy: bool
     gpu_peaks: GpuPeaks | None = None
-    kinds: frozenset[JobKind] = frozenset({JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM})
+    kinds: frozenset[JobKind] = frozenset(BILLED_KINDS)
     efa: bool | None = None
     successors: tuple[str, ...] = ()
 
@@ -110,4 +94,4 @@ class Market:
         """USD per instance-hour of a job of this kind, on demand; None where it is not known."""
         if region is None:
             return None
-        return self.prices.hourly(region, Component.of(kind), instance_type)
+        return self.prices.hourly(region, kind.row.component, instance_type)

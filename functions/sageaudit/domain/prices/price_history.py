@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.market import Era, Rate
+from sageaudit.domain.prices.market import Era, Rate, RateKind
 
 SAME_WITHIN = Decimal("0.002")
 """Products round one and the same price differently: by up to 0.18 % where it was checked."""
@@ -26,6 +26,7 @@ class KnownRate:
     """A price and the days on which it is known to have held; `as_of` is how to name them.
 
     `vague`: it was seen somewhere in that time, so that on any one day another may have held.
+    `kind` as in Rate: AWS's list price, or what the company pays.
     """
 
     usd: Decimal
@@ -35,6 +36,7 @@ class KnownRate:
     source: str
     note: str | None = None
     vague: bool = False
+    kind: RateKind = "list"
 
     @classmethod
     def seen(cls, usd: Decimal, when: str, source: str, note: str | None = None) -> KnownRate:
@@ -48,16 +50,17 @@ def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
     """The rate of a day, by default of today: the newest. None when none is known."""
     if not known:
         return None
-    newest = max(known, key=lambda one: (one.last, one.first))
+    newest = max(known, key=lambda rate: (rate.last, rate.first))
     if day is None:
         return _rate(newest)
-    held = [one for one in known if one.first <= day <= one.last and not one.vague]
+    held = [rate for rate in known if rate.first <= day <= rate.last and not rate.vague]
     if held:
-        of_day = max(held, key=lambda one: (one.last, one.first))
+        of_day = max(held, key=lambda rate: (rate.last, rate.first))
         return _rate(of_day, era="today" if of_day is newest else "past")
-    earlier = (one for one in known if one.last < day or (one.vague and one.first <= day))
-    before = max(earlier, key=lambda one: one.last, default=None)
-    after = min((one for one in known if one.first > day), key=lambda one: one.first, default=None)
+    earlier = (rate for rate in known if rate.last < day or (rate.vague and rate.first <= day))
+    before = max(earlier, key=lambda rate: rate.last, default=None)
+    later = (rate for rate in known if rate.first > day)
+    after = min(later, key=lambda rate: rate.first, default=None)
     if after is None:
         return _rate(newest)
     if before is None:
@@ -82,8 +85,8 @@ def _rate(
     other_usd: Decimal | None = None,
     era: Era = "today",
 ) -> Rate:
-    notes = " · ".join(filter(None, (note, known.note)))
-    return Rate(known.usd, known.as_of, known.source, notes or None, other_usd=other_usd, era=era)
+    notes = " · ".join(filter(None, (note, known.note))) or None
+    return Rate(known.usd, known.as_of, known.source, notes, known.kind, other_usd, era)
 
 
 def _span(text: str) -> tuple[date, date]:

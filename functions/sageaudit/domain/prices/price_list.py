@@ -15,15 +15,11 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component, JobKind
 
 STORAGE = "VolumeUsage.gp2"
 """Stands for the ML storage of a component, as in its usage type."""
-ROLES = {
-    Component.TRAINING: "Train",
-    Component.PROCESSING: "Processing",
-    Component.TRANSFORM: "Tsform",
-}
+ROLES = {kind.row.component: role for kind in JobKind if (role := kind.row.usage_role) is not None}
 """How usage types name a component: `EU-Train:ml.m5.large`, `Tsform:ml.g4dn.xlarge`."""
 _SERVICE = "AmazonSageMaker"
 _INSTANCES, _VOLUMES = "ML Instance", "Storage"

@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from sageaudit.domain.job.kinds import BILLED_KINDS
+from sageaudit.domain.prices.price_list import ROLES
+
 JOBS = "jobs"
 """The area that audits cover; spend in any other area is not audited."""
 VOLUME = "VolumeUsage.gp2"
@@ -28,8 +31,8 @@ _AREAS = (
     ("cluster", "HyperPod"),
 )
 """The start of a role, in lower case, and the area it belongs to."""
-_ROLE_OF_KIND = {"training": "Train", "processing": "Processing", "transform": "Tsform"}
-_JOB_ROLES = frozenset(role.lower() for role in _ROLE_OF_KIND.values())
+_ROLE_OF_KIND = {kind.value: ROLES[kind.row.component] for kind in BILLED_KINDS}
+_JOB_ROLES = frozenset(role.lower() for role in ROLES.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, Outcome, Parameter
-from sageaudit.domain.job.job import Channel, Job, Purchase, Source
+from sageaudit.domain.job.job import DataSource, InputChannel, Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.phases.phase_share import PhaseShare, large_share
@@ -53,12 +53,12 @@ _MODEL_CHANNEL = "model"
 """Of incremental training: the model must lie there as files."""
 
 
-def copied(job: Job) -> list[Channel]:
+def copied(job: Job) -> list[InputChannel]:
     """The data channels that SageMaker copies from S3 before the code starts."""
     return [
         channel
         for channel in job.channels
-        if channel.source is Source.S3
+        if channel.source is DataSource.S3
         and channel.mode == "File"
         and channel.name not in _SDK_CHANNELS
     ]

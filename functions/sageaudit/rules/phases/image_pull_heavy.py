@@ -31,7 +31,7 @@ from decimal import Decimal
 from sageaudit.domain.bill.bill_facts import image_region
 from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, Outcome, Parameter, Unknown
-from sageaudit.domain.job.job import Job, Purchase, Source
+from sageaudit.domain.job.job import DataSource, Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.phases.download_dominates import SHARE_FROM, copied, pulls_image
@@ -60,7 +60,7 @@ def _not_applicable(case: JobCase) -> str | None:
 def check(case: JobCase) -> Outcome:
     """Judges phases, channels and the image's registry; needs no metrics."""
     job = case.job
-    if any(channel.source is Source.S3 and channel.mode is None for channel in job.channels):
+    if any(channel.source is DataSource.S3 and channel.mode is None for channel in job.channels):
         return Unknown("input_mode_unknown", "whether a channel copies its data is not recorded")
     share = large_share(
         job,

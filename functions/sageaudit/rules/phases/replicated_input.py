@@ -33,7 +33,7 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, Outcome, Parameter, Unknown
-from sageaudit.domain.job.job import Channel, Job, Purchase
+from sageaudit.domain.job.job import InputChannel, Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.phases.download_dominates import OVER, copied
@@ -48,7 +48,7 @@ SHARE_FROM = Threshold(
 )
 
 
-def _replicated(job: Job) -> list[Channel]:
+def _replicated(job: Job) -> list[InputChannel]:
     return [
         channel
         for channel in copied(job)

@@ -39,7 +39,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.job import Job, Purchase, Source
+from sageaudit.domain.job.job import DataSource, Job, Purchase
 from sageaudit.domain.job.request_paths import VOLUME_PATHS
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules.card import JobCase, Threshold, rule
@@ -112,4 +112,4 @@ def check(case: JobCase) -> Outcome:
 
 def _copies(job: Job) -> int:
     """How many channels may lie on the volume: a mode that nobody says is File for processing."""
-    return sum(c.source is Source.S3 and c.mode not in _STREAMED for c in job.channels)
+    return sum(c.source is DataSource.S3 and c.mode not in _STREAMED for c in job.channels)

@@ -42,7 +42,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.job import Job, Source
+from sageaudit.domain.job.job import DataSource, Job
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.job.request_paths import COUNT_PATHS, TYPE_PATHS
 from sageaudit.domain.usage.edges import at_work, work_metric, work_phase
@@ -142,7 +142,7 @@ def _shard(job: Job) -> tuple[Parameter, ...]:
     return tuple(
         Parameter(path.format(channel.name), channel.distribution, "ShardedByS3Key")
         for channel in job.channels
-        if channel.source is Source.S3 and channel.distribution == "FullyReplicated"
+        if channel.source is DataSource.S3 and channel.distribution == "FullyReplicated"
     )
 
 

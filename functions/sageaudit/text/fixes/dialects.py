@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
-from sageaudit.domain.audit.document import FixDocument, Kind
+from sageaudit.domain.audit.document import FixDocument
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.text.fixes import hcl_text, python_text
 from sageaudit.text.fixes.literals import json_value, one_line
 from sageaudit.text.fixes.names import ALWAYS_SENT, TEXT_MAPS, WRITTEN
@@ -20,18 +21,19 @@ Dialect = Literal["api", "sdk-v3", "sdk-v2", "boto3", "terraform"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 
-def fix_text(kind: Kind, fix: Sequence[FixDocument], dialect: Dialect) -> str:
+def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
     """The fix of a job of one kind; empty where there is none.
 
     `api` is one JSON object of JSONPath and value (null: remove it); the others are fragments of
     source that parse by themselves.
     """
+    of = JobKind(kind)
     if dialect == "api":
-        return _api(kind, fix)
+        return _api(of, fix)
     rows: list[Row] = []
     comments: list[str] = []
     for one in fix:
-        row, comment = _row(kind, one, dialect)
+        row, comment = _row(of, one, dialect)
         rows += [row] if row else []
         comments += [f"# {comment}"] if comment else []
     if dialect == "terraform":
@@ -41,7 +43,7 @@ def fix_text(kind: Kind, fix: Sequence[FixDocument], dialect: Dialect) -> str:
     return "\n".join([*snippets, *dict.fromkeys(comments)])
 
 
-def _api(kind: Kind, fix: Sequence[FixDocument]) -> str:
+def _api(kind: JobKind, fix: Sequence[FixDocument]) -> str:
     pairs = []
     for one in fix:
         found = known(kind, one["parameter"])
@@ -51,11 +53,11 @@ def _api(kind: Kind, fix: Sequence[FixDocument]) -> str:
     return "\n".join(["{", ",\n".join(pairs), "}"]) if pairs else ""
 
 
-def _row(kind: Kind, fix: FixDocument, dialect: Dialect) -> tuple[Row | None, str | None]:
+def _row(kind: JobKind, fix: FixDocument, dialect: Dialect) -> tuple[Row | None, str | None]:
     """The parameter's row, or the comment that says why there is none; a row may have a note."""
     found = known(kind, fix["parameter"])
     new = fix["new"]
-    if dialect == "terraform" and kind != "training":
+    if dialect == "terraform" and kind is not JobKind.TRAINING:
         return None, f"Terraform is written for training jobs only: {_said(fix)}"
     if found is None:
         return None, f"no argument: {_said(fix)}"

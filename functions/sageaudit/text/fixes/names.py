@@ -10,7 +10,7 @@ Sources: those of `training`.
 
 from __future__ import annotations
 
-from sageaudit.domain.audit.document import Kind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.text.fixes import training
 from sageaudit.text.fixes.training import TRAINING, Names
 
@@ -105,19 +105,14 @@ _TRIALS = {
 }
 """What a tuning job's trials take: the SDKs' tuners are given an estimator or a trainer."""
 
-NAMES: dict[Kind, dict[str, Names]] = {
-    "training": TRAINING,
-    "processing": _PROCESSING,
-    "transform": _TRANSFORM,
-    "tuning": _TUNING | _TRIALS,
+NAMES: dict[JobKind, dict[str, Names]] = {
+    JobKind.TRAINING: TRAINING,
+    JobKind.PROCESSING: _PROCESSING,
+    JobKind.TRANSFORM: _TRANSFORM,
+    JobKind.TUNING: _TUNING | _TRIALS,
 }
+"""A kind that is not here has no names but the request's own."""
 
-CALLS: dict[Kind, str] = {
-    "training": "client.create_training_job",
-    "processing": "client.create_processing_job",
-    "transform": "client.create_transform_job",
-    "tuning": "client.create_hyper_parameter_tuning_job",
-}
 ELEMENT_NAMES = {
     "DebugRuleConfigurations": "RuleConfigurationName",
     "ProfilerRuleConfigurations": "RuleConfigurationName",

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sageaudit.domain.audit.document import Kind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.text.fixes import literals
-from sageaudit.text.fixes.names import CALLS, DEFINITION, ELEMENT_NAMES, NAMES
+from sageaudit.text.fixes.names import DEFINITION, ELEMENT_NAMES, NAMES
 from sageaudit.text.fixes.training import Names
 
 MAPPING, LIST, BLOCK = "{}", "[]", "block"
@@ -49,13 +49,14 @@ class Known:
     names: Names
 
 
-def known(kind: Kind, path: str) -> Known | None:
+def known(kind: JobKind, path: str) -> Known | None:
     """The path's row of the table. A tuning job's trials may be named as training jobs are."""
-    found = _match(NAMES[kind], path)
-    if found is None and kind == "tuning":
+    names = NAMES.get(kind, {})
+    found = _match(names, path)
+    if found is None and kind is JobKind.TUNING:
         words = path.removeprefix("HyperParameters.")
         static = f"StaticHyperParameters.{words}" if words != path else path
-        found = _match(NAMES[kind], DEFINITION + static)
+        found = _match(names, DEFINITION + static)
     return found
 
 
@@ -78,7 +79,7 @@ def way(text: str, user_names: Iterable[str]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def request_way(kind: Kind, of: Known) -> tuple[Step, ...]:
+def request_way(kind: JobKind, of: Known) -> tuple[Step, ...]:
     """The way in boto3's call: the request's own names."""
     parts = of.pattern.split(".")
     words = []
@@ -90,7 +91,7 @@ def request_way(kind: Kind, of: Known) -> tuple[Step, ...]:
             words.append(f"{name}{{*}}")
         elif part != "*":
             words.append(f"{name}:{MAPPING}" if after else name)
-    return way(" > ".join([CALLS[kind], *words]), of.user_names)
+    return way(" > ".join([f"client.create_{kind.row.sdk_noun}", *words]), of.user_names)
 
 
 def json_path(of: Known) -> str:

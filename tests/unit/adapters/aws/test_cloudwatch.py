@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics, period_for
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.errors import Throttled, Unavailable
 from tests.fakes.jobs import ACCOUNT, REGION, START, TYPES, job, phases, ran

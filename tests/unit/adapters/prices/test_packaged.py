@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 
 MARKET = packaged.market()
 PRICES = MARKET.prices

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.packaged import PackagedMarkets
-from sageaudit.adapters.prices.price_book import ASK_AGAIN_AFTER, FRESH_FOR, LiveMarkets
+from sageaudit.adapters.prices.listed_prices import ASK_AGAIN_AFTER, FRESH_FOR
+from sageaudit.adapters.prices.price_book import PricedMarkets
 from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.sources import live_markets, offline_markets
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.prices.market import Component, Market, Rate
+from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.prices.market import Market, Rate
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.jobs import ran
 from tests.fakes.price_lists import PricingClient, denied, product, volume
@@ -47,11 +48,11 @@ class World:
         self.table = new_table(table_client)
         self.markets = self.start()
 
-    def start(self, *, cached: bool = True) -> LiveMarkets:
+    def start(self, *, cached: bool = True) -> PricedMarkets:
         """Another process over the same table."""
         cache = PriceCache(self.dynamodb, self.table) if cached else None
         price_list = PriceList(lambda _endpoint: self.api)
-        return LiveMarkets(packaged.types(), packaged.prices(), price_list, cache, lambda: self.now)
+        return live_markets(price_list, cache, lambda: self.now)
 
     def market(self, **changes: Any) -> Market:
         """Of a job that started today in eu-west-1."""
@@ -61,7 +62,7 @@ class World:
         """The rate of a type for such a job."""
         asked = job(**changes)
         prices = self.markets.market(asked, self.now).prices
-        return prices.hourly(asked.region or "", Component.of(asked.kind), name)
+        return prices.hourly(asked.region or "", asked.kind.row.component, name)
 
 
 def job(at: datetime = NOW, region: str | None = "eu-west-1", **changes: Any) -> Job:
@@ -280,7 +281,7 @@ def test_packaged_markets_price_a_job_on_its_own_day(
 ) -> None:
     """ml.m5.xlarge in us-east-1 was seen at 0.269 some time in 2021 or 2022: both are shown."""
     asked = job(at, region="us-east-1")
-    rate = PackagedMarkets().market(asked, NOW).prices.hourly("us-east-1", Component.TRAINING, M5)
+    rate = offline_markets().market(asked, NOW).prices.hourly("us-east-1", Component.TRAINING, M5)
     assert rate is not None
     assert rate.usd == Decimal(usd)
     assert rate.other_usd == (None if other_usd is None else Decimal(other_usd))
@@ -289,5 +290,5 @@ def test_packaged_markets_price_a_job_on_its_own_day(
 def test_a_job_that_has_not_started_is_priced_today() -> None:
     """By `now` where nothing else is known."""
     asked = ran(3600, M5, at=NOW, region="us-east-1")
-    market = PackagedMarkets().market(asked, datetime(2030, 1, 1, tzinfo=UTC))
+    market = offline_markets().market(asked, datetime(2030, 1, 1, tzinfo=UTC))
     assert market.prices.version == "packaged 2026-05-20"

@@ -12,7 +12,7 @@ import pytest
 
 from sageaudit.adapters.dynamo.keys import epoch_s
 from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache, Stored
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, Ambiguous, ListedRate, Listing, Refused
 from sageaudit.errors import Throttled, Unavailable
 from tests.contract.tables import dynamodb, new_table

@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 
 from sageaudit.adapters.prices import price_files
 from sageaudit.adapters.prices.price_files import PastList, PriceFiles
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from sageaudit.errors import AccessDenied, Unavailable
 
 ARN = "arn:aws:pricing:::price-list/aws/AmazonSageMaker/USD/{}/us-east-1"

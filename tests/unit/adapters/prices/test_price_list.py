@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from sageaudit.adapters.prices.price_list import PriceList, endpoint_of
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, Refused
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
 from tests.fakes.price_lists import PricingClient, denied, dimension_of, product, volume

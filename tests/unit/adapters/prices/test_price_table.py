@@ -13,7 +13,9 @@ import pytest
 
 from sageaudit.adapters.prices import packaged, price_table
 from sageaudit.adapters.prices.packaged import PackagedPrices
-from sageaudit.domain.prices.market import Component, Rate
+from sageaudit.adapters.prices.price_book import PriceBook
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, Listing
 from sageaudit.errors import BadUsage, Unavailable
 from tests.fakes.price_lists import listing
@@ -80,7 +82,7 @@ def again(listings: list[Listing], tmp_path: Path) -> PackagedPrices:
 
 def hourly(book: PackagedPrices, name: str, component: Component, day: date | None = None) -> Rate:
     """A rate that is there."""
-    rate = replace(book, day=day).hourly("eu-west-1", component, name)
+    rate = PriceBook((book,), day).hourly("eu-west-1", component, name)
     assert rate is not None
     return rate
 
@@ -143,7 +145,7 @@ def test_each_component_has_its_own_figure_where_they_differ(tmp_path: Path) -> 
     }), tmp_path)  # fmt: skip
     assert hourly(book, "ml.m6i.large", TRAINING).usd == Decimal("0.12")
     assert hourly(book, "ml.m6i.large", PROCESSING).usd == Decimal("0.13")
-    assert book.hourly("eu-west-1", TRANSFORM, "ml.m6i.large") is None
+    assert not book.hourly("eu-west-1", TRANSFORM, "ml.m6i.large").rates
 
 
 def test_a_component_that_could_not_be_read_keeps_its_old_prices(tmp_path: Path) -> None:
@@ -177,13 +179,13 @@ def test_the_order_of_listings_never_matters() -> None:
 
 def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Path) -> None:
     """All 2,065 rows survive the way through the file, digit by digit."""
-    book = packaged.prices()
+    book = packaged.tables()
     listings = [
         listing(
             {
                 name: str(rate.usd)
                 for name in row
-                if (rate := book.hourly(region, component, name)) is not None
+                if (rate := PriceBook((book,)).hourly(region, component, name)) is not None
             },
             region=region,
             component=component,
@@ -200,7 +202,9 @@ def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Pat
     for region, row in book.hourly_table["usd_per_hour"].items():
         for name in row:
             for component in Component:
-                before, now = (b.hourly(region, component, name) for b in (book, after))
+                before, now = (
+                    PriceBook((b,)).hourly(region, component, name) for b in (book, after)
+                )
                 assert before is not None
                 assert now is not None
                 assert now.usd == before.usd
@@ -224,7 +228,7 @@ def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 def test_no_packaged_price_is_zero_or_less() -> None:
     """Table, exceptions, history and storage."""
-    book = packaged.prices()
+    book = packaged.tables()
     table = book.hourly_table
     figures = [usd for row in table["usd_per_hour"].values() for usd in row.values()]
     figures += [row["usd"] for row in [*table["history"], *table["exceptions"]] if "usd" in row]
@@ -234,7 +238,7 @@ def test_no_packaged_price_is_zero_or_less() -> None:
 
 def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() -> None:
     """A region without a figure of Training's own gets none from Processing's."""
-    old = packaged.prices().storage_table
+    old = packaged.tables().storage_table
     listed = [
         _storage("eu-west-1", Component.TRAINING, "0.16"),
         _storage("eu-west-1", Component.PROCESSING, "0.12"),

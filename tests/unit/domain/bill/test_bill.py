@@ -9,7 +9,7 @@ import pytest
 
 from sageaudit.domain.bill.bill import Bill, Line, bill
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import START, job, market, phases, ran
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import packaged, sources
 from sageaudit.auditing import audit_job
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT, UNDER_A_PLAN, BillFacts, facts
@@ -194,6 +194,6 @@ def test_an_older_job_than_any_known_price_says_so() -> None:
         ResourceConfig={"InstanceType": "ml.g5.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30}
     )
     job = parse(answer, {})
-    market = packaged.PackagedMarkets().market(job, datetime(2026, 11, 1, tzinfo=UTC))
+    market = sources.offline_markets().market(job, datetime(2026, 11, 1, tzinfo=UTC))
     notes = facts(job, bill(job, market), market, savings_plan=False).notes
     assert any("earliest price that is known is of 2026-05-20" in note for note in notes)

@@ -18,7 +18,7 @@ from sageaudit.domain.bill.compatibility import (
     type_refused,
 )
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase, WarmPool
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 
 JOB = Job(
     kind=JobKind.TRAINING,

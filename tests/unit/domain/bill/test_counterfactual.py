@@ -8,7 +8,7 @@ from itertools import permutations
 
 import pytest
 
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import sources
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.change import Change, CutPhase, DropRun, SetCount, SetPurchase, SetType
 from sageaudit.domain.bill.counterfactual import Savings, SeverityLimits, saving, settle
@@ -284,7 +284,7 @@ def test_the_dearest_finding_comes_first() -> None:
 def test_rates_of_different_times_are_not_compared() -> None:
     """A type whose price of that year is known, and one whose is not: no saving between them."""
     run = replace(ran(3600, "ml.p4d.24xlarge"), started_at=datetime(2025, 1, 15, tzinfo=UTC))
-    prices = packaged.PackagedMarkets().market(run, datetime(2026, 11, 1, tzinfo=UTC))
+    prices = sources.offline_markets().market(run, datetime(2026, 11, 1, tzinfo=UTC))
     before = bill(run, prices)
     assert before.lines[0].rate is not None
     assert (before.lines[0].rate.usd, before.lines[0].rate.era) == (Decimal("37.688"), "past")

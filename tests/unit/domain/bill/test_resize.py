@@ -14,7 +14,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks, times_weaker
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure

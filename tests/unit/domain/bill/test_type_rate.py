@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.type_rate import SmallType, cluster_usd_per_hour, small_type
 from sageaudit.domain.job.job import Hints, InstanceGroup
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, market
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job.event import JobEnded, job_ended
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import RejectedEvent
 
 ACCOUNT, REGION = "111122223333", "us-east-1"

@@ -7,7 +7,7 @@ import pytest
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.family import family, fingerprint, repository, stem
 from sageaudit.domain.job.job import InstanceGroup, Parent, ParentKind
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job, training_answer
 
 TUNING = "arn:aws:sagemaker:us-east-1:111122223333:hyper-parameter-tuning-job/sweep"

@@ -9,8 +9,8 @@ import pytest
 
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.prices import packaged
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices, own
-from sageaudit.domain.prices.market import Component
 from sageaudit.errors import BadPolicy
 
 REGION = "us-east-1"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.prices.market import Component
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import (
     STORAGE,
     Ambiguous,

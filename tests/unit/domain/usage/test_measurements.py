@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
 from tests.fakes.jobs import START, TYPES, Points, instance_type, job, phases, ran, series, usage
 

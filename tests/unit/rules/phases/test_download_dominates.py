@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
-from sageaudit.domain.job.job import Channel, Job, Phase, Purchase, Source
+from sageaudit.domain.job.job import DataSource, InputChannel, Job, Phase, Purchase
 from sageaudit.domain.job.ref import JobKind
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
@@ -90,7 +90,7 @@ def test_a_file_system_is_named_with_its_price() -> None:
 def test_only_the_data_channels_in_file_mode_are_changed() -> None:
     """Not the SDK's own, and not those that stream already."""
     channels = tuple(
-        Channel(name, Source.S3, mode, None)
+        InputChannel(name, DataSource.S3, mode, None)
         for name, mode in (
             ("train", "File"), ("test", "FastFile"), ("code", "File"), ("sm_drivers", "File")
         )
@@ -110,15 +110,15 @@ def test_the_advised_job_gets_no_advice_back() -> None:
 @pytest.mark.parametrize(
     "channel",
     [
-        Channel("train", Source.S3, "FastFile", None),
-        Channel("train", Source.S3, "Pipe", None),
-        Channel("train", Source.S3, None, None),
-        Channel("train", Source.FSX, "File", None),
-        Channel("train", Source.EFS, "File", None),
-        Channel("train", Source.OTHER, "File", None),
+        InputChannel("train", DataSource.S3, "FastFile", None),
+        InputChannel("train", DataSource.S3, "Pipe", None),
+        InputChannel("train", DataSource.S3, None, None),
+        InputChannel("train", DataSource.FSX, "File", None),
+        InputChannel("train", DataSource.EFS, "File", None),
+        InputChannel("train", DataSource.OTHER, "File", None),
     ],
 )
-def test_only_a_file_mode_copy_from_s3_is_blamed(channel: Channel) -> None:
+def test_only_a_file_mode_copy_from_s3_is_blamed(channel: InputChannel) -> None:
     """FSx and EFS jobs report File mode too, and copy nothing."""
     assert "File mode" in excuse(RULE, loads(3600, 7200, channels=(channel,)))
     assert "File mode" in excuse(RULE, loads(3600, 7200, channels=()))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Channel, Job, Purchase, Source
+from sageaudit.domain.job.job import DataSource, InputChannel, Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from tests.fakes.jobs import job, phases
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
@@ -84,25 +84,25 @@ def test_a_phase_of_its_own_counts_too() -> None:
 @pytest.mark.parametrize(
     ("source", "mode", "data"),
     [
-        (Source.S3, "File", True),
-        (Source.S3, "FastFile", False),
-        (Source.S3, "Pipe", False),
-        (Source.FSX, "File", False),
-        (Source.EFS, "File", False),
+        (DataSource.S3, "File", True),
+        (DataSource.S3, "FastFile", False),
+        (DataSource.S3, "Pipe", False),
+        (DataSource.FSX, "File", False),
+        (DataSource.EFS, "File", False),
     ],
 )
 def test_either_this_rule_speaks_or_download_dominates(
-    source: Source, mode: str, data: bool
+    source: DataSource, mode: str, data: bool
 ) -> None:
     """One phase, one story: a copied channel decides which."""
-    run = pulls(600, 1800, channels=(Channel("train", source, mode, None),))
+    run = pulls(600, 1800, channels=(InputChannel("train", source, mode, None),))
     assert isinstance(outcome("download-dominates", run), Found) is data
     assert isinstance(outcome(RULE, run), Found) is not data
 
 
 def test_channels_of_the_sdk_hold_no_data() -> None:
     """A script and drivers of some KB do not make a long copy."""
-    own = tuple(Channel(name, Source.S3, "File", None) for name in ("code", "sm_drivers"))
+    own = tuple(InputChannel(name, DataSource.S3, "File", None) for name in ("code", "sm_drivers"))
     run = pulls(600, 1800, channels=own)
     assert isinstance(outcome(RULE, run), Found)
     assert "File mode" in excuse("download-dominates", run)
@@ -117,7 +117,7 @@ def test_before_2024_only_the_message_tells() -> None:
 
 def test_a_channel_of_unknown_mode_is_unknown() -> None:
     """It may have copied its data."""
-    run = pulls(600, 1800, channels=(Channel("train", Source.S3, None, None),))
+    run = pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, None, None),))
     assert unknown(RULE, run) == "input_mode_unknown"
 
 

@@ -9,12 +9,12 @@ import pytest
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Channel, Hints, InstanceGroup, Job, Purchase, Source
+from sageaudit.domain.job.job import DataSource, Hints, InputChannel, InstanceGroup, Job, Purchase
 from tests.fakes.jobs import job, market, phases
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown
 
 RULE = "replicated-input"
-TRAIN = Channel("train", Source.S3, "File", "FullyReplicated")
+TRAIN = InputChannel("train", DataSource.S3, "File", "FullyReplicated")
 
 
 def loads(download_s: int, train_s: int, instances: int = 4, **changes: Any) -> Job:
@@ -24,7 +24,7 @@ def loads(download_s: int, train_s: int, instances: int = 4, **changes: Any) -> 
         "phases": phases(("Starting", -60), ("Downloading", download_s), ("Training", train_s)),
         "training_s": seconds,
         "billable_s": seconds,
-        "channels": (TRAIN, Channel("validation", Source.S3, "File", "FullyReplicated")),
+        "channels": (TRAIN, InputChannel("validation", DataSource.S3, "File", "FullyReplicated")),
     }
     return job("ml.g5.2xlarge", instances, **plain | changes)
 
@@ -82,12 +82,12 @@ def test_two_instances_are_several_and_one_is_not() -> None:
         replace(TRAIN, distribution=None),
         replace(TRAIN, mode="FastFile"),
         replace(TRAIN, mode="Pipe"),
-        replace(TRAIN, source=Source.FSX),
+        replace(TRAIN, source=DataSource.FSX),
         replace(TRAIN, name="validation"),
         replace(TRAIN, name="model"),
     ],
 )
-def test_only_a_replicated_copy_of_training_data_is_blamed(channel: Channel) -> None:
+def test_only_a_replicated_copy_of_training_data_is_blamed(channel: InputChannel) -> None:
     """The advised job among them; validation data and models are wanted everywhere."""
     assert "no training channel" in excuse(RULE, loads(1200, 2400, channels=(channel,)))
 

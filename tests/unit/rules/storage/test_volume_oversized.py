@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Channel, InstanceGroup, Job, Purchase, Source
+from sageaudit.domain.job.job import DataSource, InputChannel, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.batch_jobs import batch_job
@@ -14,7 +14,7 @@ from tests.fakes.jobs import job, phases, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
 RULE = "volume-oversized"
-COPIED = Channel("train", Source.S3, "File", "FullyReplicated")
+COPIED = InputChannel("train", DataSource.S3, "File", "FullyReplicated")
 
 
 def trains(volume_gb: int | None, **changes: Any) -> Job:
@@ -61,7 +61,7 @@ def test_copied_data_may_need_the_room() -> None:
 @pytest.mark.parametrize("mode", ["FastFile", "Pipe"])
 def test_streamed_data_need_no_room(mode: str) -> None:
     """They never lie on the volume."""
-    run = trains(400, channels=(Channel("train", Source.S3, mode, None),))
+    run = trains(400, channels=(InputChannel("train", DataSource.S3, mode, None),))
     assert found(RULE, run, filled(run, 10)).fix[0].new == 80
 
 
@@ -112,7 +112,7 @@ def test_the_fullest_host_decides() -> None:
 
 def test_a_processing_job_has_its_own_path() -> None:
     """And a copied input whose mode nobody says."""
-    inputs = (Channel("in", Source.S3, None, None),)
+    inputs = (InputChannel("in", DataSource.S3, None, None),)
     run = batch_job(JobKind.PROCESSING, 60)
     run = ran(3600, kind=run.kind, phases=run.phases, volume_gb=400, channels=inputs)
     [fix] = found(RULE, run, filled(run, 10, 60)).fix

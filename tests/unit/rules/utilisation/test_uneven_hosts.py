@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Channel, Hints, InstanceGroup, Job, Source
+from sageaudit.domain.job.job import DataSource, Hints, InputChannel, InstanceGroup, Job
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from tests.fakes.jobs import Points, phases, ran, series, usage
@@ -63,7 +63,9 @@ def test_a_replicated_channel_is_sharded() -> None:
     ]
     sampled = replace(TWO, hints=Hints(distributed_sampler=True))
     assert found(RULE, sampled, of).fix == ()
-    sharded = replace(TWO, channels=(Channel("train", Source.S3, "File", "ShardedByS3Key"),))
+    sharded = replace(
+        TWO, channels=(InputChannel("train", DataSource.S3, "File", "ShardedByS3Key"),)
+    )
     assert found(RULE, sharded, of).fix == ()
 
 

@@ -1,0 +1,159 @@
+"""The Price List API as a source of prices: each region and component is read once a day.
+
+Memory answers first, then the table's rows of the last day, then one paged read of the price list.
+No audit waits for a price twice: a list that cannot be read is left alone for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Protocol
+
+from sageaudit.adapters.prices.price_cache import Stored
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.price_history import KnownRate
+from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, Listing
+from sageaudit.domain.prices.price_source import Quote
+from sageaudit.errors import AwsError
+
+FRESH_FOR = timedelta(days=1)
+"""Rates change a few times a year."""
+ASK_AGAIN_AFTER = timedelta(minutes=10)
+"""After a failure, so that a broken API is not asked for every job."""
+
+
+class Listings(Protocol):
+    """The live price list."""
+
+    def listing(self, region: str, component: Component) -> Listing:
+        """Everything that is listed for a region and component. Raises AwsError."""
+
+
+class Cache(Protocol):
+    """Rates that were read before."""
+
+    def read(self, region: str, component: Component) -> Stored | None:
+        """The last whole read. Raises AwsError."""
+
+    def write(self, stored: Stored) -> None:
+        """Keeps a whole read. Raises AwsError."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPrices:
+    """Implements KnownPrices for one region and component.
+
+    `why` says why there is no listing of today: then the last one that was read answers, if any.
+    """
+
+    region: str | None
+    component: Component
+    stored: Stored | None
+    why: str | None
+
+    @property
+    def name(self) -> str:
+        """As AWS calls it."""
+        return "Price List API"
+
+    @property
+    def version(self) -> str | None:
+        """The day of the read."""
+        return None if self._read_on is None else f"price list {self._read_on}"
+
+    @property
+    def _read_on(self) -> date | None:
+        return None if self.stored is None else self.stored.read_at.astimezone(UTC).date()
+
+    def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
+        """The listed rate, or why there is none."""
+        return self._quote(region, component, instance_type)
+
+    def storage(self, region: str, component: Component) -> Quote:
+        """The listed rate, or why there is none."""
+        return self._quote(region, component, STORAGE)
+
+    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+        """As the product itself names it."""
+        entry = self._entry(region, component, what)
+        return entry.usage_type if isinstance(entry, ListedRate) else None
+
+    def _entry(self, region: str, component: Component, what: str) -> Entry | None:
+        if self.stored is None or (region, component) != (self.region, self.component):
+            return None
+        return self.stored.listing.entries.get(what)
+
+    def _quote(self, region: str, component: Component, what: str) -> Quote:
+        entry, read_on = self._entry(region, component, what), self._read_on
+        if read_on is None or (region, component) != (self.region, self.component):
+            return Quote(why=self.why or "the price list was not read for it")
+        if entry is None:
+            return Quote(why=f"not in the price list of {read_on}")
+        if not isinstance(entry, ListedRate):
+            return Quote(why=entry.reason)
+        first = min(entry.effective or read_on, read_on)
+        listed = KnownRate(entry.usd, first, read_on, read_on.isoformat(), self.name, self.why)
+        return Quote((listed,))
+
+
+@dataclass(frozen=True, slots=True)
+class _InMemory:
+    """What memory has of a region and component, until it is looked up again."""
+
+    until: datetime
+    stored: Stored | None
+    why: str | None
+
+
+class PriceListSource:
+    """Implements PriceSource. `clock` gives the time, with its zone; `cache` may be absent."""
+
+    def __init__(
+        self, price_list: Listings, cache: Cache | None, clock: Callable[[], datetime]
+    ) -> None:
+        self._price_list = price_list
+        self._cache = cache
+        self._clock = clock
+        self._memory: dict[tuple[str, Component], _InMemory] = {}
+
+    def read(self, region: str | None, component: Component) -> ListedPrices:
+        """Today's listing, or the last one that was read and why it is not today's."""
+        if region is None:
+            return ListedPrices(None, component, None, None)
+        current = self._current(region, component)
+        return ListedPrices(region, component, current.stored, current.why)
+
+    def _current(self, region: str, component: Component) -> _InMemory:
+        key, now = (region, component), self._clock()
+        kept = self._memory.get(key)
+        if kept is None or now >= kept.until:
+            kept = self._look_up(region, component, now, None if kept is None else kept.stored)
+            self._memory[key] = kept
+        return kept
+
+    def _look_up(
+        self, region: str, component: Component, now: datetime, known: Stored | None
+    ) -> _InMemory:
+        stored = self._cached(region, component) or known
+        if stored is not None and now < stored.read_at + FRESH_FOR:
+            return _InMemory(stored.read_at + FRESH_FOR, stored, None)
+        try:
+            listing = self._price_list.listing(region, component)
+        except AwsError as error:
+            return _InMemory(now + ASK_AGAIN_AFTER, stored, str(error).rstrip("."))
+        fresh = Stored(listing, now)
+        if self._cache is not None:
+            with suppress(AwsError):  # the rates are known all the same; the next one reads again
+                self._cache.write(fresh)
+        return _InMemory(now + FRESH_FOR, fresh, None)
+
+    def _cached(self, region: str, component: Component) -> Stored | None:
+        if self._cache is None:
+            return None
+        try:
+            return self._cache.read(region, component)
+        except AwsError:
+            return None  # the price list itself may answer

@@ -1,0 +1,34 @@
+"""The sources of prices, in the order in which they are asked: the one list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+
+from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices.listed_prices import Cache, Listings, PriceListSource
+from sageaudit.adapters.prices.price_book import PriceBook, PricedMarkets
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.price_source import PriceSource
+
+
+def offline() -> tuple[PriceSource, ...]:
+    """The sources that ask nobody: for recordings, replays and wherever AWS does not answer."""
+    return (packaged.tables(),)
+
+
+def offline_book(region: str, component: Component, day: date | None) -> PriceBook:
+    """The book of a region and component by the offline sources alone."""
+    return PriceBook(tuple(source.read(region, component) for source in offline()), day)
+
+
+def offline_markets() -> PricedMarkets:
+    """Implements Markets without asking anybody: each job at the known prices of its day."""
+    return PricedMarkets(packaged.types(), offline())
+
+
+def live_markets(
+    price_list: Listings, cache: Cache | None, clock: Callable[[], datetime]
+) -> PricedMarkets:
+    """Implements Markets: the live price list first, then what is known offline."""
+    return PricedMarkets(packaged.types(), (PriceListSource(price_list, cache, clock), *offline()))

@@ -1,0 +1,33 @@
+"""The script that a job runs, by its file name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sageaudit.domain.job import fields
+
+ENTRY_POINT = "EntryPoint"
+"""Where a sanitized answer keeps it, beside what AWS said."""
+_SCRIPT = re.compile(r"[\w./][\w./+-]*\Z")
+
+
+def entry_point(answer: Mapping[str, Any]) -> str | None:
+    """The script: `sagemaker_program` of the SDK, a JSON string; the end of a processing command.
+
+    A sanitized answer has neither, and keeps the file's name.
+    """
+    program = fields.section(answer, "HyperParameters").get("sagemaker_program")
+    if isinstance(program, str):
+        return script(program.strip('"'))
+    command = fields.section(answer, "AppSpecification").get("ContainerEntrypoint")
+    if isinstance(command, list) and command:
+        return script(str(command[-1]))
+    kept = fields.text(answer, ENTRY_POINT)
+    return script(kept) if kept else None
+
+
+def script(word: str) -> str | None:
+    """A script's file name; None for anything else, such as an inline command with its secrets."""
+    return word.rpartition("/")[2] or None if _SCRIPT.match(word) else None

@@ -1,0 +1,111 @@
+"""Sources in one book: the first that knows answers, and what the others add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.adapters.prices import packaged, sources
+from sageaudit.adapters.prices.listed_prices import ListedPrices
+from sageaudit.adapters.prices.price_book import PriceBook, PricedMarkets
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.price_history import KnownRate
+from sageaudit.domain.prices.price_source import Quote
+from tests.fakes.jobs import ran
+
+M5, C5 = "ml.m5.xlarge", "ml.c5.xlarge"
+REGION, TRAINING = "eu-west-1", Component.TRAINING
+DAY = date(2026, 11, 20)
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Negotiated:
+    """A source in one class: a company's own rates."""
+
+    usd: dict[str, str] = field(default_factory=dict)
+    why: str | None = None
+
+    name = "negotiated"
+    version = "negotiated 2026-11-01"
+
+    def read(self, region: str | None, component: Component) -> Negotiated:
+        """Nothing to read."""
+        return self
+
+    def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
+        """The rate of the type in every region."""
+        if instance_type not in self.usd:
+            return Quote(why=self.why)
+        usd = Decimal(self.usd[instance_type])
+        rate = KnownRate(usd, DAY, DAY, "2026-11-01", "the contract", kind="own")
+        return Quote((rate,))
+
+    def storage(self, region: str, component: Component) -> Quote:
+        """None."""
+        return Quote(why=self.why)
+
+    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+        """None."""
+        return None
+
+
+def book(*first: Negotiated) -> PriceBook:
+    """The offline book with other sources before it."""
+    return PriceBook((*first, packaged.tables()), DAY)
+
+
+def test_a_source_before_the_others_answers_with_its_own_kind_of_price() -> None:
+    """The list prices behind it are of another kind, so that they are no price of other days."""
+    rate = book(Negotiated({M5: "0.2"})).hourly(REGION, TRAINING, M5)
+    assert rate is not None
+    assert (rate.usd, rate.as_of, rate.source) == (Decimal("0.2"), "2026-11-01", "the contract")
+    assert (rate.kind, rate.note, rate.other_usd, rate.era) == ("own", None, None, "today")
+
+
+@pytest.mark.parametrize("why", [None, "no contract for it"])
+def test_a_source_that_does_not_know_leaves_its_reason(why: str | None) -> None:
+    """Beside the rate of the source that does, which is the one without it but for the note."""
+    plain = book().hourly(REGION, TRAINING, C5)
+    rate = book(Negotiated(why=why)).hourly(REGION, TRAINING, C5)
+    assert plain is not None
+    assert rate is not None
+    assert rate.usd == plain.usd
+    assert rate.note == (f"packaged {plain.as_of}: {why}" if why else plain.note)
+
+
+def test_all_reasons_are_given_in_order() -> None:
+    """Two sources before the packaged one."""
+    listed = ListedPrices(REGION, TRAINING, None, "pricing:GetProducts is not permitted")
+    made = book(Negotiated(why="no contract for it")).after(listed)
+    rate = made.storage(REGION, TRAINING)
+    assert rate is not None
+    why = "pricing:GetProducts is not permitted; no contract for it"
+    assert rate.note == f"packaged {rate.as_of}: {why}"
+
+
+def test_a_book_has_the_version_of_its_first_source_that_was_read() -> None:
+    """A price list that was not read gives none."""
+    unread = ListedPrices(REGION, TRAINING, None, "why")
+    assert book(Negotiated()).after(unread).version == "negotiated 2026-11-01"
+    assert book().after(unread).version == "packaged 2026-05-20"
+    assert PriceBook(()).version == "no prices"
+
+
+def test_without_any_source_all_is_unknown() -> None:
+    """Never 0."""
+    empty = PriceBook(())
+    assert empty.hourly(REGION, TRAINING, M5) is None
+    assert empty.storage(REGION, TRAINING) is None
+    assert empty.usage_type(REGION, TRAINING, M5) is None
+
+
+def test_a_bill_is_made_of_the_sources_in_order() -> None:
+    """An hour at the contract's rate."""
+    markets = PricedMarkets(packaged.types(), (Negotiated({M5: "0.2"}), *sources.offline()))
+    run = ran(3600, M5, at=NOW, region=REGION)
+    assert bill(run, markets.market(run, NOW)).compute_usd == Decimal("0.2")
