@@ -18,6 +18,7 @@ The scopes and the card stand in `card`, the builders in `outcomes`, the reasons
 
 from __future__ import annotations
 
+from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.change import (
     CutPhase,
     DropRun,
@@ -39,7 +40,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.job import Job, ParentKind, Purchase
+from sageaudit.domain.job.job import Channel, Job, ParentKind, Purchase, Source
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, mean_of_hosts, percentile
@@ -87,11 +88,13 @@ __all__ = [
     "TIMES_MISSING",
     "AccountCase",
     "Bucket",
+    "Channel",
     "Clear",
     "Confidence",
     "CutPhase",
     "DropRun",
     "DropTrials",
+    "EarlierRun",
     "Evidence",
     "FamilyCase",
     "Found",
@@ -111,6 +114,7 @@ __all__ = [
     "SetType",
     "SetVolume",
     "ShortenPool",
+    "Source",
     "Threshold",
     "TuningCase",
     "Unknown",
