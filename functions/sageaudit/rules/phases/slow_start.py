@@ -65,11 +65,6 @@ SERVED_FROM = api.Threshold(
 _MIN_EARLIER = 4
 
 
-def _started_by_parent(case: api.FamilyCase) -> str | None:
-    parent = case.job.parent
-    return None if parent is None else f"its {parent.kind.value} starts it"
-
-
 def _pool_refused(case: api.FamilyCase) -> str | None:
     return warm_pool_refused(case.job)
 
@@ -91,7 +86,7 @@ def _long(case: api.FamilyCase) -> str | None:
     kinds={api.JobKind.TRAINING},
     thresholds=(SHARE_FROM, OVER, SHORT_BELOW, GAP_AT_MOST, SERVED_FROM),
     min_earlier=_MIN_EARLIER,
-    not_applicable=(api.not_completed, _started_by_parent, _pool_refused, _kept_pool, _long),
+    not_applicable=(api.not_completed, api.has_parent, _pool_refused, _kept_pool, _long),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Compares waiting with work over the family's runs on the same instances."""
