@@ -18,6 +18,7 @@ The scopes and the card stand in `card`, the builders in `outcomes`, the reasons
 
 from __future__ import annotations
 
+from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.change import (
     CutPhase,
     DropRun,
@@ -39,7 +40,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.job import Job, ParentKind, Purchase
+from sageaudit.domain.job.job import DataSource, InputChannel, Job, ParentKind, Purchase
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, mean_of_hosts, percentile
@@ -68,6 +69,7 @@ from sageaudit.rules.reasons import (
     PHASES_MISSING,
     TIMES_MISSING,
     free,
+    has_parent,
     mixed_types,
     never_started,
     not_completed,
@@ -90,11 +92,14 @@ __all__ = [
     "Clear",
     "Confidence",
     "CutPhase",
+    "DataSource",
     "DropRun",
     "DropTrials",
+    "EarlierRun",
     "Evidence",
     "FamilyCase",
     "Found",
+    "InputChannel",
     "Job",
     "JobCase",
     "JobKind",
@@ -118,6 +123,7 @@ __all__ = [
     "derived",
     "fact",
     "free",
+    "has_parent",
     "lost",
     "mean",
     "mean_of_hosts",

@@ -54,6 +54,12 @@ def not_completed(case: JobCase) -> str | None:
     return None if case.job.status == "Completed" else "the run did not complete"
 
 
+def has_parent(case: JobCase) -> str | None:
+    """For advice that only whoever starts the job can follow: a service starts it."""
+    parent = case.job.parent
+    return None if parent is None else f"its {parent.kind.value} starts it"
+
+
 def one_instance(case: JobCase) -> str | None:
     """For rules that compare hosts or advise on their number."""
     return "it ran on one instance" if case.job.instance_count == 1 else None

@@ -1,4 +1,4 @@
-"""Rates by the hour, and the small type that the same code can be tried out on."""
+"""What a job's instances cost by the hour, and the small type that its code can be tested on."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sageaudit.domain.prices.market import InstanceType, Market
 
 @dataclass(frozen=True, slots=True)
 class SmallType:
-    """Its name and USD per hour of one instance."""
+    """Its name, and the USD per hour of one instance."""
 
     name: str
     hourly_usd: Decimal
 
 
 def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
-    """All instances of a job together; None where a rate is not known."""
+    """All instances of a job together; None when a rate is not known."""
     rates = [_usd_per_hour(job, market, group.instance_type) for group in job.groups]
     if not rates or None in rates:
         return None
@@ -29,29 +29,32 @@ def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
 
 
 def small_type(job: Job, market: Market, below_usd: Decimal) -> SmallType | None:
-    """The cheapest type under a rate, with the same GPU model if there is one; else None."""
+    """The cheapest type below an hourly rate, of the same GPU model if there is one; else None."""
     today = market.types.get(job.groups[0].instance_type) if len(job.groups) == 1 else None
     if today is None:
         return None
-    found = sorted(
-        (kind.gpu_model != today.gpu_model, usd, kind.name)
-        for kind in _suited(job, market, today)
-        if (usd := _usd_per_hour(job, market, kind.name)) is not None and usd < below_usd
+    cheapest_first = sorted(
+        (candidate.gpu_model != today.gpu_model, usd, candidate.name)
+        for candidate in _suited(job, market, today)
+        if (usd := _usd_per_hour(job, market, candidate.name)) is not None and usd < below_usd
     )
-    return SmallType(found[0][2], found[0][1]) if found else None
+    if not cheapest_first:
+        return None
+    _, hourly_usd, name = cheapest_first[0]
+    return SmallType(name, hourly_usd)
 
 
 def _suited(job: Job, market: Market, today: InstanceType) -> Iterator[InstanceType]:
-    """Types that run the same code: the same maker of GPUs, or the same family without any."""
-    alone = replace(job, groups=(InstanceGroup(today.name, 1),))
-    for kind in market.types.values():
-        like = kind.accelerator == today.accelerator
+    """Types that run the same code: GPUs of the same maker, or without any the same family."""
+    on_one = replace(job, groups=(InstanceGroup(today.name, 1),))
+    for candidate in market.types.values():
+        alike = candidate.accelerator == today.accelerator
         if not today.accelerator:
-            like = kind.family == today.family
-        usable = kind.name != today.name and job.kind in kind.kinds
-        newer = today.legacy or not kind.legacy
-        if like and usable and newer and type_refused(alone, today, kind) is None:
-            yield kind
+            alike = candidate.family == today.family
+        usable = candidate.name != today.name and job.kind in candidate.kinds
+        current = today.legacy or not candidate.legacy
+        if alike and usable and current and type_refused(on_one, today, candidate) is None:
+            yield candidate
 
 
 def _usd_per_hour(job: Job, market: Market, instance_type: str) -> Decimal | None:

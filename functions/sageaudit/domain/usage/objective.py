@@ -68,7 +68,7 @@ def direction(metric: str, stated: Mapping[str, Direction]) -> Direction | None:
     return Direction.MINIMIZE if less else Direction.MAXIMIZE
 
 
-def settled_direction(objective: Objective, stated: Mapping[str, Direction]) -> Direction | None:
+def objective_direction(objective: Objective, stated: Mapping[str, Direction]) -> Direction | None:
     """A tuning job's own word first."""
     return objective.direction or direction(objective.metric, stated)
 

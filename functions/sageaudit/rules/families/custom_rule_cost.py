@@ -1,11 +1,11 @@
-"""Debugger rules of its own ran beside the job, each billed as a processing job.
+"""Custom Debugger rules ran beside the job, each billed as a processing job.
 
 ## What it checks
 A Debugger or profiler rule configuration names an instance type: it is a custom rule.
 
 ## Why it costs
-Built-in rules run free of charge. A custom one runs on its own instance for as long as the training
-job, and is billed as the processing job that it is.
+Built-in rules run free of charge. A custom rule runs on its own instance for as long as the
+training job, and is billed as a processing job.
 
 ## Saving
 None here, so that no dollar is counted twice: those processing jobs are audited on their own.
@@ -14,8 +14,8 @@ None here, so that no dollar is counted twice: those processing jobs are audited
 A custom rule that stops a diverging run early can save more than it costs.
 
 ## What to do
-A built-in rule that checks the same, given without an instance type; else the smallest instance
-that keeps up. Drop rules of a model that has settled.
+Use a built-in rule that checks the same, without an instance type; else the smallest instance that
+is fast enough. Remove the rules of a model that no longer changes.
 
 ## Sources
 AWS, Debugger guide: built-in rules are "fully managed ... at no additional cost"; custom rules are
@@ -24,38 +24,31 @@ given an `instance_type`. Debugger is closed to new customers since 2026-07-30.
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
 from sageaudit.domain.job.job import CustomRule
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import JobCase, rule
+from sageaudit.rules import api
 
 
-@rule(id="SA706", scope=JobCase, kinds={JobKind.TRAINING}, in_chat=False)
-def check(case: JobCase) -> Outcome:
+@api.rule(id="SA706", scope=api.JobCase, kinds={api.JobKind.TRAINING}, in_chat=False)
+def check(case: api.JobCase) -> api.Outcome:
     """Needs only the job's own configuration."""
-    job = case.job
-    if not job.custom_rules:
-        return Clear()
-    names = [rule.name for rule in job.custom_rules]
-    rules = f"{len(names)} custom Debugger rule{'s' if len(names) > 1 else ''}"
-    return Found(
-        confidence=Confidence.MEASURED,
-        bucket=Bucket.NONE,
-        summary=(
-            f"{rules} ({', '.join(names)}) ran beside it, each billed as a processing job of its "
-            "own."
-        ),
-        evidence={"custom_rules": len(names), "names": ", ".join(names)},
-        fix=tuple(Parameter(_path(rule), rule.instance_type, None) for rule in job.custom_rules),
+    custom_rules = case.job.custom_rules
+    if not custom_rules:
+        return api.Clear()
+    names = ", ".join(rule.name for rule in custom_rules)
+    plural = "s" if len(custom_rules) > 1 else ""
+    return api.fact(
+        f"{len(custom_rules)} custom Debugger rule{plural} ({names}) ran beside it, each billed as "
+        "a processing job of its own.",
+        {"custom_rules": len(custom_rules), "names": names},
+        fix=tuple(api.Parameter(_path(rule), rule.instance_type, None) for rule in custom_rules),
         caution=(
             "No figure: those processing jobs are billed and audited on their own. A built-in "
-            "rule, given without an instance type, is free; a custom one may take a smaller type."
+            "rule, without an instance type, is free; a custom rule may run on a smaller type."
         ),
     )
 
 
 def _path(rule: CustomRule) -> str:
     """The request has two lists of rules."""
-    if rule.of_profiler:
-        return f"ProfilerRuleConfigurations[{rule.name}].InstanceType"
-    return f"DebugRuleConfigurations[{rule.name}].InstanceType"
+    rules = "ProfilerRuleConfigurations" if rule.of_profiler else "DebugRuleConfigurations"
+    return f"{rules}[{rule.name}].InstanceType"

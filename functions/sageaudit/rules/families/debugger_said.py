@@ -4,16 +4,16 @@
 A rule evaluation of the job ended with the status IssuesFound.
 
 ## Why it costs
-Debugger watches each half second, and sees what minute means hide: I/O wait, single GPUs, tensors.
+Debugger samples each half second, and finds what minute means hide: I/O wait, single GPUs, tensors.
 
 ## Saving
-None: Debugger prices nothing. Where a finding here tells the same story, it has the dollars.
+None: Debugger gives no prices. A finding here about the same cause has the dollars.
 
 ## When it is wrong
-Debugger's thresholds are those of its rules; its patience of some minutes counts a slow start too.
+Debugger's thresholds are those of its rules; its patience of some minutes includes a slow start.
 
 ## What to do
-Read the report under the job's output path (`rule-output/`), and set it beside the findings here.
+Read the report under the job's output path (`rule-output/`), and compare it with the findings here.
 
 ## Sources
 botocore, DescribeTrainingJob: ProfilerRuleEvaluationStatuses and DebugRuleEvaluationStatuses;
@@ -22,45 +22,44 @@ RuleEvaluationStatus is InProgress, NoIssuesFound, IssuesFound, Error, Stopping 
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Unknown
 from sageaudit.domain.job.job import RuleEvaluation
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import JobCase, rule
+from sageaudit.rules import api
 
 _MOST_CHARACTERS = 300
-_ISSUES, _UNSETTLED = "IssuesFound", frozenset({"InProgress", "Stopping"})
+_NOT_FINISHED = frozenset({"InProgress", "Stopping"})
 
 
-def _not_applicable(case: JobCase) -> str | None:
+def _not_evaluated(case: api.JobCase) -> str | None:
     return None if case.job.evaluations else "Debugger evaluated no rule of it"
 
 
-@rule(
+@api.rule(
     id="SA708",
-    scope=JobCase,
-    kinds={JobKind.TRAINING},
-    not_applicable=(_not_applicable,),
+    scope=api.JobCase,
+    kinds={api.JobKind.TRAINING},
+    not_applicable=(_not_evaluated,),
     in_chat=False,
 )
-def check(case: JobCase) -> Outcome:
-    """Its words are evidence, as they stand."""
+def check(case: api.JobCase) -> api.Outcome:
+    """Debugger's own words are the evidence."""
     evaluations = case.job.evaluations
-    issues = [one for one in evaluations if one.status == _ISSUES]
+    issues = [evaluation for evaluation in evaluations if evaluation.status == "IssuesFound"]
     if not issues:
-        if any(one.status in _UNSETTLED for one in evaluations):
-            return Unknown("debugger_not_finished", "Debugger had not ended its evaluation")
-        return Clear()
-    names = ", ".join(one.rule for one in issues)
-    return Found(
-        confidence=Confidence.MEASURED,
-        bucket=Bucket.NONE,
-        summary=f"{len(issues)} of {len(evaluations)} Debugger rules found issues: {names}.",
-        evidence={"rules_evaluated": len(evaluations), **{one.rule: _words(one) for one in issues}},
-        caution="No figure: Debugger prices nothing.",
+        if any(evaluation.status in _NOT_FINISHED for evaluation in evaluations):
+            return api.Unknown("debugger_not_finished", "Debugger had not ended its evaluation")
+        return api.Clear()
+    names = ", ".join(issue.rule for issue in issues)
+    return api.fact(
+        f"{len(issues)} of {len(evaluations)} Debugger rules found issues: {names}.",
+        {
+            "rules_evaluated": len(evaluations),
+            **{issue.rule: _shortened(issue) for issue in issues},
+        },
+        caution="No figure: Debugger gives no prices.",
     )
 
 
-def _words(issue: RuleEvaluation) -> str:
+def _shortened(issue: RuleEvaluation) -> str:
     details = issue.details or issue.status
     fits = len(details) <= _MOST_CHARACTERS
     return details if fits else f"{details[: _MOST_CHARACTERS - 1]}…"

@@ -2,22 +2,22 @@
 
 ## What it checks
 An earlier completed run of the family, at most 30 days before this one, has the same fingerprint:
-image, entry point, hyperparameters, environment and inputs. And the inputs of both name a version
-(a date, a hash, an object version), so that they are the same data.
+image, entry point, hyperparameters, environment and inputs. The inputs of both name a version (a
+date, a hash, an object version), so that the data is the same.
 
 ## Why it costs
-The same inputs through the same code give the same model; it is paid for twice.
+The same code on the same inputs gives the same model, and is paid for twice.
 
 ## Saving
-Possible, never in a sum with others: the whole run.
+Possible, never in a total: the whole run.
 
 ## When it is wrong
 The code archive is not in the fingerprint, since the SDK uploads it under a new name each time: the
-same entry point may hold other code. Repeats can be meant, for the spread between seeds that the
-code itself draws, or to try another instance type.
+same entry point may hold other code. A repeat may be intended, to measure the spread between random
+seeds or to try another instance type.
 
 ## What to do
-Look the earlier run up before starting one. A pipeline step with caching (`CacheConfig`) does it.
+Look for an earlier run before starting one. A pipeline step with caching (`CacheConfig`) does it.
 
 ## Sources
 AWS, SageMaker Pipelines, "Caching pipeline steps": a step with the same arguments is not run again.
@@ -27,74 +27,61 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.change import DropRun
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Unknown
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import FamilyCase, Threshold, rule
+from sageaudit.rules import api
 
-WITHIN = Threshold("within_days", 30, "days", "older results are often gone", "our choice")
+WITHIN = api.Threshold("within_days", 30, "days", "older results are often gone", "our choice")
 
 
-def _not_applicable(case: FamilyCase) -> str | None:
-    if case.job.free:
-        return case.job.free
-    return None if case.job.status == "Completed" else "the run did not complete"
-
-
-@rule(
+@api.rule(
     id="SA702",
-    scope=FamilyCase,
-    kinds={JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM},
+    scope=api.FamilyCase,
+    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
     thresholds=(WITHIN,),
-    not_applicable=(_not_applicable,),
+    not_applicable=(api.free, api.not_completed),
 )
-def check(case: FamilyCase) -> Outcome:
-    """The newest earlier success with the same fingerprint is the one that sufficed."""
+def check(case: api.FamilyCase) -> api.Outcome:
+    """Names the newest earlier success with the same fingerprint."""
     job = case.job
     if case.earlier is None:
-        return Unknown("history_unread", "the earlier runs of its family were not read")
+        return api.HISTORY_UNREAD
     if job.fingerprint is None:
-        return Unknown("fingerprint_missing", "without a fingerprint secret runs are not compared")
-    begun = job.started_at or job.created_at
-    if begun is None:
-        return Unknown("times_missing", "when the run started is not known")
+        reason = "it has no fingerprint: only a fingerprint secret makes runs comparable"
+        return api.Unknown("fingerprint_missing", reason)
+    started_at = job.started_at or job.created_at
+    if started_at is None:
+        return api.Unknown("times_missing", "when the run started is not known")
     days = timedelta(days=case.limit(WITHIN))
     same = [
         run
         for run in case.earlier
         if run.facts.fingerprint == job.fingerprint
         and _succeeded(run)
-        and timedelta(0) <= begun - run.ended_at <= days
+        and timedelta(0) <= started_at - run.ended_at <= days
     ]
     if not same:
-        return Clear()
-    pinned = [run for run in same if run.facts.data_pinned]
-    if not job.data_pinned or not pinned:
+        return api.Clear()
+    same_data = [run for run in same if run.facts.data_pinned]
+    if not job.data_pinned or not same_data:
         reason = f"{same[0].name} had the same settings; its data may have changed since"
-        return Unknown("data_may_have_changed", reason)
-    first = pinned[0]
+        return api.Unknown("data_may_have_changed", reason)
+    first = same_data[0]
     cost = "" if first.total_usd is None else f" for ${first.total_usd:,.2f}"
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.POSSIBLE,
-        summary=(
-            f"{first.name} had completed{cost} with the same image, data, entry point and "
-            "hyperparameters."
-        ),
-        evidence={
+    return api.possible(
+        f"{first.name} had completed{cost} with the same image, data, entry point and "
+        "hyperparameters.",
+        {
             "earlier_run": first.name,
             "earlier_ended_at": first.ended_at.isoformat(),
             "earlier_usd": first.total_usd,
-            "same_runs": len(pinned),
+            "same_runs": len(same_data),
         },
-        change=DropRun(),
+        change=api.DropRun(),
         caution=(
-            "The code archive is not compared, and repeats may be meant: for the spread between "
-            "seeds, or for another instance type."
+            "The code archive is not compared, and a repeat may be intended: to measure the spread "
+            "between random seeds, or to try another instance type."
         ),
     )
 
 
-def _succeeded(run: EarlierRun) -> bool:
+def _succeeded(run: api.EarlierRun) -> bool:
     return run.status == "Completed" and run.facts.left_artifact is not False

@@ -1,27 +1,27 @@
-"""A dear run that works little has never been profiled.
+"""An expensive run that works little has never been profiled.
 
 ## What it checks
 It cost at least $50, its GPU (without one, its CPU) averaged under 50% of the active time, and no
 profiler was on.
 
 ## Why it costs
-CloudWatch tells that it waits, not for what. Without a profile the next run waits as long.
+CloudWatch shows that it waits, not for what. Without a profile the next run waits as long.
 
 ## Saving
 None: a profile saves nothing by itself. Other findings price what is known already.
 
 ## When it is wrong
-Its code may run a profiler of its own, which no answer of AWS tells. A model that must wait, such
-as for a simulator, stays as it is.
+Its code may run a profiler of its own, which AWS does not report. A model that must wait, such as
+for a simulator, cannot change.
 
 ## What to do
-Profile a few hundred steps with what the framework brings: torch.profiler, the TensorFlow Profiler,
-both shown by TensorBoard; or NVIDIA Nsight Systems. `ProfilerConfig` is left to accounts that
+Profile a few hundred steps with the framework's own tool: torch.profiler or the TensorFlow
+Profiler, both shown by TensorBoard; or NVIDIA Nsight Systems. `ProfilerConfig` is for accounts that
 already use it: SageMaker Debugger is closed to new customers since 2026-07-30, and SageMaker
 Profiler ends on 2027-06-30.
 
 ## Sources
-ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at 50% GPU or less, 85% were mended with a few
+ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at 50% GPU or less, 85% were fixed with a few
 lines. Jobstats: target 50%. AWS guide, Debugger and Profiler availability change.
 """
 
@@ -29,61 +29,47 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.edges import work_metric
-from sageaudit.domain.usage.measurements import Metric, Missing
-from sageaudit.domain.usage.series import mean_of_hosts
-from sageaudit.rules.card import JobCase, Threshold, rule
+from sageaudit.rules import api
 
-FROM = Threshold("from_usd", 50, "USD", "an hour of the one who profiles", "our choice")
-BELOW = Threshold("below_percent", 50, "percent of its time", "it waits", "ICSE 2024, Jobstats")
+FROM = api.Threshold("from_usd", 50, "USD", "an hour of work to profile it", "our choice")
+BELOW = api.Threshold("below_percent", 50, "percent of its time", "it waits", "ICSE 2024, Jobstats")
 
 
-def _not_applicable(case: JobCase) -> str | None:
-    if case.job.profiled:
-        return "a profiler was on"
-    total_usd, dear_usd = case.bill.total_usd, Decimal(str(case.limit(FROM)))
-    cheap = total_usd is not None and total_usd < dear_usd
-    return f"it cost less than ${dear_usd:.2f}" if cheap else None
+def _profiled(case: api.JobCase) -> str | None:
+    return "a profiler was on" if case.job.profiled else None
 
 
-@rule(
+def _cheap(case: api.JobCase) -> str | None:
+    total_usd, from_usd = case.bill.total_usd, Decimal(str(case.limit(FROM)))
+    cheap = total_usd is not None and total_usd < from_usd
+    return f"it cost less than ${from_usd:.2f}" if cheap else None
+
+
+@api.rule(
     id="SA707",
-    scope=JobCase,
-    kinds={JobKind.TRAINING},
+    scope=api.JobCase,
+    kinds={api.JobKind.TRAINING},
     thresholds=(FROM, BELOW),
-    needs=(Metric.CPU,),
-    not_applicable=(_not_applicable,),
+    needs=(api.Metric.CPU,),
+    not_applicable=(_profiled, _cheap),
     in_chat=False,
 )
-def check(case: JobCase) -> Outcome:
-    """Pools all hosts; where there are GPUs, theirs is the figure."""
+def check(case: api.JobCase) -> api.Outcome:
+    """Averages all hosts: their GPUs if they have any, else their CPUs."""
     total_usd = case.bill.total_usd
     if total_usd is None:
-        return Unknown("bill_unknown", "the cost of this run is not known")
+        return api.BILL_UNKNOWN
     metric = work_metric(case.usage)
-    if isinstance(metric, Missing):
-        return Unknown(metric.code, metric.reason)
-    average = mean_of_hosts(case.usage.series[metric].values())
+    if isinstance(metric, api.Missing):
+        return api.unknown(metric)
+    average = api.mean_of_hosts(case.usage.series[metric].values())
     if average >= case.limit(BELOW):
-        return Clear()
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.NONE,
-        summary=(
-            f"It cost ${total_usd:,.2f} with its {metric.name} at {average:.0f}%, and no profiler "
-            "says why."
-        ),
-        evidence={
+        return api.Clear()
+    return api.advice(
+        f"It cost ${total_usd:,.2f} with its {metric.name} at {average:.0f}%, and no profiler "
+        "shows why.",
+        {
             "total_usd": total_usd,
             "metric": metric.value,
             "mean_percent": round(average, 1),
@@ -92,14 +78,14 @@ def check(case: JobCase) -> Outcome:
         fix=_fix(case.job.profiled),
         caution=(
             "No figure: a profile saves nothing by itself. Debugger is closed to new customers "
-            "since 2026-07-30: they take torch.profiler or the TensorFlow Profiler."
+            "since 2026-07-30: they use torch.profiler or the TensorFlow Profiler."
         ),
     )
 
 
-def _fix(profiled: bool | None) -> tuple[Parameter, ...]:
-    """A place for the profile; a profiler that was switched off must be switched on too."""
-    place = Parameter("ProfilerConfig.S3OutputPath", None, "s3://<bucket>/<prefix>")
+def _fix(profiled: bool | None) -> tuple[api.Parameter, ...]:
+    """An output path; a profiler that was switched off must be switched on too."""
+    output = api.Parameter("ProfilerConfig.S3OutputPath", None, "s3://<bucket>/<prefix>")
     if profiled is None:
-        return (place,)
-    return (Parameter("ProfilerConfig.DisableProfiler", True, False), place)
+        return (output,)
+    return (api.Parameter("ProfilerConfig.DisableProfiler", True, False), output)

@@ -1,4 +1,4 @@
-"""How long a job's own code worked, and until when: the clock of a job's algorithm metrics."""
+"""How long a job's own code worked between two moments, and when its work ended."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from sageaudit.domain.usage.edges import idle_tail
 from sageaudit.domain.usage.measurements import Measurements
 
 Windows = Sequence[tuple[datetime, datetime]]
+"""Start and end of each time that the code ran, as `work_windows` gives them."""
 
 
 def worked_s(windows: Windows, start: datetime, end: datetime) -> Decimal:
-    """Whole seconds of the work windows between two moments, without what interrupted them."""
-    parts = (min(stop, end) - max(begun, start) for begun, stop in windows)
-    spans = (part for part in parts if part > timedelta())
-    return Decimal(int(sum(spans, timedelta()).total_seconds()))
+    """Whole seconds of the work windows between two moments, without interruptions."""
+    overlaps = (min(stop, end) - max(begin, start) for begin, stop in windows)
+    positive = (overlap for overlap in overlaps if overlap > timedelta())
+    return Decimal(int(sum(positive, timedelta()).total_seconds()))
 
 
-def busy_until(windows: Windows, whole: Measurements) -> datetime:
-    """Where the idle tail begins, to the period; without one, the end of the last work window."""
+def work_ended_at(windows: Windows, whole: Measurements) -> datetime:
+    """When the idle tail begins, to the period; without a tail, the end of the last window."""
     ended_at = windows[-1][1]
-    idle = len(idle_tail(whole))
-    if not idle or not whole.period_s:
+    idle_periods = len(idle_tail(whole))
+    if not idle_periods or not whole.period_s:
         return ended_at
-    grid_end = ended_at.timestamp() // whole.period_s * whole.period_s
-    return datetime.fromtimestamp(grid_end - idle * whole.period_s, UTC)
+    last_period = ended_at.timestamp() // whole.period_s * whole.period_s
+    return datetime.fromtimestamp(last_period - idle_periods * whole.period_s, UTC)

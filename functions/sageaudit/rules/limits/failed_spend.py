@@ -7,13 +7,13 @@ The job failed after it had started, or was stopped and left neither artifact no
 Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any other.
 
 ## Saving
-The whole bill of the run, as lost: it cannot be had back, only not repeated.
+The whole bill of the run, as lost: it cannot be saved any more, only not be repeated.
 
 ## When it is wrong
-A job that writes its results itself (to S3, a database, a tracker) may have left something. A job
-that its tuning job stopped early did its work, and one that a time limit ended with an artifact or
-checkpoints is a time box: neither is judged lost. One that a limit ended with nothing is
-limit-hit's to count.
+A job that writes its results itself (to S3, a database, a tracker) may have left something. A trial
+that its tuning job stopped early did its work, and a run that a time limit ended with an artifact
+or checkpoints may be planned so: neither is lost. If a limit ended it with nothing, limit-hit
+counts it.
 
 ## What to do
 Read the reason below. A short run on one small instance, or local mode, finds most client and code
@@ -26,9 +26,10 @@ RetryStrategy: for InternalServerError only.
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import AWS_ERROR, reason_class
+from sageaudit.domain.job.failure import reason_class
 from sageaudit.rules import api
 from sageaudit.rules.limits.not_lost import not_lost
+from sageaudit.rules.limits.retry_fix import retry_fix
 
 
 @api.rule(
@@ -38,7 +39,7 @@ from sageaudit.rules.limits.not_lost import not_lost
     not_applicable=(api.free,),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Failed: lost, unless a time box. Stopped: only when it left nothing."""
+    """Failed: lost, unless a limit ended it with results. Stopped: only when it left nothing."""
     job = case.job
     if job.status == "Completed" or job.never_started:
         return api.Clear()
@@ -56,14 +57,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "failure_reason": job.failure,
             "elapsed_s": job.elapsed_s,
         },
-        fix=retries(job),
+        fix=retry_fix(job),
         change=api.DropRun(),
-        caution="Paid and gone: the figure is what the same failure costs again.",
+        caution="This money is spent: the figure is what the same failure costs again.",
     )
-
-
-def retries(job: api.Job) -> tuple[api.Parameter, ...]:
-    """Errors of AWS's own are worth a second try; SageMaker makes it for training jobs only."""
-    if reason_class(job) != AWS_ERROR or job.kind is not api.JobKind.TRAINING:
-        return ()
-    return (api.Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)

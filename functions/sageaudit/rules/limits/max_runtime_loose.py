@@ -8,18 +8,19 @@ once 5 runs of its family are known with this one, ten times what the longest of
 Nothing yet. A job that hangs is billed until its limit; the default is one day, the maximum 28.
 
 ## Saving
-None: a guard-rail. It is stored and shown, and never posted to chat.
+None: it is a guard-rail. It is stored and shown, and never posted to chat.
 
 ## When it is wrong
-The next run of the same job is known to be much longer. Runs that a limit cut off count as long as
-they lasted.
+The next run of the same job is known to be much longer. Runs that a limit ended count as long as
+they ran.
 
 ## What to do
 Set the limit to three times the longest known run, in whole hours. With a RetryStrategy it covers
 all attempts together.
 
 ## Sources
-Jobstats: time efficiency of 10% or less is red. The $200 are our choice: a missed night.
+Jobstats: time efficiency of 10% or less is red. The $200 are our choice: a job that hangs for a
+night.
 """
 
 from __future__ import annotations
@@ -27,88 +28,74 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.failure import LIMIT_REACHED
-from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import FamilyCase, Threshold, rule
+from sageaudit.rules import api
 
-EXPOSED_FROM = Threshold(
+EXPOSED_FROM = api.Threshold(
     "exposed_from_usd", 200, "USD at the limit", "a sum that would hurt", "our choice"
 )
-TIMES_THE_RUN = Threshold(
+TIMES_THE_RUN = api.Threshold(
     "times_the_run", 10, "limit / run", "time efficiency of 10% or less is red", "Jobstats"
 )
-RUNS_FROM = Threshold("runs_from", 5, "runs", "fewer teach no longest run", "our choice")
+RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer show no longest run", "our choice")
 _SUGGESTED_TIMES = 3
 
 
-def _not_applicable(case: FamilyCase) -> str | None:
-    job = case.job
-    if job.max_runtime_s is None:
-        return "no MaxRuntimeInSeconds is recorded"
-    if job.free or job.purchase in {Purchase.SERVERLESS, Purchase.TRAINING_PLAN}:
-        return "its hours are not billed at an hourly rate"
-    return "the run did not complete" if job.status != "Completed" else None
+def _no_limit(case: api.FamilyCase) -> str | None:
+    return "no MaxRuntimeInSeconds is recorded" if case.job.max_runtime_s is None else None
 
 
-@rule(
+def _not_hourly(case: api.FamilyCase) -> str | None:
+    other = {api.Purchase.SERVERLESS, api.Purchase.TRAINING_PLAN}
+    not_hourly = case.job.free or case.job.purchase in other
+    return "its hours are not billed at an hourly rate" if not_hourly else None
+
+
+@api.rule(
     id="SA601",
-    scope=FamilyCase,
-    kinds={JobKind.TRAINING, JobKind.PROCESSING},
+    scope=api.FamilyCase,
+    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
     thresholds=(EXPOSED_FROM, TIMES_THE_RUN, RUNS_FROM),
-    not_applicable=(_not_applicable,),
+    not_applicable=(_no_limit, _not_hourly, api.not_completed),
     in_chat=False,
 )
-def check(case: FamilyCase) -> Outcome:
+def check(case: api.FamilyCase) -> api.Outcome:
     """Compares the limit with the run, or with the family's longest, and prices it."""
     job, limit_s = case.job, case.job.max_runtime_s or 0
     if not job.elapsed_s:
-        return Unknown("times_missing", "how long the run took is not known")
-    lasted_s = [job.elapsed_s, *_lasted_s(case)]
-    learnt = len(lasted_s) >= case.limit(RUNS_FROM)
-    longest_s = max(lasted_s) if learnt else job.elapsed_s
+        return api.TIMES_MISSING
+    elapsed_s = [job.elapsed_s, *_earlier_s(case)]
+    enough = len(elapsed_s) >= case.limit(RUNS_FROM)
+    longest_s = max(elapsed_s) if enough else job.elapsed_s
     suggested_s = math.ceil(_SUGGESTED_TIMES * longest_s / 3600) * 3600
     loose = limit_s >= case.limit(TIMES_THE_RUN) * float(longest_s)
     if not loose or suggested_s >= limit_s:
-        return Clear()
-    hourly_usd = cluster_usd_per_hour(job, case.market)
-    if hourly_usd is None:
-        return Unknown("price_unknown", "no rate is known to price the limit")
-    exposed_usd = hourly_usd * limit_s / 3600
+        return api.Clear()
+    usd_per_hour = cluster_usd_per_hour(job, case.market)
+    if usd_per_hour is None:
+        return api.Unknown("price_unknown", "no rate is known to price the limit")
+    exposed_usd = usd_per_hour * limit_s / 3600
     if exposed_usd <= case.limit(EXPOSED_FROM):
-        return Clear()
-    whose = f"the longest of {len(lasted_s)} runs" if learnt else "this run"
-    return Found(
-        confidence=Confidence.MEASURED,
-        bucket=Bucket.NONE,
-        summary=(
-            f"A hung run would be billed up to ${exposed_usd:,.0f}: the limit is "
-            f"{limit_s / 3600:.1f} h, {whose} took {longest_s / 3600:.1f} h."
-        ),
-        evidence={
+        return api.Clear()
+    whose = f"the longest of {len(elapsed_s)} runs" if enough else "this run"
+    return api.fact(
+        f"A hung run would be billed up to ${exposed_usd:,.0f}: the limit is "
+        f"{limit_s / 3600:.1f} h, {whose} took {longest_s / 3600:.1f} h.",
+        {
             "max_runtime_s": limit_s,
             "elapsed_s": job.elapsed_s,
             "longest_s": longest_s,
-            "runs": len(lasted_s) if learnt else 1,
+            "runs": len(elapsed_s) if enough else 1,
             "exposed_usd": round(exposed_usd, 2),
         },
-        fix=(Parameter("StoppingCondition.MaxRuntimeInSeconds", limit_s, suggested_s),),
-        caution="A guard-rail: nothing was spent for it, so it has no saving.",
+        fix=(api.Parameter("StoppingCondition.MaxRuntimeInSeconds", limit_s, suggested_s),),
+        caution="A guard-rail: it has cost nothing so far, so it has no saving.",
     )
 
 
-def _lasted_s(case: FamilyCase) -> list[Decimal]:
-    """Of the earlier runs that needed their time: completed ones, and those that a limit cut."""
+def _earlier_s(case: api.FamilyCase) -> list[Decimal]:
+    """Of the earlier runs that needed their time: completed, or ended by a limit."""
     return [
         run.facts.elapsed_s
         for run in case.runs

@@ -5,14 +5,14 @@ EnableNetworkIsolation is off on a training or processing job. Off by default: a
 rule under `rules.on` for the accounts that must isolate.
 
 ## Why it costs
-Nothing. Code in the container can send data anywhere that its subnets let it.
+Nothing. Code in the container can send data anywhere that its subnets allow.
 
 ## Saving
-None: it is no matter of cost. It is stored and shown, and never posted to chat.
+None: it is not about cost. It is stored and shown, and never posted to chat.
 
 ## When it is wrong
-A VPC without a way out and with endpoint policies may do what the account needs. A transform job
-has no such parameter: it stands on the model.
+A VPC without a route out and with endpoint policies may do what the account needs. A transform job
+has no such parameter: its model has it.
 
 ## What to do
 Set EnableNetworkIsolation. SageMaker still copies the channels in and the model out; the code can
@@ -25,51 +25,38 @@ training cluster. NetworkConfig.EnableNetworkIsolation of a processing job.
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import JobCase, rule
+from sageaudit.rules import api
 
 _PATHS = {
-    JobKind.TRAINING: "EnableNetworkIsolation",
-    JobKind.PROCESSING: "NetworkConfig.EnableNetworkIsolation",
+    api.JobKind.TRAINING: "EnableNetworkIsolation",
+    api.JobKind.PROCESSING: "NetworkConfig.EnableNetworkIsolation",
 }
 
 
-def _not_applicable(case: JobCase) -> str | None:
-    if case.job.free:
-        return f"it runs no code of the account's own ({case.job.free})"
-    return "it is serverless" if case.job.purchase is Purchase.SERVERLESS else None
+def _no_own_code(case: api.JobCase) -> str | None:
+    free = case.job.free
+    return f"it runs no code of the account's own ({free})" if free else None
 
 
-@rule(
+@api.rule(
     id="SA606",
-    scope=JobCase,
+    scope=api.JobCase,
     kinds=set(_PATHS),
-    not_applicable=(_not_applicable,),
+    not_applicable=(_no_own_code, api.serverless),
     on=False,
     in_chat=False,
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """Reads one flag."""
     isolated = case.job.network_isolation
     if isolated is None:
-        return Unknown("isolation_unknown", "whether the network is isolated is not recorded")
+        reason = "whether the network is isolated is not recorded"
+        return api.Unknown("isolation_unknown", reason)
     if isolated:
-        return Clear()
-    return Found(
-        confidence=Confidence.MEASURED,
-        bucket=Bucket.NONE,
-        summary=f"The container of this {case.job.kind.value} job has a network.",
-        evidence={"network_isolation": False},
-        fix=(Parameter(_PATHS[case.job.kind], False, True),),
-        caution="No figure: it is no matter of cost. Code that installs packages will fail.",
+        return api.Clear()
+    return api.fact(
+        f"The container of this {case.job.kind.value} job has a network.",
+        {"network_isolation": False},
+        fix=(api.Parameter(_PATHS[case.job.kind], False, True),),
+        caution="No figure: it is not about cost. Code that installs packages will fail.",
     )

@@ -2,17 +2,17 @@
 
 ## What it checks
 A figure of the account, never of one job: at least 10% of its audited runs, or of their dollars,
-carry none of the policy's `owner_tags`.
+have none of the policy's `owner_tags`.
 
 ## Why it costs
-Nothing by itself. A finding without an owner is told to nobody in particular, and nobody mends it.
+Nothing by itself. Without an owner nobody receives a finding, and nobody acts on it.
 
 ## Saving
-None: it is a measure of how much of the spend can be brought to somebody.
+None: it measures how much of the spend can be assigned to somebody.
 
 ## When it is wrong
-Where the tags of other accounts' jobs may not be read, all their jobs seem to have no owner. Jobs
-that a service starts (Debugger rules, AutoML, monitoring) carry only the tags that it passes on.
+If the tags of other accounts' jobs may not be read, all their jobs seem to have no owner. Jobs that
+a service starts (Debugger rules, AutoML, monitoring) have only the tags that it passes on.
 
 ## What to do
 Tag at the source: the pipeline, the SDK's session defaults, or a tag policy that refuses jobs
@@ -29,55 +29,40 @@ from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
 
-from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import AccountCase, Threshold, rule
+from sageaudit.rules import api
 
-SHARE_FROM = Threshold(
+SHARE_FROM = api.Threshold(
     "share_from_percent", 10, "percent of runs or dollars", "a tenth of the account", "our choice"
 )
 _ZERO = Decimal(0)
 
 
-def _not_applicable(case: AccountCase) -> str | None:
+def _no_owner_tags(case: api.AccountCase) -> str | None:
     return None if case.policy.owner_tags else "the policy names no owner tags"
 
 
-@rule(
+@api.rule(
     id="SA605",
-    scope=AccountCase,
-    kinds=set(JobKind),
+    scope=api.AccountCase,
+    kinds=set(api.JobKind),
     thresholds=(SHARE_FROM,),
-    not_applicable=(_not_applicable,),
+    not_applicable=(_no_owner_tags,),
 )
-def check(case: AccountCase) -> Outcome:
+def check(case: api.AccountCase) -> api.Outcome:
     """Counts runs and known dollars."""
     if not case.runs:
-        return Unknown("no_runs", "there are no audited runs to count")
+        return api.Unknown("no_runs", "there are no audited runs to count")
     without = [run for run in case.runs if run.owner is None]
     percent = Decimal(100) * len(without) / len(case.runs)
-    total_usd, without_usd = _usd(case.runs), _usd(without)
+    total_usd, without_usd = _known_usd(case.runs), _known_usd(without)
     usd_percent = 100 * without_usd / total_usd if total_usd else _ZERO
     if not without or max(percent, usd_percent) < case.limit(SHARE_FROM):
-        return Clear()
+        return api.Clear()
     family, family_usd = _dearest_family(without)
-    return Found(
-        confidence=Confidence.MEASURED,
-        bucket=Bucket.NONE,
-        summary=(
-            f"{len(without)} of {len(case.runs)} runs in {case.days} days ({percent:.0f}%) have no "
-            f"owner: ${without_usd:,.2f} of ${total_usd:,.2f} ({usd_percent:.0f}%)."
-        ),
-        evidence={
+    return api.fact(
+        f"{len(without)} of {len(case.runs)} runs in {case.days} days ({percent:.0f}%) have no "
+        f"owner: ${without_usd:,.2f} of ${total_usd:,.2f} ({usd_percent:.0f}%).",
+        {
             "days": case.days,
             "runs": len(case.runs),
             "runs_without_owner": len(without),
@@ -89,19 +74,18 @@ def check(case: AccountCase) -> Outcome:
             "dearest_family": family,
             "dearest_family_usd": family_usd,
         },
-        fix=(Parameter(f"Tags[{case.policy.owner_tags[0]}].Value", None, "<team or person>"),),
-        caution="No figure: it is a measure of the account, not a saving.",
+        fix=(api.Parameter(f"Tags[{case.policy.owner_tags[0]}].Value", None, "<team or person>"),),
+        caution="No figure: it measures the account and saves nothing.",
     )
 
 
-def _usd(runs: Sequence[EarlierRun]) -> Decimal:
-    """The dollars that are known."""
+def _known_usd(runs: Sequence[api.EarlierRun]) -> Decimal:
     return sum((run.total_usd for run in runs if run.total_usd is not None), _ZERO)
 
 
-def _dearest_family(runs: Sequence[EarlierRun]) -> tuple[str, Decimal]:
-    """Where tagging helps most; the first name where several cost the same."""
-    usd: defaultdict[str, Decimal] = defaultdict(Decimal)
+def _dearest_family(runs: Sequence[api.EarlierRun]) -> tuple[str, Decimal]:
+    """The family where tags help most; the first name if several cost the same."""
+    family_usd: defaultdict[str, Decimal] = defaultdict(Decimal)
     for run in runs:
-        usd[run.family] += run.total_usd or _ZERO
-    return min(usd.items(), key=lambda pair: (-pair[1], pair[0]))
+        family_usd[run.family] += run.total_usd or _ZERO
+    return min(family_usd.items(), key=lambda pair: (-pair[1], pair[0]))

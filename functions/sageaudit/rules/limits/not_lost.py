@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import NotApplicable, Unknown
 from sageaudit.domain.job.failure import is_trial, kept, limit_hit
-from sageaudit.domain.job.job import Job
+from sageaudit.rules import api
 
 
-def not_lost(job: Job) -> NotApplicable | Unknown | None:
+def not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
     """Why a run that was stopped, or reached its limit, is not judged lost, or None.
 
     A run that failed by itself is lost whatever it left before.
@@ -16,9 +15,10 @@ def not_lost(job: Job) -> NotApplicable | Unknown | None:
     if not stopped and limit_hit(job) is None:
         return None
     if stopped and is_trial(job):
-        return NotApplicable("stopped by or with its tuning job")
+        return api.NotApplicable("stopped by or with its tuning job")
     if left := kept(job):
-        return NotApplicable(f"it ended early, but it left {left}")
+        return api.NotApplicable(f"it ended early, but it left {left}")
     if stopped and job.left_artifact is None:
-        return Unknown("artifact_unknown", "whether the stopped job left anything is not recorded")
+        reason = "whether the stopped job left anything is not recorded"
+        return api.Unknown("artifact_unknown", reason)
     return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.bill.finding import Clear, Unknown
-from sageaudit.domain.job.job import Job
+from sageaudit.rules import api
 
 _ZERO = Decimal(0)
 
@@ -20,32 +19,41 @@ class PhaseShare:
 
     @property
     def percent(self) -> Decimal:
-        """0..100; 0 of nothing."""
+        """0..100; 0 when nothing was billed."""
         return 100 * self.seconds / self.billed_s if self.billed_s else _ZERO
 
+    @property
+    def text(self) -> str:
+        """For a sentence: `15.0 of 60.0 billed minutes (25%)`."""
+        return (
+            f"{self.seconds / 60:.1f} of {self.billed_s / 60:.1f} billed minutes "
+            f"({self.percent:.0f}%)"
+        )
 
-def phase_share(job: Job, *names: str) -> PhaseShare | None:
-    """The share of the phases of these names together; None where the run is not split.
+
+def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
+    """The share of the phases of these names together; None when the run is not split.
 
     A job that never started has nothing billed, and nothing in any phase.
     """
     if job.never_started:
         return PhaseShare(_ZERO, _ZERO)
+    billed = [phase for phase in job.phases if phase.billed]
     seconds = billed_s = _ZERO
-    for phase in (one for one in job.phases if one.billed):
+    for phase in billed:
         if phase.name == "Running" or phase.seconds is None:
             return None
         billed_s += phase.seconds
         seconds += phase.seconds if phase.name in names else _ZERO
-    return PhaseShare(seconds, billed_s) if any(one.billed for one in job.phases) else None
+    return PhaseShare(seconds, billed_s) if billed else None
 
 
 def large_share(
-    job: Job, *names: str, over_s: float, from_percent: float
-) -> PhaseShare | Clear | Unknown:
-    """The share of these phases where it is large: Clear under a limit, Unknown without phases."""
+    job: api.Job, *names: str, over_s: float, from_percent: float
+) -> PhaseShare | api.Clear | api.Unknown:
+    """The share of these phases when it is large: Clear under a limit, Unknown without phases."""
     share = phase_share(job, *names)
     if share is None:
-        return Unknown("phases_missing", "the answer does not split the run into phases")
+        return api.PHASES_MISSING
     small = share.seconds <= over_s or share.percent < from_percent
-    return Clear() if small else share
+    return api.Clear() if small else share

@@ -8,17 +8,17 @@ Uploading is billed like Training: all instances wait while /opt/ml/model and /o
 are packed into model.tar.gz and output.tar.gz and sent to S3.
 
 ## Saving
-Between 0 and the whole Uploading phase: what is written during training need not be sent after it,
-but the final model must be. The low end, 0, is counted; it is measured by the next run.
+Between 0 and the whole Uploading phase: files sent during training need not be sent at the end, but
+the final model must be. The low end, 0, is counted; the next run measures the rest.
 
 ## When it is wrong
-A large model that is needed as it is has to be sent once.
+A large model that is needed as it is must be sent once.
 
 ## What to do
-Write checkpoints to /opt/ml/checkpoints, which SageMaker sends to S3 while training goes on, not to
-/opt/ml/model; keep only the files that somebody reads. CompressionType NONE saves the packing of a
-large model, and changes what is read later: many objects in place of one model.tar.gz, for the
-model registry, for endpoints and for every job that takes the artifact.
+Write checkpoints to /opt/ml/checkpoints, which SageMaker copies to S3 during training, not to
+/opt/ml/model; keep only the files that somebody reads. CompressionType NONE skips the packing of a
+large model, and leaves many objects instead of one model.tar.gz: the model registry, endpoints and
+every job that uses the artifact must expect that.
 
 ## Sources
 botocore, OutputDataConfig.CompressionType: "Select None to output an uncompressed model,
@@ -42,8 +42,8 @@ _RANGE = (
     "phase; nothing is counted until a run shows it."
 )
 _READERS = (
-    " CompressionType NONE leaves objects in place of one model.tar.gz: change what the model "
-    "registry, endpoints and later jobs read."
+    " CompressionType NONE leaves many objects instead of one model.tar.gz: the model registry, "
+    "endpoints and later jobs must expect that."
 )
 
 
@@ -65,8 +65,7 @@ def check(case: api.JobCase) -> api.Outcome:
     packed = compression != "NONE"
     unpack = api.Parameter("OutputDataConfig.CompressionType", compression, "NONE")
     return api.derived(
-        f"Uploading took {share.seconds / 60:.1f} of {share.billed_s / 60:.1f} billed minutes "
-        f"({share.percent:.0f}%), after the code had ended.",
+        f"Uploading took {share.text}, after the code had ended.",
         {
             "uploading_s": share.seconds,
             "billed_s": share.billed_s,

@@ -12,13 +12,14 @@ Possible, without a figure: how much faster several requests at a time are depen
 and only a run shows it.
 
 ## When it is wrong
-Not set means that the container's execution-parameters decide, and 1 only where it has none. One
-input file without SplitType is one request: then several do not exist. A model that fills the
+If it is not set, the container's execution-parameters decide, and it is 1 only without them. One
+input file without SplitType is one request: then there are not several. A model that fills the
 memory serves one request at a time.
 
 ## What to do
 MaxConcurrentTransforms up to the number of vCPUs; times MaxPayloadInMB (6 by default) it may not
-exceed 100 MB. The other way is a smaller type that is busy with one request: one of the two.
+exceed 100 MB. The alternative is a smaller type that one request keeps busy: use only one of the
+two.
 
 ## Sources
 botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. Flexera: under-used below
@@ -27,86 +28,63 @@ botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. Flexera: 
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.usage.edges import unseen
-from sageaudit.domain.usage.measurements import Metric
-from sageaudit.domain.usage.series import mean_of_hosts
-from sageaudit.rules.card import JobCase, Threshold, rule
+from sageaudit.rules import api
+from sageaudit.rules.processing.transform_cpu import BATCH_UNKNOWN, CPU_BELOW, cpu_mean
 
-CPU_BELOW = Threshold("cpu_mean_below", 40, "percent of all vCPUs", "under-used", "Flexera")
-VCPU_FROM = Threshold(
+VCPU_FROM = api.Threshold(
     "vcpu_from", 2, "vCPUs an instance", "one core serves one request", "our choice"
 )
 _ALL_PAYLOADS_MB = 100
 _DEFAULT_PAYLOAD_MB = 6
 
 
-def cpu_mean(case: JobCase) -> float:
-    """Over the active minutes of all hosts, 0..100 of all vCPUs."""
-    return mean_of_hosts(case.usage.series[Metric.CPU].values())
-
-
-def _not_applicable(case: JobCase) -> str | None:
+def _several_requests(case: api.JobCase) -> str | None:
     batch = case.job.batch
-    if batch is not None and (batch.max_concurrent or 1) > 1:
-        return f"it sends {batch.max_concurrent} requests at a time"
-    return None
+    if batch is None or (batch.max_concurrent or 1) <= 1:
+        return None
+    return f"it sends {batch.max_concurrent} requests at a time"
 
 
-@rule(
+@api.rule(
     id="SA801",
-    scope=JobCase,
-    kinds={JobKind.TRANSFORM},
+    scope=api.JobCase,
+    kinds={api.JobKind.TRANSFORM},
     thresholds=(CPU_BELOW, VCPU_FROM),
-    needs=(Metric.CPU,),
+    needs=(api.Metric.CPU,),
     about_cpu=True,
-    not_applicable=(_not_applicable,),
+    not_applicable=(_several_requests,),
 )
-def check(case: JobCase) -> Outcome:
-    """Needs the CPU and how the job feeds its container."""
-    job, batch, vcpu = case.job, case.job.batch, case.usage.vcpu
+def check(case: api.JobCase) -> api.Outcome:
+    """Needs the CPU and how the job sends its requests."""
+    batch, vcpu = case.job.batch, case.usage.vcpu
     if batch is None or vcpu is None:
-        return Unknown("batch_unknown", "how the job feeds its container is not recorded")
-    if missing := unseen(case.usage):
-        return Unknown(missing.code, missing.reason)
+        return BATCH_UNKNOWN
     average = cpu_mean(case)
-    several = min(vcpu, _room_for(batch.max_payload_mb))
+    if isinstance(average, api.Unknown):
+        return average
+    several = min(vcpu, _most_requests(batch.max_payload_mb))
     if average >= case.limit(CPU_BELOW) or vcpu < case.limit(VCPU_FROM) or several <= 1:
-        return Clear()
-    unset = not batch.max_concurrent
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.POSSIBLE,
-        summary=(
-            f"MaxConcurrentTransforms is {'not set' if unset else '1'}, and CPU averaged "
-            f"{average:.0f}% of {vcpu} vCPUs over {case.usage.minutes:.0f} active minutes on "
-            f"{job.instances}."
-        ),
-        evidence={
+        return api.Clear()
+    return api.possible(
+        f"MaxConcurrentTransforms is {'1' if batch.max_concurrent else 'not set'}, and CPU "
+        f"averaged {average:.0f}% of {vcpu} vCPUs over {case.usage.minutes:.0f} active minutes on "
+        f"{case.job.instances}.",
+        {
             "max_concurrent_transforms": batch.max_concurrent,
             "max_payload_mb": batch.max_payload_mb,
             "cpu_mean_percent": round(average, 1),
             "vcpu": vcpu,
             "active_minutes": round(case.usage.minutes),
         },
-        fix=(Parameter("MaxConcurrentTransforms", batch.max_concurrent, several),),
+        fix=(api.Parameter("MaxConcurrentTransforms", batch.max_concurrent, several),),
         caution=(
-            "No figure: how much faster several requests at a time are, only a run shows. "
-            "A smaller type is the other way: one of the two."
+            "No figure: only a run shows how much faster several requests at a time are. "
+            "A smaller type is the alternative: use only one of the two."
         ),
     )
 
 
-def _room_for(payload_mb: int | None) -> int:
+def _most_requests(payload_mb: int | None) -> int:
     """How many requests at a time the limit on all payloads allows; chunked ones have no size."""
     size_mb = _DEFAULT_PAYLOAD_MB if payload_mb is None else payload_mb
     return _ALL_PAYLOADS_MB // max(size_mb, 1)

@@ -27,66 +27,47 @@ botocore, CreateTransformJob.BatchStrategy and TransformInput.SplitType. Flexera
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.usage.edges import unseen
-from sageaudit.domain.usage.measurements import Metric
-from sageaudit.rules.card import JobCase, rule
-from sageaudit.rules.processing.transform_serial import CPU_BELOW, cpu_mean
-
-_SINGLE = "SingleRecord"
+from sageaudit.rules import api
+from sageaudit.rules.processing.transform_cpu import BATCH_UNKNOWN, CPU_BELOW, cpu_mean
 
 
-def _not_applicable(case: JobCase) -> str | None:
+def _not_single(case: api.JobCase) -> str | None:
     batch = case.job.batch
-    if batch is not None and batch.strategy != _SINGLE:
-        return "BatchStrategy is not SingleRecord"
-    return None
+    other = batch is not None and batch.strategy != "SingleRecord"
+    return "BatchStrategy is not SingleRecord" if other else None
 
 
-@rule(
+@api.rule(
     id="SA802",
-    scope=JobCase,
-    kinds={JobKind.TRANSFORM},
+    scope=api.JobCase,
+    kinds={api.JobKind.TRANSFORM},
     thresholds=(CPU_BELOW,),
-    needs=(Metric.CPU,),
+    needs=(api.Metric.CPU,),
     about_cpu=True,
-    not_applicable=(_not_applicable,),
+    not_applicable=(_not_single,),
 )
-def check(case: JobCase) -> Outcome:
-    """Needs the CPU and how the job feeds its container."""
-    job = case.job
-    if job.batch is None:
-        return Unknown("batch_unknown", "how the job feeds its container is not recorded")
-    if missing := unseen(case.usage):
-        return Unknown(missing.code, missing.reason)
+def check(case: api.JobCase) -> api.Outcome:
+    """Needs the CPU and how the job sends its requests."""
+    batch = case.job.batch
+    if batch is None:
+        return BATCH_UNKNOWN
     average = cpu_mean(case)
+    if isinstance(average, api.Unknown):
+        return average
     if average >= case.limit(CPU_BELOW):
-        return Clear()
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.POSSIBLE,
-        summary=(
-            f"BatchStrategy is SingleRecord, and CPU averaged {average:.0f}% over "
-            f"{case.usage.minutes:.0f} active minutes on {job.instances}."
-        ),
-        evidence={
-            "batch_strategy": job.batch.strategy,
+        return api.Clear()
+    return api.possible(
+        f"BatchStrategy is SingleRecord, and CPU averaged {average:.0f}% over "
+        f"{case.usage.minutes:.0f} active minutes on {case.job.instances}.",
+        {
+            "batch_strategy": batch.strategy,
             "cpu_mean_percent": round(average, 1),
             "vcpu": case.usage.vcpu,
             "active_minutes": round(case.usage.minutes),
         },
-        fix=(Parameter("BatchStrategy", job.batch.strategy, "MultiRecord"),),
+        fix=(api.Parameter("BatchStrategy", batch.strategy, "MultiRecord"),),
         caution=(
-            "No figure: how much faster batches are, only a run shows. The container must take "
+            "No figure: only a run shows how much faster batches are. The container must take "
             "several records a request; without SplitType the strategy has no effect."
         ),
     )

@@ -15,7 +15,7 @@ _ZERO = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RunCost:
     """`usd` of one run that ended at `ended_at` after `elapsed_s` seconds, more than 0."""
 
     ended_at: datetime
@@ -23,33 +23,28 @@ class Spent:
     usd: Decimal
 
 
-def hourly_usd(spent: Iterable[Spent], ends_at: datetime, hours: int) -> tuple[Decimal, ...]:
-    """USD of the last whole hours (UTC) before `ends_at`, the oldest first.
+def hourly_spend(runs: Iterable[RunCost], ends_at: datetime, hours: int) -> tuple[Decimal, ...]:
+    """USD in each of the last whole hours (UTC) before `ends_at`, the oldest first.
 
     What a run spent before or after these hours is left out.
     """
-    over = ends_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    first = over - hours * _HOUR
-    made = [_ZERO] * hours
-    for one in spent:
-        rate = one.usd / one.elapsed_s
-        begun = one.ended_at - timedelta(seconds=float(one.elapsed_s))
-        for hour in range(
-            max(_hours_between(first, begun), 0),
-            min(_hours_between(first, one.ended_at) + 1, hours),
-        ):
-            opens = first + hour * _HOUR
-            inside = seconds_between(max(begun, opens), min(one.ended_at, opens + _HOUR))
-            made[hour] += rate * (inside or _ZERO)
-    return tuple(made)
-
-
-def _hours_between(first: datetime, moment: datetime) -> int:
-    return (moment - first) // _HOUR
+    last_hour = ends_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    first_hour = last_hour - hours * _HOUR
+    spend_usd = [_ZERO] * hours
+    for run in runs:
+        usd_per_s = run.usd / run.elapsed_s
+        started_at = run.ended_at - timedelta(seconds=float(run.elapsed_s))
+        first = max((started_at - first_hour) // _HOUR, 0)
+        last = min((run.ended_at - first_hour) // _HOUR, hours - 1)
+        for hour in range(first, last + 1):
+            begins = first_hour + hour * _HOUR
+            inside_s = seconds_between(max(started_at, begins), min(run.ended_at, begins + _HOUR))
+            spend_usd[hour] += usd_per_s * (inside_s or _ZERO)
+    return tuple(spend_usd)
 
 
 def reached_usd(hourly: Iterable[Decimal], percent: Decimal) -> Decimal:
-    """The spend that at least so many percent of the hours reach; 0 of no hours."""
+    """The spend that at least `percent` of the hours reach; 0 without hours."""
     falling = sorted(hourly, reverse=True)
-    at = math.ceil(percent * len(falling) / 100) - 1
-    return falling[max(at, 0)] if falling else _ZERO
+    position = math.ceil(percent * len(falling) / 100) - 1
+    return falling[max(position, 0)] if falling else _ZERO

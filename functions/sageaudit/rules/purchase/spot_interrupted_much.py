@@ -8,10 +8,10 @@ same run takes on demand; or the wait for capacity passed MaxWaitTimeInSeconds.
 Spot saves by billing fewer seconds. What an interruption undoes is computed, and billed, again.
 
 ## Saving
-Derived: the billed seconds above what the run takes on demand, which is the median of its family's
-completed on-demand runs on this type and count (at least 3). With fewer, and without checkpoints,
-it is the last attempt, which did all the work. Else it is not known. A run that MaxWait ended gets
-no figure: what it left may be used, and a run that left nothing is limit-hit's to count.
+Derived: the billed seconds above those of the run on demand. These are the median of its family's
+completed on-demand runs on this type and count (at least 3); with fewer, and without checkpoints,
+the last attempt, which did all the work; else unknown. A run that MaxWait ended has no figure: what
+it left may be used, and limit-hit counts a run that left nothing.
 
 ## When it is wrong
 Spot capacity changes by the hour: one bad run is no rule. Checkpoints make the next one cheaper.
@@ -29,112 +29,85 @@ from __future__ import annotations
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.bill.change import SetPurchase
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    NotApplicable,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import FamilyCase, Threshold, rule
+from sageaudit.rules import api
 
-OVER = Threshold(
+OVER = api.Threshold(
     "over_percent", 100, "percent of the on-demand seconds", "spot saved nothing", "our choice"
 )
-RUNS_FROM = Threshold("runs_from", 3, "on-demand runs", "one run is an accident", "our choice")
-_WAITED_OUT = "MaxWaitTimeExceeded"
+RUNS_FROM = api.Threshold("runs_from", 3, "on-demand runs", "one run is an accident", "our choice")
 
 
-def _not_applicable(case: FamilyCase) -> str | None:
-    if case.job.purchase is not Purchase.SPOT:
-        return "it did not run on managed spot"
-    return "it never started: nothing was billed" if case.job.never_started else None
-
-
-@rule(
+@api.rule(
     id="SA403",
-    scope=FamilyCase,
-    kinds={JobKind.TRAINING},
+    scope=api.FamilyCase,
+    kinds={api.JobKind.TRAINING},
     thresholds=(OVER, RUNS_FROM),
-    not_applicable=(_not_applicable,),
+    not_applicable=(api.on_demand, api.never_started),
 )
-def check(case: FamilyCase) -> Outcome:
+def check(case: api.FamilyCase) -> api.Outcome:
     """Compares what was billed with what the run takes on demand."""
     job = case.job
-    if job.secondary_status == _WAITED_OUT:
+    if job.secondary_status == "MaxWaitTimeExceeded":
         return _waited_out(job)
     if not job.interruptions:
-        return Clear()
+        return api.Clear()
     if job.status != "Completed":
-        return NotApplicable("the run did not complete: what it cost is another rule's story")
+        return api.NotApplicable("the run did not complete: other rules judge what it cost")
     if job.billable_s is None:
-        return Unknown("billable_missing", "the billable seconds are not known")
+        return api.Unknown("billable_missing", "the billable seconds are not known")
     needed_s = _on_demand_s(case)
     if not needed_s:
-        return Unknown("on_demand_unknown", "how long the run takes on demand is not known")
+        return api.Unknown("on_demand_unknown", "how long the run takes on demand is not known")
     if 100 * job.billable_s <= Decimal(str(case.limit(OVER))) * needed_s:
-        return Clear()
-    return Found(
-        confidence=Confidence.DERIVED,
-        bucket=Bucket.AVOIDABLE,
-        summary=(
-            f"After {_times(job.interruptions)} managed spot was billed for "
-            f"{job.billable_s / 60:.0f} minutes; on demand the run takes {needed_s / 60:.0f}."
-        ),
-        evidence={
+        return api.Clear()
+    return api.derived(
+        f"After {_interruptions(job)} managed spot was billed for {job.billable_s / 60:.0f} "
+        f"minutes; on demand the run takes {needed_s / 60:.0f}.",
+        {
             "interruptions": job.interruptions,
             "billable_s": job.billable_s,
             "on_demand_s": needed_s,
         },
         fix=_on_demand(job),
-        alternatives=_other_ways(job),
-        change=SetPurchase(needed_s / job.billable_s, Purchase.ON_DEMAND),
+        alternatives=_alternatives(job),
+        change=api.SetPurchase(needed_s / job.billable_s, api.Purchase.ON_DEMAND),
         caution="One bad run is no rule: spot capacity changes by the hour.",
     )
 
 
-def _waited_out(job: Job) -> Found:
-    """Stopped before the end; what it had is kept, or was lost."""
-    billed = "an unknown time" if job.billable_s is None else f"{job.billable_s / 60:.0f} minutes"
+def _waited_out(job: api.Job) -> api.Found:
+    """MaxWait ended it: what it had is kept, or was lost."""
+    billed_s = job.billable_s
+    billed = "an unknown time was" if billed_s is None else f"{billed_s / 60:.0f} minutes were"
     kept = job.left_artifact or job.checkpointed
     why = "what it left can be used" if kept else "limit-hit counts a run that left nothing"
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.NONE,
-        summary=(
-            f"The wait for spot capacity passed MaxWaitTimeInSeconds after "
-            f"{_times(job.interruptions)}; {billed} were billed."
-        ),
-        evidence={
+    return api.advice(
+        f"The wait for spot capacity passed MaxWaitTimeInSeconds after {_interruptions(job)}; "
+        f"{billed} billed.",
+        {
             "interruptions": job.interruptions,
             "max_wait_s": job.max_wait_s,
-            "billable_s": job.billable_s,
+            "billable_s": billed_s,
         },
         fix=_on_demand(job),
-        alternatives=_other_ways(job),
+        alternatives=_alternatives(job),
         caution=f"No figure here: {why}.",
     )
 
 
-def _times(interruptions: int) -> str:
-    return f"{interruptions or 'no'} interruption{'' if interruptions == 1 else 's'}"
+def _interruptions(job: api.Job) -> str:
+    return f"{job.interruptions or 'no'} interruption{'' if job.interruptions == 1 else 's'}"
 
 
-def _on_demand_s(case: FamilyCase) -> Decimal | None:
+def _on_demand_s(case: api.FamilyCase) -> Decimal | None:
     job = case.job
-    group = (job.groups[0].instance_type, job.groups[0].count) if job.groups else None
+    instances = (job.groups[0].instance_type, job.groups[0].count) if job.groups else None
     alike = [
         run.facts.elapsed_s
         for run in case.runs
         if run.status == "Completed"
-        and run.facts.purchase is Purchase.ON_DEMAND
-        and (run.facts.instance_type, run.facts.instance_count) == group
+        and run.facts.purchase is api.Purchase.ON_DEMAND
+        and (run.facts.instance_type, run.facts.instance_count) == instances
         and run.facts.elapsed_s
     ]
     if alike and len(alike) >= case.limit(RUNS_FROM):
@@ -142,23 +115,22 @@ def _on_demand_s(case: FamilyCase) -> Decimal | None:
     return None if job.checkpointed or job.hints.own_checkpoints else _last_attempt_s(job)
 
 
-def _last_attempt_s(job: Job) -> Decimal | None:
+def _last_attempt_s(job: api.Job) -> Decimal | None:
     """Without checkpoints it began with nothing, and completed."""
-    cut = max(n for n, phase in enumerate(job.phases) if phase.name == "Interrupted")
-    seconds = [phase.seconds for phase in job.phases[cut:] if phase.billed]
+    last = max(n for n, phase in enumerate(job.phases) if phase.name == "Interrupted")
+    seconds = [phase.seconds for phase in job.phases[last:] if phase.billed]
     known = [value for value in seconds if value is not None]
     return sum(known, Decimal(0)) if len(known) == len(seconds) else None
 
 
-def _on_demand(job: Job) -> tuple[Parameter, ...]:
-    off = Parameter("EnableManagedSpotTraining", True, False)
+def _on_demand(job: api.Job) -> tuple[api.Parameter, ...]:
+    off = api.Parameter("EnableManagedSpotTraining", True, False)
     if job.max_wait_s is None:
         return (off,)
-    return (off, Parameter("StoppingCondition.MaxWaitTimeInSeconds", job.max_wait_s, None))
+    return (off, api.Parameter("StoppingCondition.MaxWaitTimeInSeconds", job.max_wait_s, None))
 
 
-def _other_ways(job: Job) -> tuple[tuple[Parameter, ...], ...]:
-    kind = job.groups[0].instance_type if job.groups else None
-    other = (Parameter("ResourceConfig.InstanceType", kind, "<another type>"),)
-    keep = (Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>"),)
-    return (other,) if job.checkpointed else (other, keep)
+def _alternatives(job: api.Job) -> tuple[tuple[api.Parameter, ...], ...]:
+    today = job.groups[0].instance_type if job.groups else None
+    other = (api.Parameter("ResourceConfig.InstanceType", today, "<another type>"),)
+    return (other,) if job.checkpointed else (other, (api.CHECKPOINTS,))

@@ -1,19 +1,18 @@
 """An on-demand run that managed spot training could have made cheaper.
 
 ## What it checks
-A completed on-demand training job of at least 30 minutes on one kind of instance, without warm
-pool, training plan, instance groups or deadline tag, in a family that did not leave spot for its
-interruptions on this type.
+A completed on-demand training job of at least 30 minutes on one type, without warm pool, training
+plan, instance groups or deadline tag. Its family has no spot run on this type that was interrupted
+too much.
 
 ## Why it costs
 Managed spot bills fewer seconds of the same run; on demand bills all of them.
 
 ## Saving
 SageMaker publishes no spot rate. With at least 3 completed spot runs of its own family on this type
-it is derived from their worst quartile; the range goes to the best of them. With fewer it is
-possible, never in a sum with others: the figure is what the worst of six published managed spot
-runs saved (60%), the range goes to the best (70%). A run of an hour or more without
-CheckpointConfig gets no figure: an interruption would start it again.
+the saving is derived from their worst quartile; the range goes to the best of them. With fewer it
+is possible, never in a total: the worst of six published managed spot runs saved 60%, the best 70%.
+A run of an hour or more without CheckpointConfig has no figure: an interruption would restart it.
 
 ## When it is wrong
 EC2 spot prices lie between 62% above and 90% below on demand; a scarce type may wait for hours.
@@ -32,142 +31,126 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.change import SetPurchase
 from sageaudit.domain.bill.compatibility import spot_refused
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.rules.card import FamilyCase, Threshold, rule
+from sageaudit.rules import api
 
-FROM = Threshold("from_s", 1800, "seconds", "shorter runs save cents", "our choice")
-SAFE_BELOW = Threshold(
+FROM = api.Threshold("from_s", 1800, "seconds", "shorter runs save cents", "our choice")
+SAFE_BELOW = api.Threshold(
     "safe_below_s", 3600, "seconds", "MaxWait without checkpoints", "SageMaker spot guide"
 )
-RUNS_FROM = Threshold(
+RUNS_FROM = api.Threshold(
     "own_runs_from", 3, "spot runs on this type", "fewer have no quartile", "our choice"
 )
+DEADLINE_TAG = "sageaudit:deadline"
 _WAIT_AT_MOST_S = 86_400
-"""A day of waiting for capacity beside the run itself."""
+"""A day of waiting for capacity in addition to the run itself."""
 _WORST_BILLED_SHARE = Decimal(14683) / 37026
 _BEST_BILLED_SHARE = Decimal(52) / 175
-_LEFT_SPOT = "spot-interrupted-much"
-DEADLINE_TAG = "sageaudit:deadline"
 
 
 @dataclass(frozen=True, slots=True)
-class _Share:
-    """Of the seconds, how much is billed: as counted and at best; `runs` of its own, if any."""
+class _BilledShare:
+    """Billed seconds / elapsed seconds on spot: as counted and at best; `own_runs` behind it."""
 
     counted: Decimal
     best: Decimal
-    runs: int = 0
+    own_runs: int = 0
+
+    @property
+    def savings(self) -> str:
+        """In percent, from the counted end to the best."""
+        return f"{100 * (1 - self.counted):.0f} to {100 * (1 - self.best):.0f}"
 
 
-def _not_applicable(case: FamilyCase) -> str | None:
-    if why := spot_refused(case.job):
-        return why
-    if DEADLINE_TAG in case.job.tags:
-        return f"the tag {DEADLINE_TAG} says that it may not wait"
-    if case.job.status != "Completed":
-        return "the run did not complete"
-    if any(_LEFT_SPOT in run.facts.found and _same_type(case, run) for run in case.runs):
-        return "a spot run of its family on this type was interrupted too much"
-    return None
+def _refused(case: api.FamilyCase) -> str | None:
+    return spot_refused(case.job)
 
 
-def _same_type(case: FamilyCase, run: EarlierRun) -> bool:
+def _has_deadline(case: api.FamilyCase) -> str | None:
+    tagged = DEADLINE_TAG in case.job.tags
+    return f"the tag {DEADLINE_TAG} says that it may not wait" if tagged else None
+
+
+def _interrupted_much(case: api.FamilyCase) -> str | None:
+    left = any(
+        "spot-interrupted-much" in run.facts.found and _on_spot(case, run) for run in case.runs
+    )
+    return "a spot run of its family on this type was interrupted too much" if left else None
+
+
+def _on_spot(case: api.FamilyCase, run: api.EarlierRun) -> bool:
+    """On managed spot, with the type of this job."""
     types = {group.instance_type for group in case.job.groups}
-    return run.facts.purchase is Purchase.SPOT and types == {run.facts.instance_type}
+    return run.facts.purchase is api.Purchase.SPOT and types == {run.facts.instance_type}
 
 
-@rule(
+@api.rule(
     id="SA401",
-    scope=FamilyCase,
-    kinds={JobKind.TRAINING},
+    scope=api.FamilyCase,
+    kinds={api.JobKind.TRAINING},
     thresholds=(FROM, SAFE_BELOW, RUNS_FROM),
-    not_applicable=(_not_applicable,),
+    not_applicable=(_refused, _has_deadline, api.not_completed, _interrupted_much),
 )
-def check(case: FamilyCase) -> Outcome:
+def check(case: api.FamilyCase) -> api.Outcome:
     """How long the run took, and what its family's own spot runs were billed."""
     job = case.job
     if job.elapsed_s is None:
-        return Unknown("times_missing", "how long the run took is not known")
+        return api.TIMES_MISSING
     if job.elapsed_s < case.limit(FROM):
-        return Clear()
+        return api.Clear()
     safe = job.checkpointed or job.elapsed_s < case.limit(SAFE_BELOW)
-    share = _share(case)
+    share = _billed_share(case)
     if share.counted >= 1:
-        return Clear()
-    derived = bool(safe and share.runs)
-    return Found(
-        confidence=Confidence.DERIVED if derived else Confidence.HEURISTIC,
-        bucket=Bucket.AVOIDABLE if derived else Bucket.POSSIBLE,
-        summary=_summary(job, share if derived else None),
-        evidence={
+        return api.Clear()
+    by_own_runs = bool(safe and share.own_runs)
+    found = api.derived if by_own_runs else api.possible
+    checkpoints = ", with checkpoints" if job.checkpointed else ""
+    own = f"{share.own_runs} spot runs of its family on this type saved {share.savings}%"
+    return found(
+        f"{job.elapsed_s / 3600:.1f} h on demand{checkpoints}: "
+        f"{own if by_own_runs else 'managed spot is worth a trial'}.",
+        {
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed,
-            "own_spot_runs": share.runs,
-            "savings_percent": _savings(share),
+            "own_spot_runs": share.own_runs,
+            "savings_percent": share.savings,
         },
         fix=_fix(job),
-        change=SetPurchase(share.counted) if safe else None,
-        best=SetPurchase(share.best) if safe else None,
+        change=api.SetPurchase(share.counted) if safe else None,
+        best=api.SetPurchase(share.best) if safe else None,
         caution=_caution(share, safe=safe),
     )
 
 
-def _share(case: FamilyCase) -> _Share:
-    """The mildest run of the worst quartile counts: at three runs the worst of all."""
+def _billed_share(case: api.FamilyCase) -> _BilledShare:
+    """The mildest run of the worst quartile counts: with three runs the worst of all."""
     shares = sorted(
         run.facts.billable_s / run.facts.elapsed_s
         for run in case.runs
         if run.status == "Completed"
-        and _same_type(case, run)
+        and _on_spot(case, run)
         and run.facts.billable_s is not None
         and run.facts.elapsed_s
     )
     if len(shares) < max(case.limit(RUNS_FROM), 1):
-        return _Share(_WORST_BILLED_SHARE, _BEST_BILLED_SHARE)
+        return _BilledShare(_WORST_BILLED_SHARE, _BEST_BILLED_SHARE)
     worst_quartile = -(-len(shares) // 4)
-    return _Share(shares[-worst_quartile], shares[0], len(shares))
+    return _BilledShare(shares[-worst_quartile], shares[0], len(shares))
 
 
-def _savings(share: _Share) -> str:
-    return f"{100 * (1 - share.counted):.0f} to {100 * (1 - share.best):.0f}"
-
-
-def _summary(job: Job, own: _Share | None) -> str:
-    hours = (job.elapsed_s or Decimal(0)) / 3600
-    ran = f"{hours:.1f} h on demand{', with checkpoints' if job.checkpointed else ''}"
-    if own is None:
-        return f"{ran}: managed spot is worth a trial."
-    return f"{ran}: {own.runs} spot runs of its family on this type saved {_savings(own)}%."
-
-
-def _caution(share: _Share, *, safe: bool) -> str:
+def _caution(share: _BilledShare, *, safe: bool) -> str:
     if not safe:
         return "No figure: without checkpoints an interruption starts a run this long again."
-    if share.runs:
+    if share.own_runs:
         return "Counted at the family's worst quartile; spot may wait for capacity."
     return "Not promised: SageMaker publishes no spot rate, and published runs saved 60 to 70%."
 
 
-def _fix(job: Job) -> tuple[Parameter, ...]:
+def _fix(job: api.Job) -> tuple[api.Parameter, ...]:
     run_s = job.max_runtime_s or int(job.elapsed_s or 0)
     wait_s = run_s + min(run_s, _WAIT_AT_MOST_S)
     fix = (
-        Parameter("EnableManagedSpotTraining", False, True),
-        Parameter("StoppingCondition.MaxWaitTimeInSeconds", job.max_wait_s, wait_s),
+        api.Parameter("EnableManagedSpotTraining", False, True),
+        api.Parameter("StoppingCondition.MaxWaitTimeInSeconds", job.max_wait_s, wait_s),
     )
-    if job.checkpointed:
-        return fix
-    return (*fix, Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>"))
+    return fix if job.checkpointed else (*fix, api.CHECKPOINTS)

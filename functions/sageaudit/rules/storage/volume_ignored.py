@@ -5,7 +5,7 @@ A training job whose instances all have local NVMe storage, with a VolumeSizeInG
 that SDK and console fill in.
 
 ## Why it costs
-Nothing: SageMaker provisions no volume, and bills none. But somebody counted on that size: the room
+Nothing: SageMaker provisions no volume, and bills none. But somebody expected that size: the space
 is that of the local disks, fixed by the type.
 
 ## Saving
@@ -26,61 +26,46 @@ doesn't provision Amazon EBS General Purpose SSD (gp2) storage".
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.job.request_paths import VOLUME_PATHS
-from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.storage.volume_oversized import on_ebs
+from sageaudit.rules import api
+from sageaudit.rules.storage.ebs import on_ebs
 
-DEFAULT = Threshold(
+DEFAULT = api.Threshold(
     "default_gb", 30, "GB an instance", "filled in by default: no choice", "SageMaker Python SDK"
 )
 
 
-def _not_applicable(case: JobCase) -> str | None:
-    if case.job.never_started:
-        return "it never started"
-    if case.job.purchase is Purchase.SERVERLESS:
-        return "it is serverless"
-    if not case.job.volume_gb:
-        return "no VolumeSizeInGB is recorded"
+def _no_size(case: api.JobCase) -> str | None:
+    return None if case.job.volume_gb else "no VolumeSizeInGB is recorded"
+
+
+def _has_volume(case: api.JobCase) -> str | None:
     return "its instances get a volume" if on_ebs(case) else None
 
 
-@rule(
+@api.rule(
     id="SA502",
-    scope=JobCase,
-    kinds={JobKind.TRAINING},
+    scope=api.JobCase,
+    kinds={api.JobKind.TRAINING},
     thresholds=(DEFAULT,),
-    not_applicable=(_not_applicable,),
+    not_applicable=(api.never_started, api.serverless, _no_size, _has_volume),
 )
-def check(case: JobCase) -> Outcome:
-    """Looks at the request and the catalogue; needs no metrics."""
+def check(case: api.JobCase) -> api.Outcome:
+    """Reads the request and the catalogue; needs no metrics."""
     job = case.job
     if on_ebs(case) is None:
-        return Unknown("storage_unknown", "whether each instance gets a volume is not known")
+        return api.Unknown("storage_unknown", "whether each instance gets a volume is not known")
     if job.volume_gb == case.limit(DEFAULT):
-        return Clear()
-    return Found(
-        confidence=Confidence.DERIVED,
-        bucket=Bucket.NONE,
-        summary=(
-            f"VolumeSizeInGB is {job.volume_gb} and has no effect on {job.instances}: the storage "
-            "is local NVMe."
-        ),
-        evidence={"volume_gb": job.volume_gb, "instances": job.instances},
-        fix=(Parameter(VOLUME_PATHS[job.kind], job.volume_gb, None),),
+        return api.Clear()
+    return api.Found(
+        api.Confidence.DERIVED,
+        api.Bucket.NONE,
+        f"VolumeSizeInGB is {job.volume_gb} and has no effect on {job.instances}: the storage is "
+        "local NVMe.",
+        {"volume_gb": job.volume_gb, "instances": job.instances},
+        fix=(api.Parameter(VOLUME_PATHS[job.kind], job.volume_gb, None),),
         caution=(
-            "No figure: no volume is provisioned or billed. The room is that of the local disks; "
+            "No figure: no volume is provisioned or billed. The space is that of the local disks; "
             "a warm pool is reused only by jobs with the same size."
         ),
     )

@@ -1,20 +1,21 @@
-"""Trials of a tuning job ran to their end however badly they went.
+"""Trials of a tuning job ran to their end however bad they were.
 
 ## What it checks
 TrainingJobEarlyStoppingType is Off, at least 10 trials completed, and they took at least 10 minutes
 in the median. Hyperband is not judged: it stops trials itself, and takes no other early stopping.
 
 ## Why it costs
-A trial that is worse than the median of the others at the same epoch seldom wins; it is paid to its
-end.
+A trial that is worse than the median of the others at the same epoch seldom wins, and is paid to
+its end.
 
 ## Saving
-Possible, and no figure: at which epoch each would have been stopped is not known. The evidence has
-what went to trials that ended worse than the median of those before them: it cannot be more.
+Possible, without a figure: at which epoch each would have been stopped is not known. The evidence
+has the cost of trials that ended worse than the median of those before them: the saving cannot be
+more.
 
 ## When it is wrong
-It works on algorithms that report the objective each epoch. One that reports it once, at the end,
-is never stopped. A trial that starts slowly and ends well can be stopped too early.
+It works on algorithms that report the objective each epoch. An algorithm that reports it once, at
+the end, is never stopped. A trial that starts slowly and ends well can be stopped too early.
 
 ## What to do
 TrainingJobEarlyStoppingType: Auto.
@@ -32,85 +33,72 @@ from statistics import median
 
 from sageaudit.domain.audit.trial import Trial
 from sageaudit.domain.bill.compatibility import early_stopping_refused
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
 from sageaudit.domain.job.job import Direction
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.usage.objective import settled_direction
-from sageaudit.rules.card import Threshold, TuningCase, rule
-from sageaudit.rules.tuning.tuning_plateau import UNREAD, total_usd
+from sageaudit.domain.usage.objective import objective_direction
+from sageaudit.rules import api
+from sageaudit.rules.tuning.trials import EARLY_STOPPING, TUNING_UNREAD, total_usd
 
-TRIALS = Threshold("trials_from", 10, "trials", "a median needs some", "our choice")
-TYPICAL = Threshold("typical_from_s", 600, "seconds", "a shorter trial has no rest", "our choice")
+TRIALS = api.Threshold("trials_from", 10, "trials", "a median needs some", "our choice")
+TYPICAL = api.Threshold(
+    "typical_from_s", 600, "seconds", "little is left to stop in a shorter trial", "our choice"
+)
 _OFF = "Off"
 
 
-def _not_applicable(case: TuningCase) -> str | None:
+def _refused(case: api.TuningCase) -> str | None:
     tuning = case.job.tuning if case.job else None
     return early_stopping_refused(tuning.strategy) if tuning else None
 
 
-@rule(
+@api.rule(
     id="SA901",
-    scope=TuningCase,
-    kinds={JobKind.TUNING},
+    scope=api.TuningCase,
+    kinds={api.JobKind.TUNING},
     thresholds=(TRIALS, TYPICAL),
-    not_applicable=(_not_applicable,),
+    not_applicable=(_refused,),
 )
-def check(case: TuningCase) -> Outcome:
-    """By configuration and lengths; the objective only tells how much it could be at most."""
+def check(case: api.TuningCase) -> api.Outcome:
+    """By configuration and lengths; the objective only bounds the saving."""
     tuning = case.job.tuning if case.job else None
     if tuning is None:
-        return UNREAD
+        return TUNING_UNREAD
     if tuning.early_stopping is None:
-        return Unknown("early_stopping_unknown", "whether it stops trials early is not known")
+        reason = "whether it stops trials early is not known"
+        return api.Unknown("early_stopping_unknown", reason)
     if tuning.early_stopping != _OFF:
-        return Clear()
-    ended = [trial for trial in case.trials if trial.status == "Completed"]
-    lengths = [trial.elapsed_s for trial in ended if trial.elapsed_s is not None]
-    if len(ended) < case.limit(TRIALS):
-        return Clear()
-    if not lengths:
-        return Unknown("times_missing", "how long its trials took is not known")
-    typical_s = median(lengths)
+        return api.Clear()
+    completed = [trial for trial in case.trials if trial.status == "Completed"]
+    lengths_s = [trial.elapsed_s for trial in completed if trial.elapsed_s is not None]
+    if len(completed) < case.limit(TRIALS):
+        return api.Clear()
+    if not lengths_s:
+        return api.Unknown("times_missing", "how long its trials took is not known")
+    typical_s = median(lengths_s)
     if typical_s < case.limit(TYPICAL):
-        return Clear()
+        return api.Clear()
     objective = tuning.objective
-    better = settled_direction(objective, case.policy.objectives) if objective else None
-    worse = _worse(ended, better) if better else None
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.POSSIBLE,
-        summary=(
-            f"Early stopping is off: {len(ended)} trials ran to their end, in a median of "
-            f"{typical_s / 60:.0f} minutes."
-        ),
-        evidence={
-            "completed_trials": len(ended),
+    better = objective_direction(objective, case.policy.objectives) if objective else None
+    worse = _worse(completed, better) if better else None
+    return api.possible(
+        f"Early stopping is off: {len(completed)} trials ran to their end, in a median of "
+        f"{typical_s / 60:.0f} minutes.",
+        {
+            "completed_trials": len(completed),
             "median_trial_s": typical_s,
             "worse_than_median": None if worse is None else len(worse),
             "worse_than_median_usd": None if worse is None else total_usd(worse),
         },
-        fix=(
-            Parameter("HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType", _OFF, "Auto"),
-        ),
+        fix=(api.Parameter(EARLY_STOPPING, _OFF, "Auto"),),
         caution="No figure: at which epoch each trial would have been stopped is not known.",
     )
 
 
-def _worse(ended: Sequence[Trial], better: Direction) -> list[Trial]:
+def _worse(completed: Sequence[Trial], better: Direction) -> list[Trial]:
     """Trials that ended worse than the median of those before them."""
     sign = 1 if better is Direction.MAXIMIZE else -1
     before: list[Decimal] = []
     worse = []
-    for trial in ended:
+    for trial in completed:
         if trial.objective is None:
             continue
         if before and sign * trial.objective < sign * median(before):

@@ -1,23 +1,23 @@
 """Most of the trials came after the objective had stopped improving.
 
 ## What it checks
-In the order in which trials ended, the best objective gained more than 1% for the last time; at
-least 10 trials started after that.
+In the order in which trials ended, at least 10 trials started after the best objective had gained
+more than 1% for the last time.
 
 ## Why it costs
 Each trial is a training job at full price.
 
 ## Saving
-Possible, never in a sum with others: what those later trials cost, less what their own findings
-took.
+Possible, never in a total: what those later trials cost, less what their own findings counted.
 
 ## When it is wrong
-It is luck too: random search can find the best in its last trial. 1% of an accuracy of 0.99 is the
-whole error that is left. Trials can be wanted for the map of the space, not for its best point.
+It also depends on luck: random search can find the best in its last trial. 1% of an accuracy of
+0.99 is the whole remaining error. Trials may be wanted to map the search space, not for its best
+point.
 
 ## What to do
-Fewer trials, or a completion criterion, which stops when nothing improves and goes on when
-something does.
+Fewer trials, or a completion criterion, which stops the search when nothing improves and continues
+when something does.
 
 ## Sources
 AWS, API reference: BestObjectiveNotImproving counts jobs that fail "to improve model performance by
@@ -26,97 +26,78 @@ AWS, API reference: BestObjectiveNotImproving counts jobs that fail "to improve 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import Decimal
 
-from sageaudit.domain.audit.trial import Trial
-from sageaudit.domain.bill.change import DropTrials
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
+from sageaudit.domain.usage.objective import last_gain, objective_direction
+from sageaudit.rules import api
+from sageaudit.rules.tuning.trials import (
+    CONFIG,
+    MAX_TRIALS,
+    TUNING_UNREAD,
+    cost_text,
+    total_usd,
 )
-from sageaudit.domain.job.ref import JobKind
-from sageaudit.domain.usage.objective import last_gain, settled_direction
-from sageaudit.rules.card import Threshold, TuningCase, rule
 
-NO_GAIN = Threshold(
+NO_GAIN = api.Threshold(
     "no_gain_percent", 1, "percent of the best value", "no gain worth it", "AWS ConvergenceDetected"
 )
-AFTER = Threshold("trials_after", 10, "trials", "random luck brings a few", "our choice")
-UNREAD = Unknown("tuning_unread", "the tuning job's own answer is not known")
-_CONFIG = "HyperParameterTuningJobConfig"
+AFTER = api.Threshold("trials_after", 10, "trials", "random luck brings a few", "our choice")
 _FEWEST_NOT_IMPROVING = 3
 """MaxNumberOfTrainingJobsNotImproving: minimum value."""
 
 
-@rule(id="SA902", scope=TuningCase, kinds={JobKind.TUNING}, thresholds=(NO_GAIN, AFTER))
-def check(case: TuningCase) -> Outcome:
-    """Trials that ran beside the best one are not blamed: nobody knew it yet."""
+@api.rule(id="SA902", scope=api.TuningCase, kinds={api.JobKind.TUNING}, thresholds=(NO_GAIN, AFTER))
+def check(case: api.TuningCase) -> api.Outcome:
+    """Trials that ran beside the best one are not counted: its result was not known yet."""
     job = case.job
     if job is None or job.tuning is None:
-        return UNREAD
-    if job.tuning.objective is None:
-        return Unknown("metric_missing", "the tuning job names no objective")
-    better = settled_direction(job.tuning.objective, case.policy.objectives)
+        return TUNING_UNREAD
+    objective = job.tuning.objective
+    if objective is None:
+        return api.Unknown("metric_missing", "the tuning job names no objective")
+    better = objective_direction(objective, case.policy.objectives)
     if better is None:
-        return Unknown("direction_unknown", "nobody says which way its objective is better")
+        reason = "whether more or less of its objective is better is not known"
+        return api.Unknown("direction_unknown", reason)
     reached = [trial for trial in case.trials if trial.objective is not None]
     values = [trial.objective for trial in reached if trial.objective is not None]
     if not values:
-        return Unknown("metric_missing", "no trial is known to have reached an objective")
+        return api.Unknown("metric_missing", "no trial is known to have reached an objective")
     best = reached[last_gain(values, better, Decimal(str(case.limit(NO_GAIN))))]
     if best.ended_at is None:
-        return Unknown("times_missing", f"when {best.name} ended is not known")
-    later = [one for one in case.trials if one.started_at and one.started_at >= best.ended_at]
+        return api.Unknown("times_missing", f"when {best.name} ended is not known")
+    later = [
+        trial for trial in case.trials if trial.started_at and trial.started_at >= best.ended_at
+    ]
     if len(later) < case.limit(AFTER):
-        return Clear()
-    cost_usd = total_usd(later)
-    cost = "an unknown sum" if cost_usd is None else f"${cost_usd:,.2f}"
+        return api.Clear()
+    later_usd = total_usd(later)
     kept = len(case.trials) - len(later)
-    not_improving = max(int(case.limit(AFTER)) // 2, _FEWEST_NOT_IMPROVING)
-    criteria = f"{_CONFIG}.TuningJobCompletionCriteria"
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.POSSIBLE,
-        summary=(
-            f"{job.tuning.objective.metric} last improved to {best.objective:.4g}; "
-            f"{len(later)} of {len(case.trials)} trials started after that, for {cost}."
-        ),
-        evidence={
-            "metric": job.tuning.objective.metric,
+    return api.possible(
+        f"{objective.metric} last improved to {best.objective:.4g}; {len(later)} of "
+        f"{len(case.trials)} trials started after that, for {cost_text(later_usd)}.",
+        {
+            "metric": objective.metric,
             "direction": better.value,
             "best_trial": best.name,
             "best_value": best.objective,
             "trials": len(case.trials),
             "trials_after": len(later),
-            "usd_after": cost_usd,
+            "usd_after": later_usd,
         },
-        fix=(
-            Parameter(
-                f"{_CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", job.tuning.max_jobs, kept
-            ),
-        ),
-        alternatives=(
-            (
-                Parameter(
-                    f"{criteria}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving",
-                    None,
-                    not_improving,
-                ),
-            ),
-            (Parameter(f"{criteria}.ConvergenceDetected.CompleteOnConvergence", None, "Enabled"),),
-        ),
-        change=DropTrials(frozenset(trial.name for trial in later)),
-        caution="It is luck too: a later trial can still find a better one.",
+        fix=(api.Parameter(MAX_TRIALS, job.tuning.max_jobs, kept),),
+        alternatives=_criteria(max(int(case.limit(AFTER)) // 2, _FEWEST_NOT_IMPROVING)),
+        change=api.DropTrials(frozenset(trial.name for trial in later)),
+        caution="It also depends on luck: a later trial can still find a better result.",
     )
 
 
-def total_usd(trials: Sequence[Trial]) -> Decimal | None:
-    """What trials cost together; None where one is not known."""
-    known = [trial.total_usd for trial in trials if trial.total_usd is not None]
-    return sum(known, Decimal(0)) if len(known) == len(trials) else None
+def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
+    """The two completion criteria, each of which ends the search by itself."""
+    criteria = f"{CONFIG}.TuningJobCompletionCriteria"
+    count = f"{criteria}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"
+    converged = f"{criteria}.ConvergenceDetected.CompleteOnConvergence"
+    return (
+        (api.Parameter(count, None, not_improving),),
+        (api.Parameter(converged, None, "Enabled"),),
+    )

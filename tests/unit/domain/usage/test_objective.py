@@ -7,7 +7,13 @@ import pytest
 
 from sageaudit.domain.job.job import Direction, Objective
 from sageaudit.domain.usage.measurements import Curve, Missing
-from sageaudit.domain.usage.objective import Watched, direction, last_gain, settled_direction, watch
+from sageaudit.domain.usage.objective import (
+    Watched,
+    direction,
+    last_gain,
+    objective_direction,
+    watch,
+)
 from tests.fakes.jobs import START
 
 
@@ -47,9 +53,9 @@ def test_what_is_stated_stands_before_the_name() -> None:
     """The tuning job's word first, then the policy's."""
     stated = {"loss": Direction.MAXIMIZE}
     assert direction("loss", stated) is Direction.MAXIMIZE
-    assert settled_direction(Objective("loss", None), stated) is Direction.MAXIMIZE
+    assert objective_direction(Objective("loss", None), stated) is Direction.MAXIMIZE
     own = Objective("loss", Direction.MINIMIZE)
-    assert settled_direction(own, stated) is Direction.MINIMIZE
+    assert objective_direction(own, stated) is Direction.MINIMIZE
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_more_instances_are_named() -> None:
     assert what.summary.endswith("Changed: count 1 to 3; Training +1 min.")
 
 
-def test_what_no_one_knows_is_said() -> None:
+def test_an_unknown_change_is_stated() -> None:
     """A price, say."""
     dear = family(*["0.10"] * 5, phase_s={"Training": Decimal(3600)})
     assert found(RULE, HOUR, earlier=dear).summary.endswith("Changed: nothing known.")

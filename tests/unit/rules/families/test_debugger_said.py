@@ -11,7 +11,7 @@ MET = "RuleEvaluationConditionMet: Evaluation of the rule LowGPUUtilization at s
 
 
 def said(*statuses: str, details: str | None = None) -> Job:
-    """A job whose rules ended so, each named after its place."""
+    """A job whose rules ended so, each named after its position."""
     return job(
         evaluations=tuple(
             RuleEvaluation(f"Rule{n}", status, details) for n, status in enumerate(statuses, 1)
@@ -29,7 +29,7 @@ def test_what_debugger_found_is_told_in_its_words() -> None:
 
 
 def test_it_has_no_dollars() -> None:
-    """Debugger prices nothing."""
+    """Debugger gives no prices."""
     finding = priced(RULE, said("IssuesFound"))
     assert finding.found.bucket is Bucket.NONE
     assert (finding.saving_usd, finding.severity.value) == (None, "info")

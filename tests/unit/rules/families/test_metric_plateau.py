@@ -33,17 +33,17 @@ def falls(until: int, points: int = 120) -> list[float]:
     return [2.0 * 0.95 ** min(minute, until) for minute in range(points)]
 
 
-def told(values: Values, metric: str = "validation:loss", of: Job = TWO_HOURS) -> Measurements:
+def reported(values: Values, metric: str = "validation:loss", of: Job = TWO_HOURS) -> Measurements:
     """What is known of a run that reported one metric and none of its hosts."""
     return usage(of, curve(values, metric))
 
 
 def test_an_hour_without_a_gain_is_found() -> None:
     """The loss falls for 40 of 120 minutes: 79 of the others are known to be flat."""
-    what = found(RULE, TWO_HOURS, told(falls(40)))
+    what = found(RULE, TWO_HOURS, reported(falls(40)))
     assert what.summary == (
-        "validation:loss last improved to 0.2570; 79 of 120 minutes of Training (66%) came after "
-        "that, for nothing."
+        "validation:loss last improved to 0.2570; after that, 79 of 120 minutes of Training (66%) "
+        "brought no gain."
     )
     assert (what.confidence, what.bucket) == (Confidence.HEURISTIC, Bucket.POSSIBLE)
     assert what.evidence["direction"] == "Minimize"
@@ -52,74 +52,76 @@ def test_an_hour_without_a_gain_is_found() -> None:
 
 def test_the_saving_is_what_came_after_ten_points_of_patience() -> None:
     """From minute 50 to the last point at 119: 4140 of 7200 s of $3.03."""
-    finding = priced(RULE, TWO_HOURS, told(falls(40)))
+    finding = priced(RULE, TWO_HOURS, reported(falls(40)))
     assert finding.found.evidence["cut_s"] == 4140
     assert usd(finding.saving_usd) == usd(Decimal("1.515") * 4140 / 3600)
     assert finding.severity.value == "low"
 
 
 def test_the_plot_is_the_curve_itself() -> None:
-    """So that it can be looked at when CloudWatch has forgotten it."""
-    what = found(RULE, TWO_HOURS, told(falls(40)))
-    line = told(falls(40)).curves["validation:loss"]
+    """So that it can be shown when CloudWatch no longer has it."""
+    what = found(RULE, TWO_HOURS, reported(falls(40)))
+    line = reported(falls(40)).curves["validation:loss"]
     assert what.evidence["series"] == plot_curve("validation:loss", line)
 
 
-def test_a_limit_is_the_blunt_fix() -> None:
-    """7200 - 4140 s, and a place for what it leaves; of an interrupted run it counts otherwise."""
-    limit, checkpoints = found(RULE, TWO_HOURS, told(falls(40))).fix
+def test_a_limit_is_the_last_resort() -> None:
+    """7200 - 4140 s, and checkpoints for what it leaves; an interrupted run has no such limit."""
+    limit, checkpoints = found(RULE, TWO_HOURS, reported(falls(40))).fix
     assert limit.path == "StoppingCondition.MaxRuntimeInSeconds"
     assert (limit.old, limit.new) == (86400, 3060)
     assert checkpoints.path == "CheckpointConfig.S3Uri"
     saving = replace(TWO_HOURS, checkpointed=True)
-    assert found(RULE, saving, told(falls(40), of=saving)).fix == (limit,)
+    assert found(RULE, saving, reported(falls(40), of=saving)).fix == (limit,)
     twice = ran(7200, "ml.g5.2xlarge", phases=phases(("Interrupted", 0), ("Training", 7200)))
-    assert found(RULE, twice, told(falls(40), of=twice)).fix == ()
+    assert found(RULE, twice, reported(falls(40), of=twice)).fix == ()
 
 
 @pytest.mark.parametrize("image", ["xgboost:1", "sagemaker-xgboost:1.7-1"])
 def test_xgboost_stops_early_itself(image: str) -> None:
     """By a parameter of the built-in algorithm; a script has its own."""
     built_in = replace(TWO_HOURS, image=f"683313688378.dkr.ecr.us-east-1.amazonaws.com/{image}")
-    [fix] = found(RULE, built_in, told(falls(40), of=built_in)).fix
+    [fix] = found(RULE, built_in, reported(falls(40), of=built_in)).fix
     assert (fix.path, fix.new) == ("HyperParameters.early_stopping_rounds", "10")
     script = replace(built_in, entry_point="train.py")
-    limit, _ = found(RULE, script, told(falls(40), of=script)).fix
+    limit, _ = found(RULE, script, reported(falls(40), of=script)).fix
     assert limit.path == "StoppingCondition.MaxRuntimeInSeconds"
 
 
 def test_exactly_fifteen_minutes_after_the_patience_are_enough() -> None:
     """A run of 80 minutes: flat from 54 on, 10 points of patience, the last point at 79."""
     run = ran(4800, "ml.g5.2xlarge")
-    assert found(RULE, run, told(falls(54, 80), of=run)).evidence["cut_s"] == 900
-    assert outcome(RULE, run, told(falls(55, 80), of=run)) == Clear()
+    assert found(RULE, run, reported(falls(54, 80), of=run)).evidence["cut_s"] == 900
+    assert outcome(RULE, run, reported(falls(55, 80), of=run)) == Clear()
 
 
 def test_exactly_a_quarter_of_training_is_enough() -> None:
     """30 of 120 minutes; 29 of them are not."""
-    assert found(RULE, TWO_HOURS, told(falls(89))).evidence["flat_s"] == 1800
-    assert outcome(RULE, TWO_HOURS, told(falls(90))) == Clear()
+    assert found(RULE, TWO_HOURS, reported(falls(89))).evidence["flat_s"] == 1800
+    assert outcome(RULE, TWO_HOURS, reported(falls(90))) == Clear()
 
 
 def test_training_that_learns_to_the_end_is_clear() -> None:
     """A loss that falls, an accuracy that rises."""
-    assert outcome(RULE, TWO_HOURS, told(falls(120))) == Clear()
+    assert outcome(RULE, TWO_HOURS, reported(falls(120))) == Clear()
     rising = [0.95 - 0.5 * math.exp(-minute / 40) for minute in range(120)]
-    assert outcome(RULE, TWO_HOURS, told(rising, "val_accuracy")) == Clear()
+    assert outcome(RULE, TWO_HOURS, reported(rising, "val_accuracy")) == Clear()
 
 
 def test_exactly_one_percent_is_no_gain() -> None:
     """Of 1.00 to 0.99 at minute 60; to 0.989 it is one, and 59 flat minutes remain."""
     to_99 = [1.0] * 60 + [0.99] * 60
-    assert found(RULE, TWO_HOURS, told(to_99)).evidence["flat_s"] == 119 * 60
+    assert found(RULE, TWO_HOURS, reported(to_99)).evidence["flat_s"] == 119 * 60
     to_989 = [1.0] * 60 + [0.989] * 60
-    assert found(RULE, TWO_HOURS, told(to_989)).evidence["flat_s"] == 59 * 60
+    assert found(RULE, TWO_HOURS, reported(to_989)).evidence["flat_s"] == 59 * 60
 
 
 def test_small_gains_add_up() -> None:
     """A hundredth of a percent each minute: 1% of minute 1, where the median begins, at 102."""
     slow = [0.9999**minute for minute in range(120)]
-    what = found(RULE, TWO_HOURS, told(slow), limits={"flat_share_percent": 10, "cut_from_s": 1})
+    what = found(
+        RULE, TWO_HOURS, reported(slow), limits={"flat_share_percent": 10, "cut_from_s": 1}
+    )
     assert what.evidence["flat_s"] == (119 - 102) * 60
 
 
@@ -128,9 +130,9 @@ def test_a_schedule_that_gains_late_is_judged_more_strictly(schedule: str) -> No
     """Half a percent at minute 100 is a gain there, and none elsewhere."""
     late = [*falls(40, 100), *[falls(40)[-1] * 0.995] * 20]
     hinted = replace(TWO_HOURS, hints=Hints(schedule=schedule))
-    assert isinstance(outcome(RULE, TWO_HOURS, told(late)), Found)
-    assert outcome(RULE, hinted, told(late, of=hinted)) == Clear()
-    flat = found(RULE, hinted, told(falls(40), of=hinted))
+    assert isinstance(outcome(RULE, TWO_HOURS, reported(late)), Found)
+    assert outcome(RULE, hinted, reported(late, of=hinted)) == Clear()
+    flat = found(RULE, hinted, reported(falls(40), of=hinted))
     assert flat.caution is not None
     assert flat.caution.startswith(f"Its {schedule} schedule gains late. ")
 
@@ -139,7 +141,7 @@ def test_one_lucky_point_is_no_best() -> None:
     """The running median of five does not see it; without it the loss falls on."""
     lucky = falls(120)
     lucky[5] = 0.001
-    assert outcome(RULE, TWO_HOURS, told(lucky)) == Clear()
+    assert outcome(RULE, TWO_HOURS, reported(lucky)) == Clear()
 
 
 def test_the_plateau_ends_where_the_idle_tail_begins() -> None:
@@ -156,7 +158,7 @@ def test_the_plateau_ends_where_the_idle_tail_begins() -> None:
 
 def test_work_after_the_last_point_is_no_plateau() -> None:
     """An export after training: 60 minutes without a point."""
-    assert outcome(RULE, TWO_HOURS, told(falls(30, 50))) == Clear()
+    assert outcome(RULE, TWO_HOURS, reported(falls(30, 50))) == Clear()
 
 
 def test_an_interruption_is_no_training() -> None:
@@ -170,11 +172,11 @@ def test_an_interruption_is_no_training() -> None:
 def test_an_answer_without_phases_is_cut_in_its_run() -> None:
     """Of 2018: one run from start to end."""
     run = ran(7200, "ml.g5.2xlarge", phases=phases(("Running", 7200)))
-    assert usd(priced(RULE, run, told(falls(40), of=run)).saving_usd) == "1.742250"
+    assert usd(priced(RULE, run, reported(falls(40), of=run)).saving_usd) == "1.742250"
 
 
 def test_validation_is_preferred_and_the_last_gain_counts() -> None:
-    """Training loss says nothing beside it; of two validation metrics the later one holds."""
+    """Training loss does not count beside it; of two validation metrics the later gain counts."""
     stalls, learns = curve(falls(40)), curve(falls(120), "train:loss")
     assert found(RULE, TWO_HOURS, usage(TWO_HOURS, stalls, learns)).evidence["metric"] == (
         "validation:loss"
@@ -201,19 +203,19 @@ def test_the_tuning_jobs_objective_stands_before_all() -> None:
 
 def test_nineteen_points_draw_no_curve() -> None:
     """20 do."""
-    assert unknown(RULE, TWO_HOURS, told(falls(5, 19))) == "too_few_points"
+    assert unknown(RULE, TWO_HOURS, reported(falls(5, 19))) == "too_few_points"
     six_minutes = usage(TWO_HOURS, curve(falls(5, 20), period_s=360))
     assert isinstance(outcome(RULE, TWO_HOURS, six_minutes), Found)
 
 
 def test_a_metric_of_unknown_direction_is_unknown() -> None:
-    """Nobody says which way a reward is better."""
-    assert unknown(RULE, TWO_HOURS, told(falls(40), "reward")) == "direction_unknown"
-    assert unknown(RULE, TWO_HOURS, told(falls(40), "loss_scale")) == "direction_unknown"
+    """Whether more reward is better is not stated."""
+    assert unknown(RULE, TWO_HOURS, reported(falls(40), "reward")) == "direction_unknown"
+    assert unknown(RULE, TWO_HOURS, reported(falls(40), "loss_scale")) == "direction_unknown"
 
 
 def test_a_metric_that_never_came_is_unknown() -> None:
-    """Most containers define none at all: those are not spoken of."""
+    """Most containers define none at all: the rule does not apply to them."""
     defined = replace(TWO_HOURS, metric_names=("validation:loss",))
     assert unknown(RULE, defined) == "metric_missing"
     assert excuse(RULE, TWO_HOURS) == "its container defines no metric of its own"
@@ -230,13 +232,13 @@ def test_a_metric_that_never_came_is_unknown() -> None:
 )
 def test_other_runs_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
     """A failed run is lost as a whole."""
-    assert why in excuse(RULE, replace(TWO_HOURS, **changes), told(falls(40)))
+    assert why in excuse(RULE, replace(TWO_HOURS, **changes), reported(falls(40)))
 
 
 def test_the_advised_run_gets_no_advice() -> None:
     """Stopped after ten points of patience."""
     stopped = ran(3060, "ml.g5.2xlarge", max_runtime_s=3060)
-    assert outcome(RULE, stopped, told(falls(40, 51), of=stopped)) == Clear()
+    assert outcome(RULE, stopped, reported(falls(40, 51), of=stopped)) == Clear()
 
 
 @pytest.mark.parametrize(
@@ -245,7 +247,7 @@ def test_the_advised_run_gets_no_advice() -> None:
 )
 def test_odd_values_do_not_raise(values: list[float | None]) -> None:
     """Gaps, a single point, zeros, negatives and numbers past all measure."""
-    answer = outcome(RULE, TWO_HOURS, told(values))
+    answer = outcome(RULE, TWO_HOURS, reported(values))
     assert not isinstance(answer, Unknown) or answer.code in {"metric_missing", "too_few_points"}
 
 
@@ -258,4 +260,4 @@ def test_a_job_whose_end_is_before_its_start_does_not_raise() -> None:
         phases=(),
         metric_names=("validation:loss",),
     )
-    assert unknown(RULE, odd, told(falls(40), of=odd)) == "metric_missing"
+    assert unknown(RULE, odd, reported(falls(40), of=odd)) == "metric_missing"

@@ -20,10 +20,10 @@ DEAR_CPU = ran(360000, "ml.m5.4xlarge", volume_gb=None)
 """A hundred hours at $0.92."""
 
 
-def test_a_dear_run_that_waits_is_found() -> None:
-    """Nobody knows for what."""
+def test_an_expensive_run_that_waits_is_found() -> None:
+    """Without a profile nobody knows for what."""
     what = found(RULE, DEAR, LOW)
-    assert what.summary == "It cost $97.80 with its GPU at 20%, and no profiler says why."
+    assert what.summary == "It cost $97.80 with its GPU at 20%, and no profiler shows why."
     [fix] = what.fix
     assert (fix.path, fix.old) == ("ProfilerConfig.S3OutputPath", None)
     assert what.caution is not None
@@ -61,14 +61,14 @@ def test_exactly_half_of_the_time_is_work_enough() -> None:
 
 
 def test_a_profiled_run_is_not_its_concern() -> None:
-    """So is the advised one; where no answer says, it is."""
+    """Nor is the advised run; without an answer the rule applies."""
     assert excuse(RULE, replace(DEAR, profiled=True), LOW) == "a profiler was on"
     for profiled in (False, None):
         assert isinstance(outcome(RULE, replace(DEAR, profiled=profiled), LOW), Found)
 
 
 def test_a_profiler_that_was_switched_off_is_switched_on() -> None:
-    """A place for its output alone would leave it off."""
+    """An output path alone would leave it off."""
     off = found(RULE, replace(DEAR, profiled=False), LOW)
     assert [(one.path, one.new) for one in off.fix] == [
         ("ProfilerConfig.DisableProfiler", False),
@@ -110,7 +110,7 @@ def test_a_short_or_mixed_run_is_unknown() -> None:
 
 
 def test_a_run_of_unknown_cost_is_unknown() -> None:
-    """Whether it is dear is not known."""
+    """Whether it is expensive is not known."""
     run = ran(36000, "ml.unpriced.xlarge")
     assert unknown(RULE, run, flat(run, 600, cpu=20)) == "bill_unknown"
 

@@ -113,7 +113,7 @@ def test_several_instances_become_one() -> None:
 
 
 def test_the_advised_type_gets_no_advice() -> None:
-    """It is not dear."""
+    """It is not expensive."""
     assert outcome(RULE, trial_run(instance="ml.g4dn.xlarge"), earlier=FOUR) == Clear()
 
 
@@ -138,15 +138,15 @@ def test_an_unknown_cost_makes_the_sum_unknown() -> None:
         ({"parent": Parent(ParentKind.TUNING, "arn:t")}, "tuning job starts it"),
         ({"purchase": Purchase.TRAINING_PLAN}, "by the hour"),
         ({"purchase": Purchase.SERVERLESS}, "by the hour"),
-        ({"groups": (InstanceGroup(DEAR, 1), InstanceGroup("ml.m5.xlarge", 1))}, "mixed"),
+        ({"groups": (InstanceGroup(DEAR, 1), InstanceGroup("ml.m5.xlarge", 1))}, "several types"),
     ],
 )
-def test_where_nobody_tries_things_out_it_says_nothing(changes: dict[str, Any], why: str) -> None:
+def test_other_runs_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
     """And why."""
     assert why in excuse(RULE, trial_run(**changes))
 
 
-def test_without_phases_price_or_history_it_does_not_know() -> None:
+def test_without_phases_price_or_history_it_is_unknown() -> None:
     """An end before the start has no seconds; a job of no known type has no rate."""
     whole = trial_run(phases=(Phase("Running", START, Decimal(360), billed=True),))
     assert unknown(RULE, whole) == "phases_missing"

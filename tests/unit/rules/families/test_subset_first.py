@@ -35,18 +35,18 @@ def learns_until(minute: int, of: Job = TWO_HOURS) -> Measurements:
     return usage(of, RawSeries("train", "validation:loss", START, 60, values))
 
 
-def test_an_exploring_family_that_learns_early_is_found() -> None:
-    """All it learnt in 20 of 120 minutes."""
+def test_an_early_last_gain_in_an_exploring_family_is_found() -> None:
+    """Its last gain came in 20 of 120 minutes."""
     what = found(RULE, TWO_HOURS, learns_until(20), earlier=TEN)
     assert what.summary == (
-        "validation:loss made its last gain 20 minutes into 120, in one of 11 tries with 10 "
-        "settings: try them on a part of the data."
+        "validation:loss made its last gain after 20 of 120 minutes, in one of 11 runs with 10 "
+        "settings: try settings on a part of the data."
     )
     assert what.evidence["last_gain_s"] == 1200
 
 
 def test_it_has_no_dollars() -> None:
-    """How much data suffices is not known."""
+    """How much data is enough is not known."""
     finding = priced(RULE, TWO_HOURS, learns_until(20), earlier=TEN)
     assert finding.found.bucket is Bucket.POSSIBLE
     assert (finding.saving_usd, finding.severity.value) == (None, "info")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sageaudit.domain.usage.measurements import Metric
-from sageaudit.rules.families.work_time import busy_until, worked_s
+from sageaudit.rules.families.work_time import work_ended_at, worked_s
 from tests.fakes.jobs import START, ran, series, usage
 
 HOUR = timedelta(hours=1)
@@ -24,13 +24,13 @@ def test_an_idle_tail_ends_the_work() -> None:
     """20 of 60 minutes; busy to the end, and without metrics, it is the window's own end."""
     window = [(START, START + HOUR)]
     tail = usage(RUN, series(Metric.CPU, [200] * 40 + [0] * 20))
-    assert busy_until(window, tail) == START + timedelta(minutes=40)
+    assert work_ended_at(window, tail) == START + timedelta(minutes=40)
     busy = usage(RUN, series(Metric.CPU, [0] * 20 + [200] * 40))
-    assert busy_until(window, busy) == START + HOUR
-    assert busy_until(window, usage(RUN)) == START + HOUR
+    assert work_ended_at(window, busy) == START + HOUR
+    assert work_ended_at(window, usage(RUN)) == START + HOUR
 
 
 def test_a_run_that_never_worked_has_no_busy_time() -> None:
     """All of it is tail."""
     idle = usage(RUN, series(Metric.CPU, [0] * 60))
-    assert busy_until([(START, START + HOUR)], idle) == START
+    assert work_ended_at([(START, START + HOUR)], idle) == START

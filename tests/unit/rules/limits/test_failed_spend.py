@@ -29,7 +29,7 @@ def test_a_failed_run_is_lost_whole() -> None:
 
 
 def test_a_completed_run_is_clear() -> None:
-    """It gave what it gave."""
+    """It gave its results."""
     assert outcome(RULE, job()) == Clear()
 
 
@@ -60,7 +60,7 @@ def test_a_stopped_run_that_left_nothing_is_lost() -> None:
     ],
 )
 def test_a_stopped_run_that_kept_something_is_not_judged(changes: dict[str, Any], why: str) -> None:
-    """A time box, a resumable run, an early-stopped trial."""
+    """An artifact, a run that can be resumed, an early-stopped trial."""
     assert why in excuse(RULE, ran(3600, status="Stopped", **changes))
 
 

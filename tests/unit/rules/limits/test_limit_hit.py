@@ -48,11 +48,11 @@ def test_a_limit_that_left_something_is_a_time_box(changes: dict[str, Any], left
     assert finding.found.summary.endswith(f"it left {left}.")
     assert (finding.found.bucket, finding.severity.value) == (Bucket.NONE, "info")
     assert (finding.saving_usd, finding.found.fix, finding.found.alternatives) == (None, (), ())
-    assert "time box" in (finding.found.caution or "")
+    assert "may be planned" in (finding.found.caution or "")
 
 
 def test_the_loss_is_counted_once() -> None:
-    """failed-spend sees the same dollars: it is marked, and gets none."""
+    """failed-spend is about the same dollars: it is marked, and gets none."""
     job = cut()
     pairs = [(card(rule).name, found(rule, job)) for rule in ("failed-spend", RULE)]
     savings = settle(job, bill(job, market()), pairs, market(), SeverityLimits(), {})

@@ -74,14 +74,14 @@ def test_the_suggested_limit_is_three_runs_in_whole_hours(ran_s: int, hours: int
         ({"kind": JobKind.TRANSFORM}, "transform"),
     ],
 )
-def test_where_no_limit_is_billed_it_says_nothing(changes: dict[str, Any], why: str) -> None:
+def test_where_no_limit_is_billed_it_does_not_apply(changes: dict[str, Any], why: str) -> None:
     """And why."""
     run = ran(3600, "ml.g4dn.12xlarge", **{"max_runtime_s": DAYS_5, **changes})
     assert why in excuse(RULE, run)
 
 
 def test_without_times_or_price_it_does_not_know() -> None:
-    """How loose, or how dear, is not known."""
+    """How loose, or how expensive, is not known."""
     timeless = ran(3600, started_at=None, training_s=None, max_runtime_s=DAYS_5)
     assert unknown(RULE, timeless) == "times_missing"
     assert unknown(RULE, ran(3600, "ml.unpriced.xlarge", max_runtime_s=DAYS_5)) == "price_unknown"
@@ -122,7 +122,7 @@ def test_four_runs_teach_nothing_yet() -> None:
 
 
 def test_a_run_that_the_limit_cut_needed_its_time() -> None:
-    """One that failed, or that somebody stopped, tells nothing of how long the work takes."""
+    """A run that failed, or that somebody stopped, does not show how long the work takes."""
     run = ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5)
     cut = family(4, 43_201, status="Stopped", reason_class="limit reached")
     assert outcome(RULE, run, earlier=cut) == Clear()

@@ -27,12 +27,12 @@ def test_a_container_with_a_network_is_found(kind: JobKind, path: str) -> None:
     assert (fix.path, fix.old, fix.new) == (path, False, True)
 
 
-def test_it_is_no_matter_of_dollars_or_chat() -> None:
+def test_it_has_no_dollars_and_is_not_posted() -> None:
     """Stored and shown, as info."""
     finding = priced(RULE, job(network_isolation=False))
     assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
     assert (finding.severity.value, finding.rule.in_chat) == ("info", False)
-    assert "no matter of cost" in (finding.found.caution or "")
+    assert "not about cost" in (finding.found.caution or "")
 
 
 def test_an_isolated_container_is_clear() -> None:

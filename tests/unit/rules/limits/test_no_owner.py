@@ -49,7 +49,7 @@ def test_a_tenth_of_the_dollars_is_too_many_too() -> None:
 
 
 def test_all_owned_is_clear() -> None:
-    """Even where the policy asks for 0%."""
+    """Even when the policy asks for 0%."""
     assert account_outcome(RULE, owned(3), limits={"share_from_percent": 0}) == Clear()
 
 
@@ -77,7 +77,7 @@ def test_the_fix_is_the_first_tag_of_the_policys_list() -> None:
 
 
 def test_a_policy_without_owner_tags_asks_for_no_owner() -> None:
-    """Nobody is asked for then."""
+    """Then no owner is expected."""
     assert "owner tags" in account_excuse(RULE, nobodys(1), policy=Policy(owner_tags=()))
 
 

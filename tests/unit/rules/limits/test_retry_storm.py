@@ -49,7 +49,7 @@ def test_three_failures_in_a_row_are_a_storm() -> None:
 
 
 def test_it_takes_no_dollars_from_the_runs_own_audits() -> None:
-    """They are lost there; here they are only said."""
+    """They are lost there; here they are only stated."""
     finding = priced(RULE, failed(), earlier=STORM)
     assert (finding.found.bucket, finding.found.confidence) == (Bucket.NONE, Confidence.MEASURED)
     assert (finding.saving_usd, finding.severity.value) == (None, "info")
@@ -80,7 +80,7 @@ def test_exactly_seven_days_ago_still_counts() -> None:
     ],
 )
 def test_a_success_or_another_reason_ends_the_row(between: EarlierRun) -> None:
-    """What failed before it is another story."""
+    """What failed before it does not count."""
     assert outcome(RULE, failed(), earlier=[before(1), between, before(3)]) == Clear()
 
 

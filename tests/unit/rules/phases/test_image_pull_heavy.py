@@ -91,10 +91,10 @@ def test_a_phase_of_its_own_counts_too() -> None:
         (DataSource.EFS, "File", False),
     ],
 )
-def test_either_this_rule_speaks_or_download_dominates(
+def test_either_this_rule_or_download_dominates_applies(
     source: DataSource, mode: str, data: bool
 ) -> None:
-    """One phase, one story: a copied channel decides which."""
+    """One finding for the phase: a copied channel decides which."""
     run = pulls(600, 1800, channels=(InputChannel("train", source, mode, None),))
     assert isinstance(outcome("download-dominates", run), Found) is data
     assert isinstance(outcome(RULE, run), Found) is not data
@@ -108,8 +108,8 @@ def test_channels_of_the_sdk_hold_no_data() -> None:
     assert "File mode" in excuse("download-dominates", run)
 
 
-def test_before_2024_only_the_message_tells() -> None:
-    """Then the pull was inside Training."""
+def test_before_2024_only_the_message_counts() -> None:
+    """Before then the pull was inside Training."""
     assert "2024" in excuse(RULE, pulls(600, 1800, started_at=LONG_AGO))
     says = pulls(600, 1800, started_at=LONG_AGO, image_pull_in_download=True)
     assert found(RULE, says).evidence["message_says_image"] is True

@@ -50,7 +50,7 @@ def test_at_best_each_instance_copies_a_quarter() -> None:
 
 
 def test_beside_download_dominates_nothing_is_counted_twice() -> None:
-    """Both speak of the same minutes; neither has dollars before a run shows them."""
+    """Both are about the same minutes; neither counts dollars before a run shows them."""
     run = loads(1200, 2400)
     both = [(card(rule).name, found(rule, run)) for rule in ("download-dominates", RULE)]
     savings = settle(run, bill(run, market()), both, market(), SeverityLimits(), {})
@@ -70,7 +70,7 @@ def test_exactly_five_minutes_are_not_long() -> None:
 
 
 def test_two_instances_are_several_and_one_is_not() -> None:
-    """One instance has nobody to share with."""
+    """One instance has none to share with."""
     assert isinstance(outcome(RULE, loads(1200, 2400, 2)), Found)
     assert "one instance" in excuse(RULE, loads(1200, 2400, 1))
 

@@ -19,7 +19,7 @@ RULE = "slow-start"
 
 
 def short(waits_s: int = 150, works_s: int = 300, **changes: Any) -> Job:
-    """Asked for `waits_s` before START, on one ml.m5.xlarge at $0.23 with 30 GB."""
+    """Requested `waits_s` before START, on one ml.m5.xlarge at $0.23 with 30 GB."""
     plain: dict[str, Any] = {
         "created_at": START - timedelta(seconds=waits_s),
         "ended_at": START + timedelta(seconds=works_s),
@@ -34,12 +34,12 @@ def short(waits_s: int = 150, works_s: int = 300, **changes: Any) -> Job:
 def series_of(
     number: int = 4, gap_s: int = 600, waits_s: int = 150, works_s: int = 300, **facts: Any
 ) -> list[EarlierRun]:
-    """Runs like it, each ended `gap_s` before the next one was asked for; newest first."""
-    runs, asked_at = [], short().created_at
-    assert asked_at is not None
+    """Runs like it, each ended `gap_s` before the next one was requested; newest first."""
+    runs, requested_at = [], short().created_at
+    assert requested_at is not None
     for _ in range(number):
-        ended_at = asked_at - timedelta(seconds=gap_s)
-        asked_at = ended_at - timedelta(seconds=waits_s + works_s)
+        ended_at = requested_at - timedelta(seconds=gap_s)
+        requested_at = ended_at - timedelta(seconds=waits_s + works_s)
         plain: dict[str, Any] = {
             "ended_at": ended_at,
             "elapsed_s": Decimal(works_s),
@@ -53,8 +53,8 @@ def test_short_runs_that_wait_long_are_found() -> None:
     """2.5 minutes for 5, every 10 minutes: minutes saved and dollars retained."""
     what = found(RULE, short(), earlier=series_of())
     assert what.summary == (
-        "5 runs waited 2.5 minutes each for 5.0 billed ones: a warm pool would have saved at "
-        "most that wait, for about $0.04 a run."
+        "5 runs each waited 2.5 minutes (median) for 5.0 billed minutes: a warm pool saves at most "
+        "that wait and costs about $0.04 a run."
     )
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == ("ResourceConfig.KeepAlivePeriodInSeconds", None, 660)
@@ -74,7 +74,7 @@ def test_it_never_has_positive_dollars() -> None:
 def test_an_unknown_rate_is_said() -> None:
     """Never 0."""
     what = found(RULE, short(), earlier=series_of(), on=market(hourly_usd={}))
-    assert "for an unknown sum a run" in what.summary
+    assert "costs an unknown sum a run" in what.summary
     assert what.evidence["retained_usd_a_run"] is None
 
 
@@ -100,7 +100,7 @@ def test_waiting_for_capacity_is_waiting() -> None:
 
 def test_exactly_half_an_hour_is_no_short_run() -> None:
     """From there managed spot is advised, which keeps no pool."""
-    assert "no short run" in excuse(RULE, short(1800, 1800))
+    assert "30 minutes or longer" in excuse(RULE, short(1800, 1800))
     answer = outcome(
         RULE, short(1799, 1799), earlier=series_of(waits_s=1799, works_s=1799, gap_s=60)
     )
@@ -133,7 +133,7 @@ def test_half_of_the_runs_must_follow_in_time() -> None:
 
 
 def test_runs_side_by_side_cannot_take_over() -> None:
-    """Each was asked for while the one before still ran."""
+    """Each was requested while the one before still ran."""
     assert outcome(RULE, short(), earlier=series_of(gap_s=-100)) == Clear()
 
 
@@ -158,7 +158,7 @@ def test_four_earlier_runs_are_enough_and_three_are_not() -> None:
     ],
 )
 def test_only_runs_like_it_count(changes: dict[str, Any]) -> None:
-    """Other instances match no pool; failed ones and those without times tell nothing."""
+    """Other instances match no pool; failed runs and those without times do not count."""
     answer = outcome(RULE, short(), earlier=series_of(**changes))
     assert isinstance(answer, Unknown)
     assert answer.code == "too_few_runs"
@@ -186,7 +186,7 @@ def test_jobs_without_a_pool_to_have_are_not_its_concern(changes: dict[str, Any]
 
 
 def test_a_family_that_kept_a_pool_once_gets_no_advice_back() -> None:
-    """Whoever was told to drop an idle pool is not told to keep one."""
+    """Advice to drop an idle pool is not followed by advice to keep one."""
     runs = series_of(5)
     runs[4] = earlier_run(5, retained_s=Decimal(600))
     answer = outcome(RULE, short(), earlier=runs)

@@ -53,7 +53,7 @@ def test_nothing_is_counted_until_a_run_shows_it() -> None:
 
 
 def test_the_tail_is_one_story() -> None:
-    """The same minutes under idle-tail get no dollars beside it."""
+    """The same minutes under idle-tail get no dollars in addition."""
     run = processing()
     here = found(RULE, run, ends_idle(run, 18))
     tail = replace(

@@ -107,7 +107,7 @@ def test_a_busy_gpu_is_what_the_job_pays_for() -> None:
 
 
 def test_a_gpu_without_figures_is_unknown() -> None:
-    """An idle CPU tells nothing of it."""
+    """An idle CPU does not show what it did."""
     run = transform(instance="ml.g4dn.xlarge")
     assert unknown(RULE, run, used(run, cpu=[5] * 60)) == "metric_missing"
 

@@ -20,7 +20,7 @@ def transform(strategy: str | None = "SingleRecord", **changes: Any) -> Job:
 
 
 def test_single_records_on_an_idle_instance_are_found() -> None:
-    """MultiRecord is worth a trial; nobody knows by how much."""
+    """MultiRecord is worth a trial; by how much is not known."""
     run = transform()
     what = found(RULE, run, used(run, cpu=[20] * 60))
     assert what.summary == (

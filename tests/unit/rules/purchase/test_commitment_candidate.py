@@ -112,7 +112,7 @@ def test_training_processing_and_transform_add_up() -> None:
 
 
 def test_spot_advice_is_to_be_decided_first() -> None:
-    """Of $3 an hour $2 may move to spot: the plan would stand empty then."""
+    """Of $3 an hour $2 may move to spot: the plan would be unused then."""
     runs = [*month(usd=48, found=("spot-not-used",)), *month(usd=24)]
     what = account_found(RULE, runs, policy=ASKED)
     assert what.evidence["steady_without_spot_candidates_usd_per_hour"] == Decimal("1.0000")

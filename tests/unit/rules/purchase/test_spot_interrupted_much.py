@@ -113,7 +113,7 @@ def test_an_undisturbed_run_is_clear() -> None:
 
 
 def test_a_wait_that_was_too_long_has_no_second_figure() -> None:
-    """What the run left nothing of is limit-hit's; what it left can be used."""
+    """limit-hit counts a run that left nothing; what a run left can be used."""
     waited: dict[str, Any] = {"status": "Stopped", "secondary_status": "MaxWaitTimeExceeded"}
     nothing = priced(RULE, spot(left_artifact=False, **waited))
     assert nothing.found.summary == (
@@ -126,7 +126,7 @@ def test_a_wait_that_was_too_long_has_no_second_figure() -> None:
     assert "can be used" in (kept.caution or "")
     assert kept.fix[0].path == "EnableManagedSpotTraining"
     unsaid = found(RULE, spot(None, phases=(), **waited))
-    assert "after no interruptions; an unknown time were billed" in unsaid.summary
+    assert "after no interruptions; an unknown time was billed" in unsaid.summary
 
 
 def test_what_is_not_known_is_unknown() -> None:
@@ -164,7 +164,7 @@ def test_where_spot_cost_nothing_of_the_kind_it_says_nothing(
 
 
 def test_the_advised_run_is_not_sent_back_to_spot() -> None:
-    """spot-not-used keeps quiet where the family's spot run on this type had this finding."""
+    """spot-not-used does not apply after a spot run of the family on this type had this finding."""
     next_run = ran(3600, "ml.m5.xlarge", checkpointed=True)
     bad = earlier_run(purchase=Purchase.SPOT, found=(RULE,))
     assert isinstance(outcome("spot-not-used", next_run, earlier=[]), Found)

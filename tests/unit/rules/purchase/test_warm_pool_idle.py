@@ -33,7 +33,7 @@ def test_a_pool_that_nobody_took_is_found() -> None:
     finding = priced(RULE, pooled())
     assert finding.found.summary == (
         "The warm pool was retained for 60.0 minutes on 2 x ml.m5.xlarge and never reused; "
-        "the next job downloads again in 2.0."
+        "the next job downloads again in 2.0 minutes."
     )
     # 0.46 x (3600 - 120) / 3600
     assert usd(finding.saving_usd) == "0.444667"
@@ -74,7 +74,7 @@ def test_a_reused_pool_is_clear() -> None:
 
 @pytest.mark.parametrize("status", ["Available", "InUse", "SomethingNew"])
 def test_a_pool_that_still_grows_is_unknown(status: str) -> None:
-    """It is judged once it is settled."""
+    """It is judged once its seconds are final."""
     assert unknown(RULE, pooled(status=status)) == "pool_not_settled"
 
 

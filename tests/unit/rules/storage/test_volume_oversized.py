@@ -66,7 +66,7 @@ def test_streamed_data_need_no_room(mode: str) -> None:
 
 
 def test_no_volume_under_30_gb_is_advised() -> None:
-    """A metric near 0 in real data; the advised size is then no large one."""
+    """The metric is near 0 in real data; the advised size is then not a large one."""
     run = trains(400)
     assert found(RULE, run, filled(run, 0.01)).fix[0].new == 30
 
@@ -93,7 +93,7 @@ def test_the_advised_volume_is_large_no_more() -> None:
 
 
 def test_a_size_that_saves_nothing_is_not_advised() -> None:
-    """Where the policy asks for much headroom."""
+    """When the policy asks for much headroom."""
     run = trains(100)
     of = filled(run, 30)
     assert outcome(RULE, run, of, limits={"times_the_peak": 4}) == Clear()
@@ -111,7 +111,7 @@ def test_the_fullest_host_decides() -> None:
 
 
 def test_a_processing_job_has_its_own_path() -> None:
-    """And a copied input whose mode nobody says."""
+    """And a copied input without a mode."""
     inputs = (InputChannel("in", DataSource.S3, None, None),)
     run = batch_job(JobKind.PROCESSING, 60)
     run = ran(3600, kind=run.kind, phases=run.phases, volume_gb=400, channels=inputs)

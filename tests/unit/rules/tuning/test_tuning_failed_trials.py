@@ -11,7 +11,7 @@ RULE = "tuning-failed-trials"
 
 
 def trials(completed: int, failed: int) -> list[Trial]:
-    """$1 each; the failed ones' dollars are lost on themselves."""
+    """$1 each; the dollars of failed trials are lost in their own audits."""
     good = [trial(n, "0.9") for n in range(completed)]
     bad = [
         trial(completed + n, None, status="Failed", claimed_usd=Decimal(1)) for n in range(failed)

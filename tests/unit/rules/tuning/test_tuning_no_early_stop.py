@@ -31,7 +31,7 @@ def test_ten_long_trials_without_early_stopping_are_found() -> None:
 
 
 def test_it_has_no_dollars() -> None:
-    """Nobody knows when each would have been stopped; the evidence has the most it can be."""
+    """When each would have been stopped is not known; the evidence bounds the saving."""
     trials = [trial(1, "0.9"), trial(2, "0.8"), *TEN[2:]]
     finding = priced_in(RULE, trials, tuning_job())
     assert finding.found.bucket is Bucket.POSSIBLE
@@ -81,7 +81,7 @@ def test_what_is_not_known_is_unknown(of: Job | None, trials: list[Trial], code:
 
 
 def test_without_a_direction_the_most_it_can_be_is_unknown() -> None:
-    """The finding stands."""
+    """The finding stays."""
     for objective in (None, Objective("odd", None)):
         what = found_in(RULE, TEN, tuning_job(objective=objective))
         assert what.evidence["worse_than_median_usd"] is None

@@ -24,7 +24,7 @@ BEST_SECOND = search("0.70", "0.90", *["0.89"] * 10)
 
 
 def test_ten_trials_after_the_best_are_found() -> None:
-    """The second of twelve was the best; it goes to what those ten cost."""
+    """The second of twelve was the best; the figure is what those ten cost."""
     what = found_in(RULE, BEST_SECOND, tuning_job())
     assert what.summary == (
         "validation:auc last improved to 0.90; 10 of 12 trials started after that, for $10.00."
@@ -35,7 +35,7 @@ def test_ten_trials_after_the_best_are_found() -> None:
 
 
 def test_the_fix_is_fewer_trials_or_a_criterion() -> None:
-    """Two of twelve sufficed."""
+    """Two of twelve were enough."""
     what = found_in(RULE, BEST_SECOND, tuning_job())
     config = "HyperParameterTuningJobConfig"
     assert [(p.path, p.old, p.new) for p in what.fix] == [
@@ -103,7 +103,7 @@ def test_less_is_better_when_the_tuning_job_says_so() -> None:
 
 
 def test_a_direction_that_nobody_states_is_by_name_or_policy_or_unknown() -> None:
-    """`odd` tells nothing; the policy does."""
+    """The name `odd` gives no direction; the policy does."""
     odd = tuning_job(objective=Objective("odd", None))
     answer = judged(RULE, BEST_SECOND, odd)
     assert isinstance(answer, Unknown)

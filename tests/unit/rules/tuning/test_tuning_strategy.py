@@ -26,7 +26,7 @@ def fixes(trials: int, **of: Any) -> list[tuple[str, object, object]]:
 
 
 def test_a_sequential_random_search_is_found() -> None:
-    """30 trials, 2 at a time: 15 rounds of which none was used."""
+    """30 trials, 2 at a time: 15 rounds, and it learnt from none."""
     what = found_in(RULE, ran(30), tuning_job(strategy="Random", max_parallel=2))
     assert what.summary == "Random search ran 30 trials in 15 rounds and learnt from none."
     assert fixes(30, strategy="Random", max_parallel=2) == [("Strategy", "Random", "Bayesian")]
@@ -35,7 +35,7 @@ def test_a_sequential_random_search_is_found() -> None:
 
 
 def test_it_has_no_dollars() -> None:
-    """How many trials less is not known before."""
+    """How many trials fewer is not known in advance."""
     finding = priced_in(RULE, ran(30), tuning_job(strategy="Random"))
     assert finding.found.bucket is Bucket.POSSIBLE
     assert (finding.saving_usd, finding.severity.value) == (None, "info")
@@ -63,7 +63,7 @@ def test_a_wide_bayesian_search_is_found() -> None:
     """20 trials, 10 at a time."""
     what = found_in(RULE, ran(20), tuning_job(max_parallel=10))
     assert what.summary == (
-        "Bayesian search ran 20 trials, 10 at a time: it had 2.0 rounds to learn from."
+        "Bayesian search ran 20 trials, 10 in parallel: it had only 2.0 rounds to learn from."
     )
     assert fixes(20, max_parallel=10) == [("ResourceLimits.MaxParallelTrainingJobs", 10, 2)]
     assert what.alternatives == ()

@@ -1,0 +1,55 @@
+"""What the Downloading phase of a training job holds, and when it is long."""
+
+from __future__ import annotations
+
+from sageaudit.rules import api
+from sageaudit.rules.phases.phase_share import PhaseShare, large_share
+
+SHARE_FROM = api.Threshold(
+    "share_from_percent", 20, "percent of billed seconds", "a fifth of the bill", "our choice"
+)
+OVER = api.Threshold(
+    "over_s", 300, "seconds", "13 of 14 recorded image pulls take less", "recorded jobs"
+)
+_IMAGE_PULL_INSIDE_SINCE = 2024
+"""18 of 18 recorded jobs from 2024 on say "Downloading the training image" in this phase."""
+_SDK_CHANNELS = frozenset({"code", "sm_drivers"})
+"""ModelTrainer of the SageMaker Python SDK sends its script and its drivers as channels."""
+
+
+def copied_channels(job: api.Job) -> list[api.InputChannel]:
+    """The data channels that SageMaker copies from S3 before the code starts."""
+    return [
+        channel
+        for channel in job.channels
+        if channel.source is api.DataSource.S3
+        and channel.mode == "File"
+        and channel.name not in _SDK_CHANNELS
+    ]
+
+
+def holds_image_pull(job: api.Job) -> bool:
+    """Is the image pull part of Downloading, by the job's own message or by its year?"""
+    started_at = job.started_at
+    recent = started_at is not None and started_at.year >= _IMAGE_PULL_INSIDE_SINCE
+    return bool(job.image_pull_in_download) or recent
+
+
+def long_download(case: api.JobCase, *names: str) -> PhaseShare | api.Clear | api.Unknown:
+    """The share of Downloading, and of phases of these names, when it passes both thresholds."""
+    return large_share(
+        case.job,
+        "Downloading",
+        *names,
+        over_s=case.limit(OVER),
+        from_percent=case.limit(SHARE_FROM),
+    )
+
+
+def numbers(share: PhaseShare) -> dict[str, api.Evidence]:
+    """The evidence that all rules about Downloading have."""
+    return {
+        "downloading_s": share.seconds,
+        "billed_s": share.billed_s,
+        "downloading_percent": round(share.percent, 1),
+    }
