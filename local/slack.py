@@ -1,4 +1,4 @@
-"""A stand-in for Slack on this machine's loopback: it takes posts and answers as it is told to."""
+"""A stand-in for Slack on this machine's loopback: it takes posts and gives scripted answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from sageaudit.adapters.channels.slack import Response
+from sageaudit.adapters.channels.webhook import Response
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 _HOME = "127.0.0.1"

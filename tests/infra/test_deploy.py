@@ -12,8 +12,9 @@ from click.testing import CliRunner, Result
 from moto import mock_aws
 
 from infra import deploy
-from infra.names import FINGERPRINT_KEY, SLACK_WEBHOOK
+from infra.names import FINGERPRINT_KEY
 
+SLACK_WEBHOOK = "sageaudit/slack-webhook"
 WEBHOOK = "https://hooks.slack.com/services/T0000/B0000/not-a-real-one"
 OTHER_WEBHOOK = "https://hooks.slack-gov.com/services/T0000/B0000/another"
 
