@@ -109,7 +109,7 @@ def test_hostile_failure_is_inert() -> None:
 def test_no_link_without_region() -> None:
     """Without a region there is no link, and the block stands with the command alone."""
     payload = message(document(job=job(region=None)))
-    assert text_of(payload, "links").startswith("`sageaudit audit arn:")
+    assert text_of(payload, "links").startswith("Full audit: `sageaudit audit arn:")
     nothing = message(document(job=job(region=None, arn=None)))
     assert "links" not in {block["block_id"] for block in nothing["blocks"]}
 
