@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from infra import NODE, NPX
 from infra.names import FINGERPRINT_KEY
 from sageaudit.adapters.channels.catalogue import CHANNELS
-from sageaudit.adapters.channels.channel import StoredSecret
+from sageaudit.adapters.channels.channel import NoticeChannel, StoredSecret
 
 CDK_CLI = "aws-cdk@2.1148.1"
 """A 3.x reads no assemblies of aws-cdk-lib 2, and the registry's latest is one."""
@@ -45,7 +45,7 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
     )
 
 
-def deploy(session: Any, run: Run) -> None:
+def deploy(session: Any, run: Run, channels: Sequence[type[NoticeChannel]] = CHANNELS) -> None:
     """The dialogue. Nothing is written before the account is confirmed."""
     account = session.client("sts").get_caller_identity()["Account"]
     region = session.region_name
@@ -54,7 +54,7 @@ def deploy(session: Any, run: Run) -> None:
     keep_fingerprint_key(store)
     switches = {
         channel.name: "on" if ask_for_secret(store, channel.address) else "off"
-        for channel in CHANNELS
+        for channel in channels
         if isinstance(channel.address, StoredSecret)
     }
     environment = {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
