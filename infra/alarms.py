@@ -54,7 +54,7 @@ class Alarms(Construct):
                 _counted("NotifyFailed", service="deliver", channel=channel),
                 threshold=0,
                 periods=1,
-                description=f"{channel} refused a notice for good: webhook or topic need a look",
+                description=f"{channel} refused a notice for good: check its webhook or topic",
             )
         # Beside the queue's alarm, which says nothing new while older messages lie there.
         self._add(
@@ -80,7 +80,7 @@ class Alarms(Construct):
             ),
             threshold=STREAM_LATE_AFTER.to_milliseconds(),
             periods=3,
-            description="Audits wait longer than 15 minutes for the decision to tell them",
+            description="Audits wait longer than 15 minutes for the decision whether to notify",
         )
 
     def _add(

@@ -1,4 +1,4 @@
-"""The CDK app: what the stack is told from outside, and the cloud assembly it gives."""
+"""The CDK app: what the stack gets from outside, and the cloud assembly it gives."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra.bundling import LAMBDA, stage
 from infra.stack import SageAuditStack
+from sageaudit.adapters.channels.catalogue import CHANNELS, always_on
 from sageaudit.adapters.files import policy_file
 from sageaudit.errors import BadPolicy
 
@@ -27,22 +28,33 @@ def assemble() -> None:
 
 
 def synthesize(
-    *, code: Path, roles: Mapping[str, str | None], outdir: str, slack: str | None = None
+    *,
+    code: Path,
+    roles: Mapping[str, str | None],
+    outdir: str,
+    switches: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Writes the assembly to `outdir` and answers the template. `slack` overrides the context."""
+    """Writes the assembly to `outdir` and answers the template.
+
+    `switches` override the context, which says of each optional channel whether it is "on".
+    """
     app = cdk.App(context=cdk_context(), outdir=outdir)
-    channel = slack or app.node.try_get_context("slack")
-    if channel not in {"on", "off"}:
-        raise ValueError(f"context slack must be on or off, not {channel!r}")
     stack = SageAuditStack(
         app,
         "SageAudit",
         code=lambda_.Code.from_asset(str(code)),
         roles=roles,
-        slack=channel == "on",
+        channels=[c for c in CHANNELS if always_on(c) or _is_on(c.name, app, switches or {})],
     )
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template
+
+
+def _is_on(channel: str, app: cdk.App, switches: Mapping[str, str]) -> bool:
+    switch = switches.get(channel) or app.node.try_get_context(channel) or "off"
+    if switch not in {"on", "off"}:
+        raise ValueError(f"context {channel} must be on or off, not {switch!r}")
+    return bool(switch == "on")
 
 
 def cdk_context() -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""`make deploy`: asks for what it needs, keeps the two secrets, and runs a pinned CDK CLI.
+"""`make deploy`: asks for what it needs, keeps the secrets, and runs a pinned CDK CLI.
 
-The Slack webhook goes from the keyboard into Secrets Manager: it is never printed, nor part of an
+A channel's webhook goes from the keyboard into Secrets Manager: it is never printed, nor part of an
 environment, a command line or the template.
 """
 
@@ -18,8 +18,9 @@ import click
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import NODE, NPX
-from infra.names import FINGERPRINT_KEY, SLACK_WEBHOOK
-from sageaudit.adapters.channels.slack import check_webhook
+from infra.names import FINGERPRINT_KEY
+from sageaudit.adapters.channels.catalogue import CHANNELS
+from sageaudit.adapters.channels.channel import NoticeChannel, StoredSecret
 
 CDK_CLI = "aws-cdk@2.1148.1"
 """A 3.x reads no assemblies of aws-cdk-lib 2, and the registry's latest is one."""
@@ -44,14 +45,18 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
     )
 
 
-def deploy(session: Any, run: Run) -> None:
+def deploy(session: Any, run: Run, channels: Sequence[type[NoticeChannel]] = CHANNELS) -> None:
     """The dialogue. Nothing is written before the account is confirmed."""
     account = session.client("sts").get_caller_identity()["Account"]
     region = session.region_name
     click.confirm(f"Deploy sageaudit to account {account}, region {region}?", abort=True)
     store = session.client("secretsmanager")
     keep_fingerprint_key(store)
-    slack = ask_for_slack(store)
+    switches = {
+        channel.name: "on" if ask_for_secret(store, channel.address) else "off"
+        for channel in channels
+        if isinstance(channel.address, StoredSecret)
+    }
     environment = {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
     if session.profile_name != "default":
         environment["AWS_PROFILE"] = session.profile_name
@@ -62,7 +67,8 @@ def deploy(session: Any, run: Run) -> None:
             abort=True,
         )
         run(["bootstrap", f"aws://{account}/{region}"], environment)
-    run(["deploy", "--context", f"slack={'on' if slack else 'off'}"], environment)
+    context = [word for name, on in switches.items() for word in ("--context", f"{name}={on}")]
+    run(["deploy", *context], environment)
 
 
 def keep_fingerprint_key(store: Any) -> None:
@@ -71,22 +77,23 @@ def keep_fingerprint_key(store: Any) -> None:
         _put(store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints")
 
 
-def ask_for_slack(store: Any) -> bool:
-    """Asks for the webhook until it is one, or nothing; True when there is one to post to."""
-    stored = _has(store, SLACK_WEBHOOK)
-    otherwise = "keeps the stored one" if stored else "goes without Slack"
-    while url := click.prompt(
-        f"Slack incoming webhook URL (hidden; Enter {otherwise})",
+def ask_for_secret(store: Any, wanted: StoredSecret) -> bool:
+    """Asks for a channel's address until it is one, or nothing; True when there is one to use."""
+    title = f"{wanted.service} {wanted.kind}"
+    stored = _has(store, wanted.stored_as)
+    otherwise = "keeps the stored one" if stored else f"goes without {wanted.service}"
+    while text := click.prompt(
+        f"{title} (hidden; Enter {otherwise})",
         hide_input=True,
         default="",
         show_default=False,
     ):
-        if reason := check_webhook(url.strip()):
-            click.echo(f"That is no webhook: {reason}.")
+        if reason := wanted.refusal(text.strip()):
+            click.echo(f"That is no {title}: {reason}.")
             continue
-        _put(store, SLACK_WEBHOOK, url.strip(), "Slack incoming webhook of sageaudit")
+        _put(store, wanted.stored_as, text.strip(), f"{title} of sageaudit")
         return True
-    return stored and click.confirm("Post to Slack?", default=True)
+    return stored and click.confirm(f"Post to {wanted.service}?", default=True)
 
 
 def _has(store: Any, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is told: the queue of notices, the topic, and where undecided audits go."""
+"""The queue of notices, the topic, and where undecided audits go."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infra.queues import dead_letter_queue, work_queue
 
 
 class Notices(Construct):
-    """One message a channel and audit version waits here for its delivery."""
+    """One message per channel and audit version waits here for its delivery."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, consumer_timeout: cdk.Duration

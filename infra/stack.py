@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
@@ -11,12 +11,12 @@ from constructs import Construct
 from infra.alarms import Alarms
 from infra.functions import Worker
 from infra.history import History
-from infra.names import FINGERPRINT_KEY, SLACK_WEBHOOK
+from infra.names import FINGERPRINT_KEY
 from infra.notices import Notices
 from infra.sources import feed_from_queue, feed_from_stream
 from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs
-from sageaudit.adapters.channels import sns
+from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
 from sageaudit.adapters.dynamo import history as dynamo_history
 from sageaudit.adapters.dynamo import ledger as dynamo_ledger
 from sageaudit.adapters.prices import price_cache, price_list
@@ -30,7 +30,8 @@ DELIVER_TIMEOUT = cdk.Duration.minutes(1)
 class SageAuditStack(cdk.Stack):
     """A finished job's event goes in; an audit in the table and a notice on its channels come out.
 
-    `roles` maps each further account of the policy to the role that its jobs are read with.
+    `roles` maps each further account of the policy to the role that its jobs are read with;
+    `channels` are those that are on.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class SageAuditStack(cdk.Stack):
         *,
         code: lambda_.Code,
         roles: Mapping[str, str | None],
-        slack: bool,
+        channels: Sequence[type[NoticeChannel]],
     ) -> None:
         super().__init__(
             scope,
@@ -61,8 +62,8 @@ class SageAuditStack(cdk.Stack):
         )
         self.notices = Notices(self, "Notices", consumer_timeout=DELIVER_TIMEOUT)
         self._audit(roles)
-        notify = self._notify(slack=slack)
-        self._deliver(slack=slack)
+        notify = self._notify(channels)
+        self._deliver(channels)
         alarms = Alarms(
             self,
             "Alarms",
@@ -72,7 +73,7 @@ class SageAuditStack(cdk.Stack):
                 "NoticesDeadLetters": self.notices.dead_letters,
             },
             stream_reader=notify.function,
-            channels=["sns", "slack"] if slack else ["sns"],
+            channels=[channel.name for channel in channels],
         )
         for name, value in {
             "TableName": self.history.table.table_name,
@@ -123,7 +124,7 @@ class SageAuditStack(cdk.Stack):
             audit.may(accounts.PERMISSIONS, *assumed)
         feed_from_queue(audit, queue, batch_size=5, max_concurrency=5)
 
-    def _notify(self, *, slack: bool) -> Worker:
+    def _notify(self, channels: Sequence[type[NoticeChannel]]) -> Worker:
         table, undecided = self.history.table.table_arn, self.notices.undecided
         notify = Worker(
             self,
@@ -136,16 +137,16 @@ class SageAuditStack(cdk.Stack):
                 "TABLE_NAME": self.history.table.table_name,
                 "NOTICES_QUEUE_URL": self.notices.queue.queue_url,
                 "UNDECIDED_QUEUE_URL": undecided.queue_url,
-                "CHANNELS": "sns,slack" if slack else "sns",
+                "CHANNELS": ",".join(channel.name for channel in channels),
             },
         )
         notify.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
-        notify.may(dynamo_ledger.TELL_PERMISSIONS, table)
+        notify.may(dynamo_ledger.NOTIFY_PERMISSIONS, table)
         notify.may(sqs.SEND_PERMISSIONS, self.notices.queue.queue_arn, undecided.queue_arn)
         feed_from_stream(notify, self.history.stream_arn, given_up=undecided)
         return notify
 
-    def _deliver(self, *, slack: bool) -> None:
+    def _deliver(self, channels: Sequence[type[NoticeChannel]]) -> None:
         queue, dead_letters = self.notices.queue, self.notices.dead_letters
         deliver = Worker(
             self,
@@ -158,18 +159,28 @@ class SageAuditStack(cdk.Stack):
                 "TABLE_NAME": self.history.table.table_name,
                 "NOTICES_QUEUE_URL": queue.queue_url,
                 "NOTICES_DLQ_URL": dead_letters.queue_url,
-                "TOPIC_ARN": self.notices.topic.topic_arn,
-                **({"SLACK_SECRET_ID": SLACK_WEBHOOK} if slack else {}),
+                **{channel.address.variable: self._address(channel) for channel in channels},
             },
         )
         deliver.may(dynamo_ledger.SEND_PERMISSIONS, self.history.table.table_arn)
         deliver.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
         deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
-        deliver.may(sns.PERMISSIONS, self.notices.topic.topic_arn)
-        if slack:
-            deliver.may(secrets.PERMISSIONS, self._secret(SLACK_WEBHOOK))
+        for channel in channels:
+            deliver.may(channel.permissions, self._address_arn(channel))
         # Slack takes one message a second and channel: more at once would only be refused.
         feed_from_queue(deliver, queue, batch_size=5, max_concurrency=2)
+
+    def _address(self, channel: type[NoticeChannel]) -> str:
+        """What deliver finds in the channel's environment variable."""
+        if isinstance(channel.address, StackTopic):
+            return self.notices.topic.topic_arn
+        return channel.address.stored_as
+
+    def _address_arn(self, channel: type[NoticeChannel]) -> str:
+        """What the channel's permissions are for."""
+        if isinstance(channel.address, StackTopic):
+            return self.notices.topic.topic_arn
+        return self._secret(channel.address.stored_as)
 
     def _jobs(self, kind: JobKind) -> str:
         """Of this stack's region, as are the only events that the handler accepts."""

@@ -10,27 +10,36 @@ import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from infra.assembly import POLICY, ROOT, roles, synthesize
+from sageaudit.adapters.channels.catalogue import CHANNELS
 
 SNAPSHOT = ROOT / "local" / "template.json"
 STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
 """Where the snapshot's functions have their code: the local AWS puts a stub there."""
 
 
-def synthesized(policy: Path = POLICY, *, slack: str = "on") -> dict[str, Any]:
-    """The template that `policy` gives, normalised, with every channel unless told otherwise."""
-    return normalized(from_stub(roles(policy), slack=slack))
+def synthesized(policy: Path = POLICY) -> dict[str, Any]:
+    """The template that `policy` gives, normalised, with every channel on."""
+    return normalized(from_stub(roles(policy), channels="on"))
 
 
-def from_stub(roles: Mapping[str, str | None], *, slack: str) -> dict[str, Any]:
-    """A template without the real asset, whose build takes longer than the rest of a synthesis."""
+def from_stub(roles: Mapping[str, str | None], *, channels: Literal["on", "off"]) -> dict[str, Any]:
+    """A template without the real asset, whose build takes longer than the rest of a synthesis.
+
+    `channels`: whether every optional one is on.
+    """
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder, "stub")
         stub.mkdir()
         (stub / "stub.py").touch()
-        return synthesize(code=stub, roles=roles, outdir=str(Path(folder, "out")), slack=slack)
+        return synthesize(
+            code=stub,
+            roles=roles,
+            outdir=str(Path(folder, "out")),
+            switches={c.name: channels for c in CHANNELS},
+        )
 
 
 def normalized(template: Mapping[str, Any]) -> dict[str, Any]:

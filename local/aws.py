@@ -25,15 +25,23 @@ from local.recorded import RecordedJob
 from local.sagemaker import RecordedSageMaker, put_series
 from local.sources import QueueSource, Source, StreamSource
 from local.stack import create_stack
+from sageaudit.adapters.channels.catalogue import CHANNELS
+from sageaudit.adapters.channels.channel import StoredSecret
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
 
-WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
 STEP_S = 60
 """How far the clock jumps while something waits."""
 _MOST_STEPS = 20_000
 _LOADER = botocore.loaders.create_loader()
-_SECRETS = {"FINGERPRINT_SECRET_ID": "local", "SLACK_SECRET_ID": WEBHOOK}
+_SECRETS = {
+    "FINGERPRINT_SECRET_ID": "local",
+    **{
+        channel.address.variable: channel.address.example
+        for channel in CHANNELS
+        if isinstance(channel.address, StoredSecret)
+    },
+}
 
 
 class LocalAws:

@@ -1,4 +1,4 @@
-"""A stand-in for Slack on this machine's loopback: it takes posts and answers as it is told to."""
+"""A stand-in for Slack on this machine's loopback: it takes posts and gives scripted answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from sageaudit.adapters.channels.slack import Response
+from sageaudit.adapters.channels.slack import check_webhook
+from sageaudit.adapters.channels.webhook import Response
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 _HOME = "127.0.0.1"
@@ -33,11 +34,15 @@ class Answer:
 
 
 class SlackStandIn:
-    """`posts` are those that it said ok to; `tried` counts all."""
+    """`posts` are those that it said ok to; `tried` counts all.
+
+    `elsewhere` are posts of other webhooks, by address: they are taken and use up no answer.
+    """
 
     def __init__(self, port: int, script: deque[Answer], posts: list[dict[str, Any]]) -> None:
         self.posts = posts
         self.tried = 0
+        self.elsewhere: list[tuple[str, dict[str, Any]]] = []
         self._port = port
         self._script = script
 
@@ -47,6 +52,9 @@ class SlackStandIn:
 
     def transport(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
         """Posts to the stand-in what was meant for `url`, as https_post posts to Slack."""
+        if check_webhook(url) is not None:
+            self.elsewhere.append((url, json.loads(body)))
+            return Response(HTTPStatus.OK, body=b"ok")
         self.tried += 1
         connection = HTTPConnection(_HOME, self._port, timeout=_TIMEOUT_S)
         try:

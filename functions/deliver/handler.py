@@ -12,7 +12,6 @@ Nobody sleeps here: what has to wait comes back through its visibility.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -22,10 +21,11 @@ import boto3
 from aws_lambda_powertools import Logger
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.channels.slack import SlackWebhook, Transport, https_post
-from sageaudit.adapters.channels.sns import ONE_TRY, SnsChannel
+from sageaudit.adapters.channels.catalogue import CHECKS, connected
+from sageaudit.adapters.channels.channel import Connections, NoticeChannel
+from sageaudit.adapters.channels.https_post import https_post
+from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.adapters.lambda_runtime.batch import MESSAGES, Batch, Handler, Record
 from sageaudit.adapters.lambda_runtime.counts import Counts
@@ -37,10 +37,10 @@ from sageaudit.errors import (
     MaybeSent,
     RateLimited,
 )
-from sageaudit.ports import Channel, Ledger
+from sageaudit.ports import Ledger
 from sageaudit.settings import DeliverSettings
 from sageaudit.text import untrusted
-from sageaudit.text.envelope import Notice, as_repeat, read_body
+from sageaudit.text.envelope import Notice, read_body
 
 LEASE_S = 90
 """Longer than the function may run: a lease that runs out has no living holder."""
@@ -59,7 +59,7 @@ class DeliverBatch:
         self,
         *,
         ledger: Ledger,
-        channels: Mapping[str, Channel],
+        channels: Mapping[str, NoticeChannel],
         queue: SqsQueue,
         dead_letters: SqsQueue,
         clock: Callable[[], datetime],
@@ -90,7 +90,7 @@ class DeliverBatch:
     def _one(self, record: Record) -> bool:
         """Whatever this raises leaves the lease where it is: the notice may have been posted."""
         try:
-            notice = read_body(record["body"])
+            notice = read_body(record["body"], CHECKS)
         except Malformed as error:
             return self._reject(record, "malformed_notice", str(error))
         channel = self._channels.get(notice.channel)
@@ -110,14 +110,16 @@ class DeliverBatch:
             return self._come_back(record, LEASE_S)
         return self._post(record, notice, channel, repeat=claim is Claim.REPEAT)
 
-    def _post(self, record: Record, notice: Notice, channel: Channel, *, repeat: bool) -> bool:
+    def _post(
+        self, record: Record, notice: Notice, channel: NoticeChannel, *, repeat: bool
+    ) -> bool:
         """Posts what was claimed, and leaves the ledger saying what is known of it."""
         try:
-            channel.post(as_repeat(notice) if repeat else notice.payload)
+            channel.post(channel.as_repeat(notice.payload) if repeat else notice.payload)
         except RateLimited as limited:
             wait_s = limited.retry_after_s
             self._closed_until[notice.channel] = self._clock() + timedelta(seconds=wait_s)
-            self._note("told to wait", notice, limited)
+            self._note("asked to wait", notice, limited)
             self._ledger.release(notice.notice_id)
             return self._come_back(record, max(wait_s, _backoff_s(record, wait_s)))
         except MaybeSent as unknown:
@@ -180,16 +182,9 @@ def build(
     settings = DeliverSettings.from_env(environ)
     session = session or boto3.Session()
     sqs = client(session, "sqs")
-    channels: dict[str, Channel] = {
-        "sns": SnsChannel(session.client("sns", config=ONE_TRY), settings.topic_arn)
-    }
-    if settings.slack_secret_id:
-        store = client(session, "secretsmanager")
-        secret = SecretReader(store, settings.slack_secret_id, time.monotonic)
-        channels["slack"] = SlackWebhook(secret, transport)
     return DeliverBatch(
         ledger=DynamoLedger(client(session, "dynamodb"), settings.table_name),
-        channels=channels,
+        channels=connected(environ, Connections(session, transport)),
         queue=SqsQueue(sqs, settings.notices_queue_url),
         dead_letters=SqsQueue(sqs, settings.notices_dlq_url),
         clock=clock,

@@ -26,6 +26,7 @@ from aws_lambda_powertools import Logger
 
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.adapters.files import policy_file
@@ -34,7 +35,7 @@ from sageaudit.adapters.lambda_runtime.batch import STREAM, Batch, Handler, Reco
 from sageaudit.adapters.lambda_runtime.counts import Counts
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
-from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, tell
+from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, notify
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
 from sageaudit.text import untrusted
@@ -79,7 +80,7 @@ class NotifyBatch:
             return True
         try:
             audit = self._read(record)
-            outcome = tell(audit, self._deps, now=self._clock())
+            outcome = notify(audit, self._deps, now=self._clock())
         except Malformed as error:
             return self._reject(record, error)
         self._say(audit, outcome)
@@ -91,13 +92,13 @@ class NotifyBatch:
         return NewAudit(pk, key, version, at, stream.read_document(record))
 
     def _say(self, audit: NewAudit, outcome: Queued | Quiet) -> None:
-        told = {"job": untrusted.log(audit.key.arn), "version": audit.version}
+        audited = {"job": untrusted.log(audit.key.arn), "version": audit.version}
         if isinstance(outcome, Queued):
             for channel in outcome.channels:
                 self._counts.add("NoticesQueued", channel=channel)
-            self._logger.info("told", extra={**told, "channels": outcome.channels})
+            self._logger.info("queued", extra={**audited, "channels": outcome.channels})
         else:
-            self._logger.info("quiet", extra={**told, "reason": untrusted.log(outcome.reason)})
+            self._logger.info("quiet", extra={**audited, "reason": untrusted.log(outcome.reason)})
 
     def _reject(self, record: Record, error: Malformed) -> bool:
         """Straight to the undecided: a second try would find the same, and the shard waits."""
@@ -106,7 +107,7 @@ class NotifyBatch:
             attributes={"reason": "malformed_audit", "why": str(error)},
         )
         self._counts.add("RejectedEvents")
-        self._batch.note("audit cannot be told", record, type(error).__name__, str(error))
+        self._batch.note("audit cannot be read", record, type(error).__name__, str(error))
         return True
 
 
@@ -126,7 +127,7 @@ def build(
         ledger=DynamoLedger(dynamodb, settings.table_name),
         queue=SqsQueue(sqs, settings.notices_queue_url),
         policy=policy or policy_file.load(_POLICY),
-        channels=settings.channels,
+        writers=writers(settings.channels),
     )
     logger = Logger(service=environ.get("POWERTOOLS_SERVICE_NAME", "notify"))
     return NotifyBatch(

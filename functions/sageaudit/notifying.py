@@ -1,12 +1,12 @@
-"""From a new audit to its notices: is it worth a message, and then one notice a channel.
+"""From a new audit to its notices: is it worth a message, and then one notice per channel.
 
-audit -> family's dollars -> worth telling? -> told before? -> the family's message of the day? ->
-queue
+audit -> family's dollars -> worth a message? -> news since the last notice? -> the family's message
+of the day? -> queue
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,18 +17,15 @@ from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
 from sageaudit.ports import History, LastNotice, Ledger, Queue
-from sageaudit.text import plain, slack
-from sageaudit.text.envelope import Notice, Payload, to_body
+from sageaudit.text.envelope import Notice, Writer, to_body
 from sageaudit.text.money import usd
-from sageaudit.text.notice import told, worst, worth_telling
+from sageaudit.text.notice import counted_findings, decide, worst
 
 LOOK_BACK = timedelta(days=30)
 UNKNOWN = "unknown"
 """An account or region that the audit does not name, as the history's keys have it."""
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What reading raises over a document that is not one."""
-
-Writer = Callable[[AuditDocument, Policy], Payload]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +46,13 @@ class NewAudit:
 
 @dataclass(frozen=True, slots=True)
 class NotifyDependencies:
-    """Who decides and hands on. `channels`: for which of them a notice is written."""
+    """What `notify` works with. `writers`: one for each channel that is on, by its name."""
 
     history: History
     ledger: Ledger
     queue: Queue
     policy: Policy
-    channels: Sequence[str]
+    writers: Mapping[str, Writer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +64,17 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Nobody is told, and why."""
+    """No notice is sent, and why."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What the decision needs of a document. `news`: what a later version must change to be told.
+    """What the decision needs of a document.
 
-    `own_usd` is what it adds to its family.
+    `own_usd` is what it adds to its family. `news` is what the message reports: a later version
+    with the same news is not sent.
     """
 
     family: tuple[str, str, str]
@@ -84,7 +82,7 @@ class _Facts:
     news: str
 
 
-def tell(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued | Quiet:
+def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued | Quiet:
     """Decides for one audit; a second delivery of it decides the same and queues the same notices.
 
     Raises Malformed when the document cannot be read, or AwsError. What a writer raises is a defect
@@ -101,46 +99,34 @@ def tell(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued 
         return Quiet(reason)
     if reason := _why_no_news(audit, facts.news, deps.ledger):
         return Quiet(reason)
-    payloads = {name: _WRITERS[name](audit.document, policy) for name in deps.channels}
+    payloads = {name: write(audit.document, policy) for name, write in deps.writers.items()}
     day = audit.at.astimezone(UTC).date()
     if not deps.ledger.claim_family_day("/".join(facts.family), day, audit.name):
-        return Quiet("the family was told of today")
-    deps.ledger.remember(audit.pk, LastNotice(audit.version, facts.news))
+        return Quiet("the family already had its message of the day")
+    deps.ledger.remember_notice(audit.pk, LastNotice(audit.version, facts.news))
     for channel, payload in payloads.items():
         deps.queue.send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
     return Queued(tuple(payloads))
 
 
-def _to_sns(document: AuditDocument, policy: Policy) -> Payload:
-    del policy  # e-mail mentions nobody
-    return dict(plain.message(document))
-
-
-def _to_slack(document: AuditDocument, policy: Policy) -> Payload:
-    return slack.message(document, owner_ids=policy.mentions)
-
-
-_WRITERS: Mapping[str, Writer] = {"sns": _to_sns, "slack": _to_slack}
-
-
 def _why_quiet(audit: NewAudit, policy: Policy, family_usd: Decimal) -> str | None:
-    decision = worth_telling(
+    decision = decide(
         audit.document,
         mode=policy.mode,
         family_avoidable_30d_usd=family_usd,
         floor_usd=policy.floor_usd,
     )
-    return None if decision.tell else decision.reason
+    return None if decision.notify else decision.reason
 
 
 def _why_no_news(audit: NewAudit, news: str, ledger: Ledger) -> str | None:
     """The same version again is no repetition: its delivery may have died on the way."""
-    before = ledger.told(audit.pk)
-    if before is None or before.version == audit.version:
+    last = ledger.last_notice(audit.pk)
+    if last is None or last.version == audit.version:
         return None
-    if before.version > audit.version:
-        return f"version {before.version} was told"
-    return f"version {before.version} told the same" if before.news == news else None
+    if last.version > audit.version:
+        return f"the newer version {last.version} was already sent"
+    return f"version {last.version} was sent with the same figures" if last.news == news else None
 
 
 def _facts(document: AuditDocument, now: datetime) -> _Facts:
@@ -148,7 +134,7 @@ def _facts(document: AuditDocument, now: datetime) -> _Facts:
     known = avoidable_usd is not None or lost_usd is not None
     figure = (avoidable_usd or Decimal(0)) + (lost_usd or Decimal(0)) if known else None
     # As it is shown: a fraction of a cent that metrics of a second later bring is no news.
-    news = f"{worst(told(document))} {usd(figure)}"
+    news = f"{worst(counted_findings(document))} {usd(figure)}"
     return _Facts(_family(document), _own_usd(document, now), news)
 
 

@@ -27,7 +27,7 @@ from sageaudit.domain.usage.measurements import Measurements
 
 @dataclass(frozen=True, slots=True)
 class LastNotice:
-    """What was told of a job: which version of its audit, and its figures in short."""
+    """The last notice of a job: the version of its audit, and its severity and dollars."""
 
     version: int
     news: str
@@ -124,16 +124,16 @@ class History(Protocol):
 
 
 class Ledger(Protocol):
-    """What was told to whom: kept so that a second delivery never tells twice."""
+    """Which notices were sent: kept so that a second delivery never sends one twice."""
 
     def claim_family_day(self, family: str, day: date, audit: str) -> bool:
         """True when this audit is the family's message of the day, also when asked again."""
 
-    def told(self, job: str) -> LastNotice | None:
-        """What was last told of this run of a job."""
+    def last_notice(self, job: str) -> LastNotice | None:
+        """The last notice of this run of a job."""
 
-    def remember(self, job: str, told: LastNotice) -> None:
-        """Keeps what is told of it; an older version never takes a newer one's place."""
+    def remember_notice(self, job: str, notice: LastNotice) -> None:
+        """Keeps it as the last one; an older version never replaces a newer one."""
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Takes the lease to send one notice."""
@@ -155,10 +155,3 @@ class Queue(Protocol):
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
         """`delay_s` 0..900; attributes are strings."""
-
-
-class Channel(Protocol):
-    """Somewhere a notice is posted."""
-
-    def post(self, payload: dict[str, Any]) -> None:
-        """Raises RateLimited(retry_after_s), ChannelBroken (permanent) or ChannelUnavailable."""

@@ -1,4 +1,4 @@
-"""What each entry point is told by its environment. Raises BadSettings naming the variable."""
+"""What each entry point reads from its environment. Raises BadSettings naming the variable."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Self
 
 from sageaudit.errors import BadSettings
 
-CHANNELS = ("sns", "slack")
-"""Every channel that a notice can be written for."""
 _ACCOUNT = re.compile(r"\d{12}\Z")
 
 
@@ -43,7 +41,7 @@ class AuditSettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """Of `notify`. `channels`: for which of them a notice is queued."""
+    """Of `notify`. `channels`: the names of those that a notice is queued for."""
 
     table_name: str
     notices_queue_url: str
@@ -63,13 +61,11 @@ class NotifySettings:
 
 @dataclass(frozen=True, slots=True)
 class DeliverSettings:
-    """Of `deliver`. Without a Slack secret there is no Slack channel."""
+    """Of `deliver`; each channel says itself which variable holds its address."""
 
     table_name: str
     notices_queue_url: str
     notices_dlq_url: str
-    topic_arn: str
-    slack_secret_id: str | None
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
@@ -78,8 +74,6 @@ class DeliverSettings:
             table_name=_required(environ, "TABLE_NAME"),
             notices_queue_url=_required(environ, "NOTICES_QUEUE_URL"),
             notices_dlq_url=_required(environ, "NOTICES_DLQ_URL"),
-            topic_arn=_required(environ, "TOPIC_ARN"),
-            slack_secret_id=environ.get("SLACK_SECRET_ID") or None,
         )
 
 
@@ -92,7 +86,4 @@ def _required(environ: Mapping[str, str], name: str) -> str:
 
 def _channels(text: str) -> tuple[str, ...]:
     """Each once, in the order given."""
-    channels = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    if strange := [name for name in channels if name not in CHANNELS]:
-        raise BadSettings(f"CHANNELS knows {', '.join(CHANNELS)}, not {strange[0]!r}")
-    return channels
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",")))

@@ -64,7 +64,7 @@ def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> No
         assert called == set(dynamo_history.INDEX_PERMISSIONS)
         called.clear()
         _tell(DynamoLedger(client, table))
-        assert called == set(dynamo_ledger.TELL_PERMISSIONS)
+        assert called == set(dynamo_ledger.NOTIFY_PERMISSIONS)
         called.clear()
         _send(DynamoLedger(client, table))
         assert called == set(dynamo_ledger.SEND_PERMISSIONS)
@@ -106,9 +106,9 @@ def _ask_family(history: DynamoHistory) -> None:
 
 
 def _tell(ledger: DynamoLedger) -> None:
-    assert ledger.told("a") is None
+    assert ledger.last_notice("a") is None
     ledger.claim_family_day("f", NOON.date(), "a|1")
-    ledger.remember("a", LastNotice(1, "high $2.04"))
+    ledger.remember_notice("a", LastNotice(1, "high $2.04"))
 
 
 def _send(ledger: DynamoLedger) -> None:
@@ -156,14 +156,14 @@ def test_a_lease_taken_over_is_not_released(client: Any, table: str) -> None:
 
 
 def test_ledger_items_expire(client: Any, table: str) -> None:
-    """45 days after they were written, long after any redelivery; what was told of a job stays."""
+    """45 days after they were written, long after any redelivery; a job's last notice stays."""
     ledger = DynamoLedger(client, table)
     ledger.claim_family_day("f", NOON.date(), "a|1")
     ledger.claim_send("n", NOON, 60)
     ledger.claim_send("sent", NOON, 60)
     ledger.mark_sent("sent", NOON)
     ledger.mark_failed("failed", NOON, "no_service")
-    ledger.remember("a", LastNotice(1, "high $2.04"))
+    ledger.remember_notice("a", LastNotice(1, "high $2.04"))
 
     days = [
         (int(item["expires_at"]["N"]) - NOON.timestamp()) / 86_400

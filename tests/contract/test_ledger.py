@@ -31,22 +31,22 @@ def test_any_text_can_be_a_family(ledger: Ledger) -> None:
 
 
 def test_what_was_told_of_a_job_is_known(ledger: Ledger) -> None:
-    """The newest version that was told, job by job."""
-    assert ledger.told("job") is None
-    ledger.remember("job", LastNotice(1, "high $2.04"))
-    ledger.remember("job", LastNotice(1, "high $2.04"))
-    assert ledger.told("job") == LastNotice(1, "high $2.04")
-    ledger.remember("job", LastNotice(3, "low $0.10"))
-    ledger.remember("job", LastNotice(2, "high $2.04"))
-    assert ledger.told("job") == LastNotice(3, "low $0.10")
-    assert ledger.told("another") is None
+    """The newest version that was sent, job by job."""
+    assert ledger.last_notice("job") is None
+    ledger.remember_notice("job", LastNotice(1, "high $2.04"))
+    ledger.remember_notice("job", LastNotice(1, "high $2.04"))
+    assert ledger.last_notice("job") == LastNotice(1, "high $2.04")
+    ledger.remember_notice("job", LastNotice(3, "low $0.10"))
+    ledger.remember_notice("job", LastNotice(2, "high $2.04"))
+    assert ledger.last_notice("job") == LastNotice(3, "low $0.10")
+    assert ledger.last_notice("another") is None
 
 
 def test_any_text_can_be_a_job(ledger: Ledger) -> None:
     """A name of any length, and news in any signs."""
-    ledger.remember("😀" * 1_000 + "a", LastNotice(1, "…"))
-    assert ledger.told("😀" * 1_000 + "a") == LastNotice(1, "…")
-    assert ledger.told("😀" * 1_000 + "b") is None
+    ledger.remember_notice("😀" * 1_000 + "a", LastNotice(1, "…"))
+    assert ledger.last_notice("😀" * 1_000 + "a") == LastNotice(1, "…")
+    assert ledger.last_notice("😀" * 1_000 + "b") is None
 
 
 def test_a_notice_is_claimed_first_once(ledger: Ledger) -> None:

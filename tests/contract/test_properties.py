@@ -137,7 +137,9 @@ def test_the_histories_never_differ() -> None:
 
 
 asked_of_a_ledger = st.tuples(
-    st.sampled_from(["claim", "claim", "sent", "failed", "release", "family", "tell", "told"]),
+    st.sampled_from(
+        ["claim", "claim", "sent", "failed", "release", "family", "remember", "last notice"]
+    ),
     st.sampled_from(["n1", "n2"]),
     st.integers(0, 300),
 )
@@ -150,10 +152,10 @@ def answer(ledger: Ledger, what: str, notice: str, second: int) -> object:
         return ledger.claim_send(notice, now, 60)
     if what == "family":
         return ledger.claim_family_day("family", NOON.date(), notice)
-    if what == "told":
-        return ledger.told(notice)
-    if what == "tell":
-        ledger.remember(notice, LastNotice(second % 3, str(second)))
+    if what == "last notice":
+        return ledger.last_notice(notice)
+    if what == "remember":
+        ledger.remember_notice(notice, LastNotice(second % 3, str(second)))
     elif what == "sent":
         ledger.mark_sent(notice, now)
     elif what == "failed":

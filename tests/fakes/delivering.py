@@ -1,4 +1,4 @@
-"""Channels, queues and records for what is told: they remember, fail and die as they are told."""
+"""Channels, queues and records for notices: they remember, fail and die as a test wants."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from aws_lambda_powertools import Logger
 
 from deliver.handler import DeliverBatch
 from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.channels.channel import NoticeChannel
+from sageaudit.adapters.channels.slack import SlackChannel
+from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.adapters.dynamo.stored_document import stored_text
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.lambda_runtime.counts import Counts
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.ports import Channel, Ledger
-from sageaudit.text.envelope import Notice, to_body
+from sageaudit.ports import Ledger
+from sageaudit.text.envelope import Notice, Payload, to_body
 
 NOON = datetime(2026, 5, 20, 13, 10, tzinfo=UTC)
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/train-bert-0412"
@@ -60,6 +63,10 @@ class RecordingChannel:
 
     answers: list[Exception] = field(default_factory=list)
     posted: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_repeat(self, payload: Payload) -> Payload:
+        channel = SlackChannel if "blocks" in payload else SnsChannel
+        return channel.as_repeat(payload)
 
     def post(self, payload: dict[str, Any]) -> None:
         if self.answers:
@@ -136,7 +143,7 @@ def deliverer(
     """Deliver over fakes."""
     return DeliverBatch(
         ledger=cast("Ledger", ledger),
-        channels=cast("Mapping[str, Channel]", channels),
+        channels=cast("Mapping[str, NoticeChannel]", channels),
         queue=cast("SqsQueue", queue or RecordingQueue()),
         dead_letters=cast("SqsQueue", dead_letters or RecordingQueue()),
         clock=clock or Clock(),

@@ -11,26 +11,26 @@ from sageaudit.ports import LastNotice
 
 
 class MemoryLedger:
-    """What was told to whom, for as long as the process lives."""
+    """Which notices were sent, for as long as the process lives."""
 
     def __init__(self) -> None:
         self._days: dict[tuple[str, date], str] = {}
-        self._told: dict[str, LastNotice] = {}
+        self._last: dict[str, LastNotice] = {}
         self._leases: dict[str, Lease] = {}
 
     def claim_family_day(self, family: str, day: date, audit: str) -> bool:
         """True when this audit is the family's message of the day, also when asked again."""
         return self._days.setdefault((family, day), audit) == audit
 
-    def told(self, job: str) -> LastNotice | None:
-        """What was last told of this run of a job."""
-        return self._told.get(job)
+    def last_notice(self, job: str) -> LastNotice | None:
+        """The last notice of this run of a job."""
+        return self._last.get(job)
 
-    def remember(self, job: str, told: LastNotice) -> None:
-        """Keeps what is told of it; an older version never takes a newer one's place."""
-        last = self._told.get(job)
-        if last is None or told.version >= last.version:
-            self._told[job] = told
+    def remember_notice(self, job: str, notice: LastNotice) -> None:
+        """Keeps it as the last one; an older version never replaces a newer one."""
+        last = self._last.get(job)
+        if last is None or notice.version >= last.version:
+            self._last[job] = notice
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Takes the lease to send one notice."""

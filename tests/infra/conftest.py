@@ -15,10 +15,10 @@ OTHER_ROLE = f"arn:aws:iam::{OTHER_ACCOUNT}:role/sageaudit-reader"
 @pytest.fixture(scope="session")
 def template() -> dict[str, Any]:
     """The stack with every channel and no further account."""
-    return normalized(from_stub({}, slack="on"))
+    return normalized(from_stub({}, channels="on"))
 
 
 @pytest.fixture(scope="session")
 def quiet_template() -> dict[str, Any]:
     """The stack without Slack and with one further account."""
-    return normalized(from_stub({OTHER_ACCOUNT: OTHER_ROLE}, slack="off"))
+    return normalized(from_stub({OTHER_ACCOUNT: OTHER_ROLE}, channels="off"))

@@ -30,7 +30,7 @@ def read(folder: Path, name: str) -> Any:
 def test_the_app_writes_the_same_template_with_the_real_asset(cloud_assembly: Path) -> None:
     """So that what is tested on stubs is what deploys."""
     template = read(cloud_assembly, "SageAudit.template.json")
-    assert normalized(template) == normalized(from_stub({}, slack="off"))
+    assert normalized(template) == normalized(from_stub({}, channels="off"))
 
 
 def test_three_functions_share_one_asset(cloud_assembly: Path) -> None:
@@ -58,4 +58,6 @@ def test_a_wrong_policy_stops_the_synthesis_in_one_sentence(tmp_path: Path) -> N
 def test_slack_is_on_or_off(tmp_path: Path) -> None:
     """A context such as `slack=yes` is no answer."""
     with pytest.raises(ValueError, match="must be on or off"):
-        assembly.synthesize(code=tmp_path, roles={}, outdir=str(tmp_path / "out"), slack="yes")
+        assembly.synthesize(
+            code=tmp_path, roles={}, outdir=str(tmp_path / "out"), switches={"slack": "yes"}
+        )

@@ -12,8 +12,11 @@ from click.testing import CliRunner, Result
 from moto import mock_aws
 
 from infra import deploy
-from infra.names import FINGERPRINT_KEY, SLACK_WEBHOOK
+from infra.names import FINGERPRINT_KEY
+from sageaudit.adapters.channels.slack import SlackChannel
+from sageaudit.adapters.channels.sns import SnsChannel
 
+SLACK_WEBHOOK = "sageaudit/slack-webhook"
 WEBHOOK = "https://hooks.slack.com/services/T0000/B0000/not-a-real-one"
 OTHER_WEBHOOK = "https://hooks.slack-gov.com/services/T0000/B0000/another"
 
@@ -50,7 +53,7 @@ def dialogue(runs: Runs, typed: str) -> Result:
 
     @click.command()
     def command() -> None:
-        deploy.deploy(boto3.Session(region_name="us-east-1"), runs)
+        deploy.deploy(boto3.Session(region_name="us-east-1"), runs, [SnsChannel, SlackChannel])
 
     return CliRunner().invoke(command, input=typed)
 

@@ -13,7 +13,7 @@ from moto import mock_aws
 
 import deliver.handler
 from deliver.handler import build
-from sageaudit.adapters.channels.slack import Response
+from sageaudit.adapters.channels.webhook import Response
 from sageaudit.errors import BadSettings
 from tests.contract.tables import new_table
 from tests.fakes.delivering import PAYLOADS, Clock, batch, failures, notice_body, sqs_record

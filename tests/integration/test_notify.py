@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
@@ -16,7 +16,7 @@ from moto import mock_aws
 
 import notify.handler
 from notify.handler import NotifyBatch, build
-from sageaudit import notifying
+from sageaudit.adapters.channels.catalogue import CHECKS, writers
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.keys import audit_sk, job_pk
 from sageaudit.adapters.in_memory.history import MemoryHistory
@@ -26,7 +26,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy, BadSettings, Throttled
 from sageaudit.notifying import NotifyDependencies
 from sageaudit.ports import Queue
-from sageaudit.text.envelope import Notice, read_body
+from sageaudit.text.envelope import Notice, Writer, read_body
 from tests.contract.tables import new_table
 from tests.fakes.delivering import (
     ARN,
@@ -61,6 +61,7 @@ def notifier(
     history: Any = None,
     undecided: Any = None,
     policy: Policy = POLICY,
+    broken: Mapping[str, Writer] | None = None,
     service: str = "notify-tests",
 ) -> NotifyBatch:
     """Notify over fakes."""
@@ -70,7 +71,7 @@ def notifier(
             ledger=ledger or MemoryLedger(),
             queue=cast("Queue", queue),
             policy=policy,
-            channels=("sns", "slack"),
+            writers={**writers(["sns", "slack"]), **(broken or {})},
         ),
         undecided=cast("Queue", undecided or RecordingQueue()),
         clock=Clock(),
@@ -81,20 +82,20 @@ def notifier(
 
 def run_of(number: int) -> dict[str, Any]:
     """The record of another family's audit; its sequence number is `number`."""
-    told = document(job=job(name=f"train-{number}", family=f"family-{number}"))
-    return stream_record(told, number=number, pk=PK.replace("0412", f"{number:04d}"))
+    audit = document(job=job(name=f"train-{number}", family=f"family-{number}"))
+    return stream_record(audit, number=number, pk=PK.replace("0412", f"{number:04d}"))
 
 
-def told(queue: RecordingQueue) -> list[str]:
+def queued_ids(queue: RecordingQueue) -> list[str]:
     """The ids on the queue."""
-    return [read_body(body).notice_id for body, _ in queue.sent]
+    return [read_body(body, CHECKS).notice_id for body, _ in queue.sent]
 
 
-def test_each_new_audit_is_told_on_each_channel(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_new_audit_gives_a_notice_for_each_channel(capsys: pytest.CaptureFixture[str]) -> None:
     """Counted by channel."""
     queue = RecordingQueue()
     assert notifier(queue, service="counted")(batch(run_of(1), run_of(2)), None) == DONE
-    assert len(set(told(queue))) == 4
+    assert len(set(queued_ids(queue))) == 4
     assert counted(capsys.readouterr().out) == {
         ("NoticesQueued", "sns"): 2,
         ("NoticesQueued", "slack"): 2,
@@ -114,7 +115,7 @@ def test_what_is_no_new_audit_is_passed_over() -> None:
 def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It is kept with its reason, logged and counted; what stands before and after it is told."""
+    """It is kept with its reason, logged and counted; what stands before and after it is queued."""
     queue, undecided = RecordingQueue(), RecordingQueue()
     poison = [
         stream_record("{", number=2),
@@ -126,10 +127,10 @@ def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
     ]
     handle = notifier(queue, undecided=undecided, service="poison")
     assert handle(batch(run_of(1), *poison, run_of(6)), None) == DONE
-    assert len(told(queue)) == 4
+    assert len(queued_ids(queue)) == 4
     printed = capsys.readouterr().out
     assert counted(printed)["RejectedEvents", None] == 6
-    assert printed.count('"audit cannot be told"') == 6
+    assert printed.count('"audit cannot be read"') == 6
     body, attributes = undecided.sent[0]
     assert json.loads(body) == {"pk": PK, "sk": "AUDIT#00001", "sequence_number": "2"}
     assert attributes == {"reason": "malformed_audit", "why": "document is not JSON"}
@@ -143,35 +144,31 @@ def test_a_record_that_nobody_can_be_shown_is_not_done() -> None:
     assert failures(handle(batch(stream_record("{", number=2)), None)) == ["2"]
 
 
-def test_a_writer_that_fails_fails_its_record(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_writer_that_fails_fails_its_record(capsys: pytest.CaptureFixture[str]) -> None:
     """No notice is lost silently: the stream tries again, and at last somebody sees it."""
 
-    def broken(*_: Any) -> Any:
+    def raises(*_: Any) -> Any:
         raise KeyError("no such part")
 
     queue, undecided = RecordingQueue(), RecordingQueue()
-    handle = notifier(queue, undecided=undecided, service="defect")
-    with monkeypatch.context() as patched:
-        patched.setitem(notifying._WRITERS, "slack", broken)
-        assert failures(handle(batch(run_of(1), run_of(2)), None)) == ["1"]
+    broken = notifier(queue, undecided=undecided, broken={"slack": raises}, service="defect")
+    assert failures(broken(batch(run_of(1), run_of(2)), None)) == ["1"]
     assert (queue.sent, undecided.sent) == ([], [])
     printed = capsys.readouterr().out
     assert counted(printed) == {("NotDecided", None): 1, ("Defects", None): 1}
     assert "no such part" in printed
-    assert handle(batch(run_of(1), run_of(2)), None) == DONE
-    assert len(set(told(queue))) == 4
+    assert notifier(queue)(batch(run_of(1), run_of(2)), None) == DONE
+    assert len(set(queued_ids(queue))) == 4
 
 
-def test_a_second_look_with_the_same_figures_is_told_once() -> None:
+def test_a_second_look_with_the_same_figures_is_sent_once() -> None:
     """Also when it is delivered twice, a day later."""
     queue, ledger = RecordingQueue(), MemoryLedger()
     handle = notifier(queue, ledger=ledger)
     second = stream_record(document(), number=2, version=2)
     second["dynamodb"]["ApproximateCreationDateTime"] += 86_400
     assert handle(batch(stream_record(document()), second, second), None) == DONE
-    assert told(queue) == [f"{PK}|1|sns", f"{PK}|1|slack"]
+    assert queued_ids(queue) == [f"{PK}|1|sns", f"{PK}|1|slack"]
 
 
 def test_a_failure_names_the_first_record_that_is_not_done() -> None:
@@ -184,7 +181,7 @@ def test_a_failure_names_the_first_record_that_is_not_done() -> None:
     assert failures(handle(batch(run_of(2), run_of(3)), None)) == ["2"]
     assert len(queue.sent) == 2
     assert handle(batch(run_of(2), run_of(3)), None) == DONE
-    assert len(set(told(queue))) == 6
+    assert len(set(queued_ids(queue))) == 6
 
 
 def test_a_failure_without_a_number_brings_the_whole_batch_back() -> None:
@@ -291,7 +288,9 @@ def waiting(session: boto3.Session, url: str) -> list[dict[str, Any]]:
 
 def queued(session: boto3.Session, environ: dict[str, str]) -> list[Notice]:
     """The notices that can be seen now."""
-    return [read_body(one["Body"]) for one in waiting(session, environ["NOTICES_QUEUE_URL"])]
+    return [
+        read_body(one["Body"], CHECKS) for one in waiting(session, environ["NOTICES_QUEUE_URL"])
+    ]
 
 
 def test_deployed_it_tells_what_the_history_wrote(aws: boto3.Session) -> None:

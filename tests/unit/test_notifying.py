@@ -1,8 +1,9 @@
-"""From an audit to its notices: who is told, once a family and day, and what stays quiet."""
+"""From an audit to its notices: one per family and day, and what stays quiet."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -10,15 +11,17 @@ from typing import Any, cast
 
 import pytest
 
-from sageaudit import notifying
+from sageaudit.adapters.channels.catalogue import CHECKS, writers
+from sageaudit.adapters.channels.slack import SlackChannel
+from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.adapters.lambda_runtime.stream import read_run
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, Throttled
-from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, tell
-from sageaudit.ports import History, Queue
-from sageaudit.text.envelope import as_repeat, read_body
+from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, notify
+from sageaudit.ports import History, LastNotice, Queue
+from sageaudit.text.envelope import Writer, read_body
 from sageaudit.text.slack_fit import HEADER, TEXT, TOTAL, size
 from sageaudit.text.untrusted import units
 from tests.fakes.delivering import (
@@ -57,9 +60,9 @@ class Family:
         return min(self.others_usd, enough_usd)
 
 
-def audit(told: AuditDocument | None = None, *, version: int = 1, pk: str = PK) -> NewAudit:
+def audit(changed: AuditDocument | None = None, *, version: int = 1, pk: str = PK) -> NewAudit:
     """A new audit of $2.04 avoidable, written at noon."""
-    whole = document() if told is None else told
+    whole = document() if changed is None else changed
     pk, key, version = read_run(stream_record(whole, version=version, pk=pk))
     return NewAudit(pk, key, version, NOON, whole)
 
@@ -71,6 +74,7 @@ def dependencies(
     queue: Any = None,
     channels: tuple[str, ...] = ("sns", "slack"),
     policy: Policy | None = None,
+    broken: Mapping[str, Writer] | None = None,
 ) -> NotifyDependencies:
     """A floor of $2, so that the audit alone is worth notifying."""
     return NotifyDependencies(
@@ -78,7 +82,7 @@ def dependencies(
         ledger=ledger or MemoryLedger(),
         queue=cast("Queue", queue or RecordingQueue()),
         policy=policy or Policy(floor_usd=Decimal(2)),
-        channels=channels,
+        writers={**writers(channels), **(broken or {})},
     )
 
 
@@ -90,7 +94,7 @@ def sent(queue: RecordingQueue) -> list[dict[str, Any]]:
 def test_one_notice_a_channel_is_queued() -> None:
     """With an id that no other audit, version or channel has."""
     queue = RecordingQueue()
-    assert tell(audit(), dependencies(queue=queue), now=NOON) == Queued(("sns", "slack"))
+    assert notify(audit(), dependencies(queue=queue), now=NOON) == Queued(("sns", "slack"))
     sns, slack = sent(queue)
     assert (sns["schema"], sns["channel"], sns["notice_id"]) == (1, "sns", f"{PK}|1|sns")
     assert (slack["schema"], slack["channel"], slack["notice_id"]) == (1, "slack", f"{PK}|1|slack")
@@ -102,7 +106,9 @@ def test_one_notice_a_channel_is_queued() -> None:
 def test_only_the_channels_that_are_set_up_are_written_for() -> None:
     """Slack is optional."""
     queue = RecordingQueue()
-    assert tell(audit(), dependencies(queue=queue, channels=("sns",)), now=NOON) == Queued(("sns",))
+    assert notify(audit(), dependencies(queue=queue, channels=("sns",)), now=NOON) == Queued(
+        ("sns",)
+    )
     assert [message["channel"] for message in sent(queue)] == ["sns"]
 
 
@@ -110,22 +116,24 @@ def test_an_owner_on_the_policys_list_is_mentioned() -> None:
     """In Slack, by the id that stands there."""
     queue = RecordingQueue()
     policy = Policy(floor_usd=Decimal(2), mentions={"anna": "U0123456789"})
-    tell(audit(), dependencies(queue=queue, policy=policy), now=NOON)
+    notify(audit(), dependencies(queue=queue, policy=policy), now=NOON)
     assert "<@U0123456789>" in str(sent(queue)[1])
 
 
 @pytest.mark.parametrize(
-    ("told", "policy", "reason"),
+    ("quiet", "policy", "reason"),
     [
         (document(), Policy(mode="observe"), "observe mode"),
         (unauditable(), Policy(), "unauditable"),
-        (document(findings=[]), Policy(), "no finding for chat"),
+        (document(findings=[]), Policy(), "no finding worth a message"),
     ],
 )
-def test_what_is_not_for_chat_asks_nobody(told: AuditDocument, policy: Policy, reason: str) -> None:
+def test_what_is_not_for_chat_asks_nobody(
+    quiet: AuditDocument, policy: Policy, reason: str
+) -> None:
     """Neither the history nor the ledger: most audits are of this kind."""
     family, queue = Family(), RecordingQueue()
-    outcome = tell(audit(told), dependencies(family, queue=queue, policy=policy), now=NOON)
+    outcome = notify(audit(quiet), dependencies(family, queue=queue, policy=policy), now=NOON)
     assert outcome == Quiet(reason)
     assert (family.asked, queue.sent) == ([], [])
 
@@ -134,17 +142,17 @@ def test_a_family_under_the_floor_stays_quiet_until_its_runs_add_up() -> None:
     """$2.04 of this run and what its others had in 30 days."""
     policy = Policy(floor_usd=Decimal(5))
     family = Family(Decimal("2.95"))
-    outcome = tell(audit(), dependencies(family, policy=policy), now=NOON)
+    outcome = notify(audit(), dependencies(family, policy=policy), now=NOON)
     assert isinstance(outcome, Quiet)
     assert "under the floor" in outcome.reason
     family.others_usd = Decimal("2.97")
-    assert isinstance(tell(audit(), dependencies(family, policy=policy), now=NOON), Queued)
+    assert isinstance(notify(audit(), dependencies(family, policy=policy), now=NOON), Queued)
 
 
 def test_the_history_is_asked_for_the_other_runs_only() -> None:
     """The index may or may not have this one yet; no more is counted than the floor needs."""
     family = Family()
-    tell(audit(), dependencies(family, policy=Policy(floor_usd=Decimal(5))), now=NOON)
+    notify(audit(), dependencies(family, policy=Policy(floor_usd=Decimal(5))), now=NOON)
     [asked] = family.asked
     assert asked == {
         "family": ("111122223333", "us-east-1", "train-bert"),
@@ -157,14 +165,14 @@ def test_the_history_is_asked_for_the_other_runs_only() -> None:
 def test_an_audit_that_reaches_the_floor_alone_needs_no_history() -> None:
     """Lost dollars count as well."""
     family = Family()
-    assert isinstance(tell(audit(lost_document()), dependencies(family), now=NOON), Queued)
+    assert isinstance(notify(audit(lost_document()), dependencies(family), now=NOON), Queued)
     assert family.asked == []
 
 
 def test_a_roll_ups_dollars_are_its_childrens() -> None:
     """They stand in the family already, each with its own audit."""
     family = Family(Decimal("3.80"))
-    outcome = tell(
+    outcome = notify(
         audit(rollup_document()),
         dependencies(family, policy=Policy(floor_usd=Decimal(3))),
         now=NOON,
@@ -174,20 +182,20 @@ def test_a_roll_ups_dollars_are_its_childrens() -> None:
 
 
 def test_a_replayed_job_of_long_ago_adds_nothing() -> None:
-    """The floor is about the last 30 days: a backfill tells nobody of each old job."""
+    """The floor is about the last 30 days: a backfill sends no notice for each old job."""
     later = NOON + timedelta(days=40)
-    assert isinstance(tell(audit(), dependencies(), now=later), Quiet)
+    assert isinstance(notify(audit(), dependencies(), now=later), Quiet)
 
 
-def test_a_family_is_told_of_once_a_day() -> None:
+def test_a_family_has_one_message_a_day() -> None:
     """Another run of the day is stored and stays quiet; the next day is new."""
     ledger, queue = MemoryLedger(), RecordingQueue()
-    tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
-    assert tell(audit(pk=OTHER), dependencies(ledger=ledger, queue=queue), now=NOON) == Quiet(
-        "the family was told of today"
+    notify(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
+    assert notify(audit(pk=OTHER), dependencies(ledger=ledger, queue=queue), now=NOON) == Quiet(
+        "the family already had its message of the day"
     )
     tomorrow = replace(audit(pk=OTHER), at=NOON + timedelta(days=1))
-    assert isinstance(tell(tomorrow, dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
+    assert isinstance(notify(tomorrow, dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
     assert len(queue.sent) == 4
 
 
@@ -195,8 +203,8 @@ def test_one_name_in_two_accounts_is_two_families() -> None:
     """Each has its message."""
     ledger = MemoryLedger()
     abroad = document(job=job(account="444455556666"))
-    assert isinstance(tell(audit(), dependencies(ledger=ledger), now=NOON), Queued)
-    assert isinstance(tell(audit(abroad), dependencies(ledger=ledger), now=NOON), Queued)
+    assert isinstance(notify(audit(), dependencies(ledger=ledger), now=NOON), Queued)
+    assert isinstance(notify(audit(abroad), dependencies(ledger=ledger), now=NOON), Queued)
 
 
 def test_a_second_delivery_after_midnight_is_still_of_its_day() -> None:
@@ -204,18 +212,18 @@ def test_a_second_delivery_after_midnight_is_still_of_its_day() -> None:
     ledger = MemoryLedger()
     late = replace(audit(), at=datetime(2026, 5, 20, 23, 59, tzinfo=UTC))
     for now in (late.at, late.at + timedelta(minutes=5)):
-        assert isinstance(tell(late, dependencies(ledger=ledger), now=now), Queued)
+        assert isinstance(notify(late, dependencies(ledger=ledger), now=now), Queued)
     assert ledger.claim_family_day(FAMILY, date(2026, 5, 21), "another")
 
 
 def test_a_delivery_that_died_between_two_sends_is_completed() -> None:
     """The same notices again: deliver knows them by their ids."""
     ledger, queue = MemoryLedger(), RecordingQueue()
-    tell(audit(), dependencies(ledger=ledger, queue=queue, channels=("sns",)), now=NOON)
+    notify(audit(), dependencies(ledger=ledger, queue=queue, channels=("sns",)), now=NOON)
     queue.answers.append(Throttled("queue"))
     with pytest.raises(Throttled):
-        tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
-    assert isinstance(tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
+        notify(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
+    assert isinstance(notify(audit(), dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
     ids = {message["notice_id"] for message in sent(queue)}
     assert ids == {f"{PK}|1|sns", f"{PK}|1|slack"}
 
@@ -239,45 +247,42 @@ def test_a_document_that_cannot_be_read_is_malformed_before_anything_is_claimed(
     whole: Any = broken and {**document(), **broken}
     given = replace(audit(), document=whole)
     with pytest.raises(Malformed, match="document cannot be read"):
-        tell(given, dependencies(ledger=ledger, queue=queue), now=NOON)
+        notify(given, dependencies(ledger=ledger, queue=queue), now=NOON)
     assert queue.sent == []
-    assert isinstance(tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
+    assert isinstance(notify(audit(), dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
 
 
 @pytest.mark.parametrize("defect", [KeyError("x"), ValueError("x"), ZeroDivisionError("x")])
-def test_a_writer_that_fails_is_no_fault_of_the_document(
-    monkeypatch: pytest.MonkeyPatch, defect: Exception
-) -> None:
-    """It is raised as it is, before anything is claimed: once mended, the audit is told."""
+def test_a_writer_that_fails_is_no_fault_of_the_document(defect: Exception) -> None:
+    """It is raised as it is, before anything is claimed: once mended, the notice is queued."""
 
-    def broken(*_: Any) -> Any:
+    def raises(*_: Any) -> Any:
         raise defect
 
     ledger, queue = MemoryLedger(), RecordingQueue()
-    with monkeypatch.context() as patched:
-        patched.setitem(notifying._WRITERS, "slack", broken)
-        with pytest.raises(type(defect)):
-            tell(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
+    deps = dependencies(ledger=ledger, queue=queue, broken={"slack": raises})
+    with pytest.raises(type(defect)):
+        notify(audit(), deps, now=NOON)
     assert queue.sent == []
     assert isinstance(
-        tell(audit(pk=OTHER), dependencies(ledger=ledger, queue=queue), now=NOON), Queued
+        notify(audit(pk=OTHER), dependencies(ledger=ledger, queue=queue), now=NOON), Queued
     )
 
 
-def version(number: int, days: int, told: AuditDocument | None = None) -> NewAudit:
+def version(number: int, days: int, changed: AuditDocument | None = None) -> NewAudit:
     """A later version of the audit, some days after the first."""
-    return replace(audit(told, version=number), at=NOON + timedelta(days=days))
+    return replace(audit(changed, version=number), at=NOON + timedelta(days=days))
 
 
-def test_a_later_version_with_the_same_figures_is_not_told_again() -> None:
+def test_a_later_version_with_the_same_figures_is_not_sent_again() -> None:
     """A second look that only settles it, or moves part of a cent, is no news on any day."""
     ledger, queue = MemoryLedger(), RecordingQueue()
     again = dependencies(ledger=ledger, queue=queue)
-    tell(audit(), again, now=NOON)
+    notify(audit(), again, now=NOON)
     settled = document(avoidable_usd=Decimal("2.0351"), possible_usd=Decimal(3))
     for number, days in ((2, 1), (3, 60)):
-        assert tell(version(number, days, settled), again, now=NOON) == Quiet(
-            "version 1 told the same"
+        assert notify(version(number, days, settled), again, now=NOON) == Quiet(
+            "version 1 was sent with the same figures"
         )
     assert len(queue.sent) == 2
     assert ledger.claim_family_day(FAMILY, date(2026, 5, 21), "another")
@@ -288,41 +293,61 @@ DEARER = document(lost_usd=Decimal("0.01"))
 
 
 @pytest.mark.parametrize("changed", [MILDER, DEARER])
-def test_a_later_version_is_told_when_dollars_or_severity_changed(changed: AuditDocument) -> None:
-    """Compared with what was told last: back to the first figures is a change as well."""
+def test_a_later_version_is_sent_when_dollars_or_severity_changed(changed: AuditDocument) -> None:
+    """Compared with the last notice: back to the first figures is a change as well."""
     ledger, queue = MemoryLedger(), RecordingQueue()
     again = dependencies(ledger=ledger, queue=queue)
-    for number, told in ((1, None), (2, changed), (3, None)):
-        assert isinstance(tell(version(number, number, told), again, now=NOON), Queued)
-    assert isinstance(tell(version(4, 4), again, now=NOON), Quiet)
+    for number, figures in ((1, None), (2, changed), (3, None)):
+        assert isinstance(notify(version(number, number, figures), again, now=NOON), Queued)
+    assert isinstance(notify(version(4, 4), again, now=NOON), Quiet)
     assert len(queue.sent) == 6
 
 
-def test_a_later_version_of_what_nobody_was_told_is_told() -> None:
+@pytest.mark.parametrize(
+    ("one_unknown", "dollars"),
+    [
+        ({"avoidable_usd": None, "lost_usd": Decimal("4.55")}, "$4.55"),
+        ({"avoidable_usd": Decimal("4.55"), "lost_usd": None}, "$4.55"),
+        ({"avoidable_usd": None, "lost_usd": None}, "unknown"),
+    ],
+)
+def test_a_figure_beside_an_unknown_one_is_still_news(
+    one_unknown: dict[str, Any], dollars: str
+) -> None:
+    """The known dollars are kept as what was sent; only two unknowns are an unknown figure."""
+    ledger = MemoryLedger()
+    deps = dependencies(Family(Decimal(5)), ledger=ledger, policy=Policy(floor_usd=Decimal(2)))
+    notify(audit(document(**one_unknown)), deps, now=NOON)
+    assert ledger.last_notice(PK) == LastNotice(1, f"high {dollars}")
+
+
+def test_a_later_version_of_a_job_without_a_notice_is_sent() -> None:
     """The family's message of the day went to another run, or the first look found nothing."""
     ledger, queue = MemoryLedger(), RecordingQueue()
     again = dependencies(ledger=ledger, queue=queue)
-    tell(audit(pk=OTHER), again, now=NOON)
-    assert isinstance(tell(audit(), again, now=NOON), Quiet)
-    assert isinstance(tell(version(2, 1), again, now=NOON), Queued)
+    notify(audit(pk=OTHER), again, now=NOON)
+    assert isinstance(notify(audit(), again, now=NOON), Quiet)
+    assert isinstance(notify(version(2, 1), again, now=NOON), Queued)
 
 
 def test_a_version_that_a_later_one_overtook_stays_quiet() -> None:
-    """Its second delivery would bring old figures; that of the told one is completed."""
+    """Its second delivery would bring old figures; that of the newer one is completed."""
     ledger = MemoryLedger()
-    tell(audit(), dependencies(ledger=ledger), now=NOON)
+    notify(audit(), dependencies(ledger=ledger), now=NOON)
     newer = version(2, 1, DEARER)
-    assert isinstance(tell(newer, dependencies(ledger=ledger), now=NOON), Queued)
-    assert tell(audit(), dependencies(ledger=ledger), now=NOON) == Quiet("version 2 was told")
-    assert isinstance(tell(newer, dependencies(ledger=ledger), now=NOON), Queued)
+    assert isinstance(notify(newer, dependencies(ledger=ledger), now=NOON), Queued)
+    assert notify(audit(), dependencies(ledger=ledger), now=NOON) == Quiet(
+        "the newer version 2 was already sent"
+    )
+    assert isinstance(notify(newer, dependencies(ledger=ledger), now=NOON), Queued)
 
 
 def test_another_run_of_the_same_name_is_another_job() -> None:
     """The name of a deleted job can be used again."""
     ledger = MemoryLedger()
-    tell(audit(), dependencies(ledger=ledger), now=NOON)
+    notify(audit(), dependencies(ledger=ledger), now=NOON)
     rerun = replace(audit(pk=f"{PK[:-4]}9999"), at=NOON + timedelta(days=1))
-    assert isinstance(tell(rerun, dependencies(ledger=ledger), now=NOON), Queued)
+    assert isinstance(notify(rerun, dependencies(ledger=ledger), now=NOON), Queued)
 
 
 def test_a_repeat_keeps_every_limit() -> None:
@@ -331,8 +356,10 @@ def test_a_repeat_keeps_every_limit() -> None:
     full = document(job=job(name="a" * 63), rollup=False)
     full["findings"][0]["summary"] = "word " * 2_000
     full["findings"][0]["evidence"] = {f"fact_{n}": "x" * 3_000 for n in range(10)}
-    tell(audit(full), dependencies(queue=queue), now=NOON)
-    sns, slack = [as_repeat(read_body(body)) for body, _ in queue.sent]
+    notify(audit(full), dependencies(queue=queue), now=NOON)
+    sns_notice, slack_notice = [read_body(body, CHECKS) for body, _ in queue.sent]
+    sns = SnsChannel.as_repeat(sns_notice.payload)
+    slack = SlackChannel.as_repeat(slack_notice.payload)
     assert len(sns["subject"]) < 100
     assert sns["subject"].isascii()
     assert units(slack["text"]) <= TEXT
@@ -340,10 +367,10 @@ def test_a_repeat_keeps_every_limit() -> None:
     assert size(slack["blocks"]) <= TOTAL
 
 
-def test_a_document_of_the_table_is_told_as_it_was_made() -> None:
+def test_a_document_of_the_table_gives_the_same_notice_as_a_new_one() -> None:
     """Money that went through the table's text is the same money."""
     queue = RecordingQueue()
     stored = json.loads(text_of(document()), parse_float=Decimal)
-    tell(replace(audit(), document=stored), dependencies(queue=queue), now=NOON)
-    tell(audit(), dependencies(queue=queue), now=NOON)
+    notify(replace(audit(), document=stored), dependencies(queue=queue), now=NOON)
+    notify(audit(), dependencies(queue=queue), now=NOON)
     assert queue.sent[:2] == queue.sent[2:]

@@ -20,7 +20,7 @@ from sageaudit.domain.audit.document import (
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import share, usd
-from sageaudit.text.notice import for_chat, told, worst
+from sageaudit.text.notice import counted_findings, for_chat, worst
 from sageaudit.text.sparkline import plain_facts
 from sageaudit.text.words import (
     BASIS,
@@ -41,6 +41,7 @@ _UNKNOWN = 3
 _YOUNG_FAMILY = frozenset({"too_few_runs", "history_unread"})
 _MONEY_NOTES = 4
 _OTHERS = 5
+_FOR_NOTHING = "was paid for nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,9 @@ class Message:
     context: tuple[str, ...]
 
 
-def story(document: AuditDocument, run_note: str | None = None) -> Message:
-    """The audit told by its biggest finding. Raises ValueError when `told` finds none."""
-    findings = told(document)
+def message_of(document: AuditDocument, run_note: str | None = None) -> Message:
+    """The audit by its biggest finding. Raises ValueError where no finding is counted."""
+    findings = counted_findings(document)
     if not findings:
         raise ValueError("an audit without a finding for chat has no message")
     top = findings[0]
@@ -81,7 +82,7 @@ def story(document: AuditDocument, run_note: str | None = None) -> Message:
         owner=job["owner"],
         links=links(document),
         again=_again(job),
-        others=tuple(_other(one) for one in findings[1 : _OTHERS + 1])
+        others=tuple(_rule_and_saving(finding) for finding in findings[1 : _OTHERS + 1])
         + _rest(len(findings) - 1 - _OTHERS),
         context=_context(document, top, run_note),
     )
@@ -91,7 +92,7 @@ def headline(document: AuditDocument) -> str:
     """`$0.51 of $0.66 (77%) was avoidable`; a bill that is not sure has no share."""
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     if avoidable is None and lost is None:
-        return "avoidable dollars are not known"
+        return "the avoidable cost is not known"
     money = (avoidable or Decimal(0)) + (lost or Decimal(0))
     whole = _whole(document["bill"])
     if not money:
@@ -124,7 +125,7 @@ def ran_on(job: JobDocument) -> str | None:
 def price_note(document: AuditDocument) -> str | None:
     """Whose prices, and of when: a list price is not what a discounted account pays."""
     if document["bill"]["price_kind"] == "own":
-        return "own prices by policy"
+        return "your own prices, as set in policy.toml"
     audits = (document, *(document["children"] or ()))
     lines = [line for audit in audits for line in audit["bill"]["lines"]]
     dates = sorted({line["price_as_of"] for line in lines if line["price_as_of"]})
@@ -138,9 +139,9 @@ def money_notes(document: AuditDocument) -> list[str]:
     bill, audit = document["bill"], document["audit"]
     notes = [price_note(document), BASIS[bill["basis"]]]
     if bill["spot_saved_usd"]:
-        notes.append(f"spot saved {usd(bill['spot_saved_usd'])} of on-demand time")
+        notes.append(f"spot saved {usd(bill['spot_saved_usd'])} compared with on demand")
     if bill["prepaid_value_usd"] is not None:
-        notes.append(f"prepaid capacity worth {usd(bill['prepaid_value_usd'])} on demand")
+        notes.append(f"prepaid capacity; on demand it would cost {usd(bill['prepaid_value_usd'])}")
     notes += [note for note in bill["notes"] if note != NOT_IN_IT]
     notes += [f"bill incomplete: {missing}" for missing in bill["missing"]]
     if not audit["settled"]:
@@ -155,16 +156,18 @@ def _why(top: FindingDocument) -> str:
 
 
 def _saving(document: AuditDocument, top: FindingDocument) -> str:
-    """The fix by itself; what all fixes save together stands in the headline."""
+    """What this fix saves alone; the headline has what all fixes save together."""
     start = "" if top["fix"] else "no setting to change; "
+    lost = top["bucket"] == "lost"
     if document["rollup"]:
-        word = "was paid for nothing" if top["bucket"] == "lost" else "saved"
-        return f"{start}{usd(top['saving_usd'])} {word} over all its jobs"
+        dollars = usd(top["saving_usd"])
+        effect = f"{dollars} {_FOR_NOTHING}" if lost else f"would have saved {dollars}"
+        return f"{start}{effect} over all its jobs"
     alone, span = top["saving_alone_usd"], top["saving_range_usd"]
-    if top["bucket"] == "lost":
-        return f"{start}{usd(alone)} was paid for nothing"
+    if lost:
+        return f"{start}{usd(alone)} {_FOR_NOTHING}"
     dollars = f"{usd(span[0])} to {usd(span[-1])}" if span else usd(alone)
-    return f"{start}saves {dollars} a run by itself"
+    return f"{start}saves {dollars} per run if applied alone"
 
 
 def _facts(document: AuditDocument, finding: FindingDocument) -> tuple[tuple[str, str], ...]:
@@ -188,9 +191,9 @@ def _known(finding: FindingDocument) -> list[tuple[str, object]]:
 def _unchecked(document: AuditDocument) -> list[str]:
     """Rules that lacked data of this job, by reason; a family that is still young is no news."""
     by_reason: dict[str, list[str]] = {}
-    for one in document["unknown"]:
-        if one["code"] not in _YOUNG_FAMILY:
-            by_reason.setdefault(one["reason"], []).append(one["rule"])
+    for unknown in document["unknown"]:
+        if unknown["code"] not in _YOUNG_FAMILY:
+            by_reason.setdefault(unknown["reason"], []).append(unknown["rule"])
     return [f"{', '.join(more(rules[:1], len(rules)))} ({why})" for why, rules in by_reason.items()]
 
 
@@ -211,21 +214,26 @@ def _again(job: JobDocument) -> str | None:
     return f"sageaudit audit {job['arn']}" if job["arn"] else None
 
 
-def _other(finding: FindingDocument) -> str:
+def _rule_and_saving(finding: FindingDocument) -> str:
     saving = finding["saving_usd"]
     return finding["rule"] if saving is None else f"{finding['rule']} {usd(saving)}"
 
 
-def _is_trial(finding: FindingDocument, counted: tuple[FindingDocument, ...]) -> bool:
-    """A heuristic advice, or a derived one whose sure end is nothing."""
-    return finding["bucket"] in {"possible", "avoidable"} and (
-        for_chat(finding) and finding not in counted
-    )
+def _possible_savings(document: AuditDocument) -> list[str]:
+    """Heuristic advice, and derived savings that may be zero: neither is in the totals."""
+    counted = counted_findings(document)
+    return [
+        _rule_and_upper_end(finding)
+        for finding in document["findings"]
+        if finding["bucket"] in {"possible", "avoidable"}
+        and for_chat(finding)
+        and finding not in counted
+    ]
 
 
-def _trial(finding: FindingDocument) -> str:
+def _rule_and_upper_end(finding: FindingDocument) -> str:
     span = finding["saving_range_usd"] if not finding["saving_usd"] else None
-    return f"{finding['rule']} up to {usd(span[-1])}" if span else _other(finding)
+    return f"{finding['rule']} up to {usd(span[-1])}" if span else _rule_and_saving(finding)
 
 
 def _rest(hidden: int) -> tuple[str, ...]:
@@ -236,17 +244,16 @@ def _context(
     document: AuditDocument, finding: FindingDocument, run_note: str | None
 ) -> tuple[str, ...]:
     job = document["job"]
-    place = f"Account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
-    notes = [f"{place}, {job['kind']} job, {job['status']}", run_note]
+    account = f"Account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
+    notes = [f"{account}, {job['kind']} job, {job['status']}", run_note]
     money = money_notes(document)
     notes.append(capitalised("; ".join(more(money[:_MONEY_NOTES], len(money)))))
     unknown = _unchecked(document)
     if unknown:
         notes.append(f"Not checked: {'; '.join(more(unknown[:_UNKNOWN], len(unknown)))}")
-    trials = [_trial(one) for one in document["findings"] if _is_trial(one, told(document))]
-    if trials:
-        notes.append(
-            f"Worth a trial, not counted: {', '.join(more(trials[:_OTHERS], len(trials)))}"
-        )
-    notes.append(f'No use for this? add "{finding["rule"]}" to rules.off in policy.toml')
+    if possible := _possible_savings(document):
+        listed = ", ".join(more(possible[:_OTHERS], len(possible)))
+        notes.append(f"Possible savings, not in the total: {listed}")
+    rule = finding["rule"]
+    notes.append(f'To turn this rule off for all jobs, add "{rule}" to rules.off in policy.toml')
     return tuple(note for note in notes if note)

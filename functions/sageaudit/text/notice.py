@@ -24,33 +24,33 @@ _SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether to tell, and why (not)."""
+    """Whether to notify, and why or why not."""
 
-    tell: bool
+    notify: bool
     reason: str
 
 
-def worth_telling(
+def decide(
     document: AuditDocument,
     *,
     mode: Mode,
     family_avoidable_30d_usd: Decimal,
     floor_usd: Decimal,
 ) -> Decision:
-    """Decides for one audit.
+    """Decides whether one audit is worth a message.
 
     `family_avoidable_30d_usd`: avoidable plus lost of the family's last 30 days, this job's too.
     """
     quiet = _why_quiet(document, mode)
     if quiet is not None:
-        return Decision(tell=False, reason=quiet)
-    family = f"family's 30-day avoidable {usd(family_avoidable_30d_usd)}"
+        return Decision(notify=False, reason=quiet)
+    family = f"family's avoidable and lost cost over 30 days, {usd(family_avoidable_30d_usd)},"
     if family_avoidable_30d_usd < floor_usd:
-        return Decision(tell=False, reason=f"{family} is under the floor of {usd(floor_usd)}")
-    return Decision(tell=True, reason=f"{family} reaches the floor of {usd(floor_usd)}")
+        return Decision(notify=False, reason=f"{family} is under the floor of {usd(floor_usd)}")
+    return Decision(notify=True, reason=f"{family} reaches the floor of {usd(floor_usd)}")
 
 
-def told(document: AuditDocument) -> tuple[FindingDocument, ...]:
+def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
     """The findings a message counts, the biggest saving first."""
     return tuple(sorted(filter(_counts, document["findings"]), key=_weight))
 
@@ -65,25 +65,25 @@ def _why_quiet(document: AuditDocument, mode: Mode) -> str | None:
         return "unauditable"
     if mode == "observe":
         return "observe mode"
-    if _is_trial(document["job"]):
+    if _is_tuning_trial(document["job"]):
         return "child of a tuning job"
-    if not told(document):
-        return "no finding for chat"
+    if not counted_findings(document):
+        return "no finding worth a message"
     return None
 
 
-def _is_trial(job: JobDocument) -> bool:
-    """Trials of a tuning job are told in its roll-up, not one by one."""
+def _is_tuning_trial(job: JobDocument) -> bool:
+    """Trials of a tuning job are reported in its roll-up, not one by one."""
     return job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
 
 
 def for_chat(finding: FindingDocument) -> bool:
-    """A finding that stands, and is not only stored and shown."""
+    """A finding that counts, and is not only stored and shown."""
     return finding["in_chat"] and stands(finding)
 
 
 def _counts(finding: FindingDocument) -> bool:
-    """Dollars that are not known count: only the floor can tell. No dollars are no news."""
+    """A saving that is not known counts: the floor decides. A saving of zero is no news."""
     return (
         for_chat(finding)
         and finding["bucket"] in {"avoidable", "lost"}

@@ -7,8 +7,10 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.text.message import Message, story
-from sageaudit.text.notice import told, worst
+from sageaudit.errors import Malformed
+from sageaudit.text.envelope import REPEAT, Payload, check_types
+from sageaudit.text.message import Message, message_of
+from sageaudit.text.notice import counted_findings, worst
 from sageaudit.text.untrusted import middle, plain
 
 SUBJECT = 99
@@ -37,7 +39,7 @@ class PlainMessage(TypedDict):
 
 def message(document: AuditDocument, *, run_note: str | None = None) -> PlainMessage:
     """The notice as e-mail and subscribers get it; far under the 262,144 bytes of SNS."""
-    parts = story(document, run_note)
+    parts = message_of(document, run_note)
     return {
         "subject": subject(parts),
         "message": _body(parts),
@@ -45,16 +47,42 @@ def message(document: AuditDocument, *, run_note: str | None = None) -> PlainMes
     }
 
 
+def check(payload: Payload) -> None:
+    """Raises Malformed unless subject, message and attributes are as `message` writes them."""
+    check_types(payload, {"subject": str, "message": str, "attributes": dict})
+    if not all(_is_attribute(value) for value in payload["attributes"].values()):
+        raise Malformed("payload", "has a part that is not one of SNS's")
+
+
+def as_repeat(payload: Payload) -> Payload:
+    """The payload, marked as a possible repeat in the subject and in the first line."""
+    return {
+        **payload,
+        "subject": _within_subject(f"{REPEAT}{payload['subject']}", SUBJECT),
+        "message": f"{REPEAT}{payload['message']}",
+    }
+
+
+def _is_attribute(part: object) -> bool:
+    texts = (part.get("type"), part.get("value")) if isinstance(part, dict) else (None,)
+    return all(isinstance(text, str) for text in texts)
+
+
+def _within_subject(text: str, limit: int) -> str:
+    """Cut in the middle, in ASCII."""
+    return middle(text, limit).replace("…", "~")
+
+
 def subject(parts: Message) -> str:
     """`HIGH $0.51 of $0.66 (77%) was avoidable - name`, cut inside the name."""
     news = f"{parts.severity.upper()} {parts.headline} - "
-    name = middle(_ascii(parts.name), max(SUBJECT - len(news), 0)).replace("…", "~")
+    name = _within_subject(_ascii(parts.name), max(SUBJECT - len(news), 0))
     return f"{news}{name}"[:SUBJECT].rstrip()
 
 
 def attributes(document: AuditDocument) -> dict[str, Attribute]:
     """What a subscription can filter by; what is not known has no attribute."""
-    findings = told(document)
+    findings = counted_findings(document)
     job = document["job"]
     texts = {
         "severity": worst(findings),
@@ -64,7 +92,7 @@ def attributes(document: AuditDocument) -> dict[str, Attribute]:
         "region": job["region"],
     }
     numbers = {"avoidable_usd": document["avoidable_usd"], "lost_usd": document["lost_usd"]}
-    ids = json.dumps([plain(one["id"], _VALUE) for one in findings])
+    ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
     found: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
     for name, text in texts.items():
         value = plain(text or "", _VALUE)
@@ -84,11 +112,11 @@ def _body(parts: Message) -> str:
         "",
         *_fix(parts),
         *_evidence(parts),
-        f"Owner: {_line(parts.owner) if parts.owner else 'not known (no owner tag)'}",
+        f"Owner: {_line(parts.owner) if parts.owner else 'unknown (no owner tag)'}",
         *(f"{link.word}: {link.url}" for link in parts.links),
     ]
     if parts.again:
-        lines.append(f"Audit it yourself: {_line(parts.again)}")
+        lines.append(f"Full audit: {_line(parts.again)}")
     lines.append("")
     if parts.others:
         lines.append(f"Also found: {_line(', '.join(parts.others))}")
@@ -103,7 +131,7 @@ def _fix(parts: Message) -> list[str]:
     if len(parts.fix) > _FIXES:
         lines.append(f"  +{len(parts.fix) - _FIXES} more")
     if parts.caution:
-        lines.append(f"Mind: {_line(parts.caution)}")
+        lines.append(f"Caveat: {_line(parts.caution)}")
     return [*lines, ""]
 
 

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.text.message import Message, story
+from sageaudit.errors import Malformed
+from sageaudit.text.envelope import REPEAT, Payload, check_types
+from sageaudit.text.message import Message, message_of
 from sageaudit.text.slack_fit import fit
 from sageaudit.text.untrusted import slack, slack_code
 
@@ -32,25 +34,51 @@ def message(
     *,
     run_note: str | None = None,
     owner_ids: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """The webhook's JSON for an audit worth telling, within every limit.
+) -> Payload:
+    """The webhook's JSON for an audit worth a message, within every limit.
 
     `owner_ids` maps an owner as the audit names it to a Slack user or group id.
     """
-    told = story(document, run_note)
-    severity = told.severity.upper()
-    first_line = f"{severity}  {slack(told.headline)} - {slack(told.name, _NAME)}"
+    parts = message_of(document, run_note)
+    severity = parts.severity.upper()
+    first_line = f"{severity}  {slack(parts.headline)} - {slack(parts.name, _NAME)}"
     blocks = [
         {"type": "header", "block_id": "headline", "text": _plain(first_line)},
-        {"type": "section", "block_id": "why", "text": _plain(slack(told.why, _WHY))},
-        _section("fix", _fix(told)),
-        *_evidence(told),
-        _section("owner", f"Owner: {_owner(told.owner, owner_ids or {})}"),
-        *_links(told),
-        *_context(told),
+        {"type": "section", "block_id": "why", "text": _plain(slack(parts.why, _WHY))},
+        _section("fix", _fix(parts)),
+        *_evidence(parts),
+        _section("owner", f"Owner: {_owner(parts.owner, owner_ids or {})}"),
+        *_links(parts),
+        *_context(parts),
     ]
-    fallback = f"{first_line}: {slack(told.why, _WHY)}"
+    fallback = f"{first_line}: {slack(parts.why, _WHY)}"
     return fit({"text": fallback, "blocks": blocks, "unfurl_links": False, "unfurl_media": False})
+
+
+def check(payload: Payload) -> None:
+    """Raises Malformed unless the blocks can be marked and fitted, so that a repeat can be sent."""
+    check_types(payload, {"text": str, "blocks": list})
+    try:
+        as_repeat(payload)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise Malformed("payload", "has a part that is not one of Slack's") from error
+
+
+def as_repeat(payload: Payload) -> Payload:
+    """The payload, marked as a possible repeat in the notification and in the headline."""
+    return fit(
+        {
+            **payload,
+            "text": f"{REPEAT}{payload['text']}",
+            "blocks": [_header_as_repeat(block) for block in payload["blocks"]],
+        }
+    )
+
+
+def _header_as_repeat(block: Block) -> Block:
+    if block.get("type") != "header":
+        return block
+    return {**block, "text": {**block["text"], "text": f"{REPEAT}{block['text']['text']}"}}
 
 
 def _plain(safe: str) -> Block:
@@ -65,20 +93,20 @@ def _section(block_id: str, safe: str) -> Block:
     return {"type": "section", "block_id": block_id, "text": _mrkdwn(safe)}
 
 
-def _fix(told: Message) -> str:
-    lines = [f"*Fix*: {slack(told.saving)}"]
-    for line, old in told.fix[:_FIXES]:
+def _fix(parts: Message) -> str:
+    lines = [f"*Fix*: {slack(parts.saving)}"]
+    for line, old in parts.fix[:_FIXES]:
         lines.append(f"{slack_code(line, _CODE)}  {slack(old, _CODE)}")
-    if len(told.fix) > _FIXES:
-        lines.append(f"+{len(told.fix) - _FIXES} more")
-    if told.caution:
-        lines.append(f"Mind: {slack(told.caution, _CAUTION)}")
+    if len(parts.fix) > _FIXES:
+        lines.append(f"+{len(parts.fix) - _FIXES} more")
+    if parts.caution:
+        lines.append(f"Caveat: {slack(parts.caution, _CAUTION)}")
     return "\n".join(lines)
 
 
-def _evidence(told: Message) -> list[Block]:
+def _evidence(parts: Message) -> list[Block]:
     fields = [
-        _mrkdwn(f"*{slack(label, _CODE)}*: {slack(value, _FACT)}") for label, value in told.facts
+        _mrkdwn(f"*{slack(label, _CODE)}*: {slack(value, _FACT)}") for label, value in parts.facts
     ]
     return [{"type": "section", "block_id": "evidence", "fields": fields}] if fields else []
 
@@ -86,7 +114,7 @@ def _evidence(told: Message) -> list[Block]:
 def _owner(owner: str | None, owner_ids: Mapping[str, str]) -> str:
     """A mention for an id on the list; else the name as text, which calls nobody."""
     if owner is None:
-        return "not known (no owner tag)"
+        return "unknown (no owner tag)"
     slack_id = owner_ids.get(owner, "")
     if _USER.match(slack_id):
         return f"<@{slack_id}>"
@@ -95,17 +123,17 @@ def _owner(owner: str | None, owner_ids: Mapping[str, str]) -> str:
     return slack(owner, _FACT)
 
 
-def _links(told: Message) -> list[Block]:
+def _links(parts: Message) -> list[Block]:
     """Addresses are quoted by `links`: no letter in them can end the link."""
-    shown = "  ".join(f"<{link.url.replace('&', '&amp;')}|{link.word}>" for link in told.links)
-    again = slack_code(told.again, _CODE) if told.again else ""
+    shown = "  ".join(f"<{link.url.replace('&', '&amp;')}|{link.word}>" for link in parts.links)
+    again = f"Full audit: {slack_code(parts.again, _CODE)}" if parts.again else ""
     lines = "\n".join(line for line in (shown, again) if line)
     return [_section("links", lines)] if lines else []
 
 
-def _context(told: Message) -> list[Block]:
-    notes = list(told.context)
-    if told.others:
-        notes.insert(0, f"Also found: {', '.join(told.others)}")
+def _context(parts: Message) -> list[Block]:
+    notes = list(parts.context)
+    if parts.others:
+        notes.insert(0, f"Also found: {', '.join(parts.others)}")
     elements = [_plain(slack(note, _NOTE)) for note in notes]
     return [{"type": "context", "block_id": "context", "elements": elements}]

@@ -18,7 +18,7 @@ PURCHASE = {
 }
 BASIS: dict[Basis, str | None] = {
     "billable_seconds": None,
-    "estimated_from_times": "billable seconds are not known: the bill is estimated from times",
+    "estimated_from_times": "billable seconds are unknown: the bill is estimated from its times",
     "upper_bound": "spot run without billable seconds: the bill is an upper bound",
     "prepaid": "prepaid by a training plan: not charged by the hour",
     "none": None,

@@ -1,4 +1,4 @@
-"""A notice on its way: read back as it was written, refused when it is none, marked as a repeat."""
+"""A notice on its way: read back as it was written, refused when it is none."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from typing import Any
 import pytest
 
 from sageaudit.errors import Malformed
-from sageaudit.text.envelope import Notice, as_repeat, read_body
+from sageaudit.text import plain, slack
+from sageaudit.text.envelope import Check, Notice, read_body
 from tests.fakes.delivering import PAYLOADS, PK, notice_body
+
+CHECKS: dict[str, Check] = {"sns": plain.check, "slack": slack.check}
 
 
 def test_a_body_is_read_back_as_it_was_written() -> None:
     """For each channel."""
     for channel, payload in PAYLOADS.items():
-        assert read_body(notice_body(channel)) == Notice(f"{PK}|1|{channel}", channel, payload)
+        assert read_body(notice_body(channel), CHECKS) == Notice(
+            f"{PK}|1|{channel}", channel, payload
+        )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +56,7 @@ def test_a_body_is_read_back_as_it_was_written() -> None:
 def test_a_body_that_is_no_notice_names_its_key(change: dict[str, Any], key: str) -> None:
     """One sentence for the dead-letter queue."""
     with pytest.raises(Malformed) as raised:
-        read_body(json.dumps({**json.loads(notice_body()), **change}))
+        read_body(json.dumps({**json.loads(notice_body()), **change}), CHECKS)
     assert raised.value.key == key
 
 
@@ -59,16 +64,16 @@ def test_a_body_that_is_no_notice_names_its_key(change: dict[str, Any], key: str
 def test_a_body_that_is_no_object_is_malformed(body: str) -> None:
     """Nothing else is raised."""
     with pytest.raises(Malformed, match="body "):
-        read_body(body)
+        read_body(body, CHECKS)
 
 
 def test_a_repeat_says_so_where_it_is_read_first() -> None:
     """In the notification, the headline and the subject; the rest is as it was."""
-    slack = as_repeat(Notice("x|slack", "slack", PAYLOADS["slack"]))
-    assert slack["text"] == "(possible repeat) HIGH  $2.04 was avoidable"
-    assert slack["blocks"][0]["text"]["text"] == "(possible repeat) HIGH"
-    assert slack["blocks"][1] == PAYLOADS["slack"]["blocks"][1]
-    sns = as_repeat(Notice("x|sns", "sns", PAYLOADS["sns"]))
-    assert sns["subject"] == "(possible repeat) HIGH $2.04 was avoidable"
-    assert sns["message"] == "(possible repeat) HIGH  $2.04\n"
-    assert sns["attributes"] == PAYLOADS["sns"]["attributes"]
+    post = slack.as_repeat(PAYLOADS["slack"])
+    assert post["text"] == "(possible repeat) HIGH  $2.04 was avoidable"
+    assert post["blocks"][0]["text"]["text"] == "(possible repeat) HIGH"
+    assert post["blocks"][1] == PAYLOADS["slack"]["blocks"][1]
+    mail = plain.as_repeat(PAYLOADS["sns"])
+    assert mail["subject"] == "(possible repeat) HIGH $2.04 was avoidable"
+    assert mail["message"] == "(possible repeat) HIGH  $2.04\n"
+    assert mail["attributes"] == PAYLOADS["sns"]["attributes"]

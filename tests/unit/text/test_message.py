@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.text.message import headline, money_notes, story
+from sageaudit.text.message import headline, message_of, money_notes
 from tests.fakes.documents import document, finding, lost_document, phase, rollup_document
 
 BILL = document()["bill"]
@@ -32,7 +32,7 @@ BILL = document()["bill"]
             {"avoidable_usd": Decimal(0), "bill": {**BILL, "total_usd": None, "complete": False}},
             "none of the cost was found avoidable",
         ),
-        ({"avoidable_usd": None, "lost_usd": None}, "avoidable dollars are not known"),
+        ({"avoidable_usd": None, "lost_usd": None}, "the avoidable cost is not known"),
         (
             {"avoidable_usd": Decimal(0), "bill": {**BILL, "total_usd": Decimal(0)}},
             "none of $0.00 was found avoidable",
@@ -46,22 +46,22 @@ def test_headline(overrides: dict[str, Any], shown: str) -> None:
 
 def test_why_names_rule_and_confidence() -> None:
     """The reason carries the rule's id, its name and how sure it is."""
-    assert story(document()).why == (
+    assert message_of(document()).why == (
         "The GPU averaged 11% over 2 h 20 min; p95 was 24%. (SA202 gpu-underused, derived)"
     )
 
 
 def test_rollup_saves_over_its_jobs() -> None:
     """A roll-up's saving is that of all its jobs, at the prices of their bills."""
-    told = story(rollup_document())
-    assert told.why.startswith("In 2 of 3 training jobs, such as: The GPU averaged 11%")
-    assert told.saving == "$3.80 saved over all its jobs"
-    assert "2026-05-20" in " ".join(told.context)
+    message = message_of(rollup_document())
+    assert message.why.startswith("In 2 of 3 training jobs, such as: The GPU averaged 11%")
+    assert message.saving == "would have saved $3.80 over all its jobs"
+    assert "2026-05-20" in " ".join(message.context)
 
 
 def test_lost_run_without_a_setting() -> None:
     """A failed run has nothing to set, and the message does not pretend so."""
-    assert story(lost_document()).saving == "no setting to change; $4.55 was paid for nothing"
+    assert message_of(lost_document()).saving == "no setting to change; $4.55 was paid for nothing"
 
 
 def test_billed_phases_are_summed() -> None:
@@ -73,13 +73,13 @@ def test_billed_phases_are_summed() -> None:
         phase("Training", 600, "1"),
         phase("Uploading", None, None),
     ]
-    facts = dict(story(document(phases=phases)).facts)
+    facts = dict(message_of(document(phases=phases)).facts)
     assert facts["Phases"] == "training 20 min $2.00, downloading 1 min $0.10"
 
 
 def test_unknown_facts_take_no_room() -> None:
     """A fact that is not known leaves its place to one that is."""
-    facts = story(document(findings=[finding(evidence={"hosts": None, "depth": 3})])).facts
+    facts = message_of(document(findings=[finding(evidence={"hosts": None, "depth": 3})])).facts
     assert ("Depth", "3") in facts
     assert "Hosts" not in dict(facts)
 
@@ -93,13 +93,13 @@ def test_not_settled_without_a_date() -> None:
 def test_six_facts_at_most() -> None:
     """Evidence stays on one screen."""
     many = finding(evidence={f"fact_{n}": n for n in range(20)})
-    assert len(story(document(findings=[many])).facts) == 6
+    assert len(message_of(document(findings=[many])).facts) == 6
 
 
 def test_others_are_counted() -> None:
     """What does not fit is announced with its number."""
     findings = [finding(rule=f"rule-{n}", saving_usd=Decimal(20 - n)) for n in range(9)]
-    others = story(document(findings=findings)).others
+    others = message_of(document(findings=findings)).others
     assert others[0] == "rule-1 $19.00"
     assert others[-1] == "+3 more"
 
@@ -120,24 +120,24 @@ def test_money_notes() -> None:
 
 def test_context_says_what_was_not_checked() -> None:
     """Rules without data are named with their reason; the run's note stands beside the place."""
-    context = story(document(), "3rd run with this finding").context
+    context = message_of(document(), "3rd run with this finding").context
     assert context[1] == "3rd run with this finding"
     assert "Not checked: cpu-underused (CPUUtilization covers 41% of the active time)" in context
 
 
-def test_trials_are_named_apart() -> None:
-    """What is only worth a trial is named with its upper end, and is in no sum."""
+def test_possible_savings_are_named_apart() -> None:
+    """Each is named with its upper end, and is in no sum."""
     maybe = finding(
         rule="maybe", saving_usd=Decimal(0), saving_range_usd=[Decimal(0), Decimal("3.5")]
     )
-    note = story(document(findings=[*document()["findings"], maybe])).context[-2]
-    assert note == "Worth a trial, not counted: spot-not-used $0.90, maybe up to $3.50"
+    note = message_of(document(findings=[*document()["findings"], maybe])).context[-2]
+    assert note == "Possible savings, not in the total: spot-not-used $0.90, maybe up to $3.50"
 
 
-def test_nothing_to_tell() -> None:
-    """An audit that is not worth telling has no message."""
+def test_nothing_to_notify() -> None:
+    """An audit without a counted finding has no message."""
     with pytest.raises(ValueError, match="no message"):
-        story(document(findings=[]))
+        message_of(document(findings=[]))
 
 
 def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
@@ -146,5 +146,5 @@ def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
     failed["findings"][0]["evidence"]["failure_reason"] = (
         "arn:aws:sts::111122223333:assumed-role/Trainer/SageMaker may not read s3://bucket/key.csv"
     )
-    told = dict(story(failed).facts)
-    assert "[path] may not read [path]" in told.values()
+    facts = dict(message_of(failed).facts)
+    assert "[path] may not read [path]" in facts.values()

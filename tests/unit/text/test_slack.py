@@ -71,9 +71,9 @@ def test_first_line_is_the_news() -> None:
 def test_fix_is_copyable() -> None:
     """The fix is a code span with the parameter's new value, its saving and the old value."""
     assert text_of(message(document()), "fix") == (
-        "*Fix*: saves $1.73 to $1.98 a run by itself\n"
+        "*Fix*: saves $1.73 to $1.98 per run if applied alone\n"
         '`ResourceConfig.InstanceType = "ml.g4dn.xlarge"`  was "ml.g5.2xlarge"\n'
-        "Mind: The data loader gets 4 vCPUs in place of 8."
+        "Caveat: The data loader gets 4 vCPUs in place of 8."
     )
 
 
@@ -94,7 +94,7 @@ def test_owner(ids: dict[str, str], shown: str) -> None:
 def test_owner_not_known() -> None:
     """A job without owner says so."""
     payload = message(document(job=job(owner=None)), owner_ids={"": "U0123ABC"})
-    assert text_of(payload, "owner") == "Owner: not known (no owner tag)"
+    assert text_of(payload, "owner") == "Owner: unknown (no owner tag)"
 
 
 def test_hostile_failure_is_inert() -> None:
@@ -109,7 +109,7 @@ def test_hostile_failure_is_inert() -> None:
 def test_no_link_without_region() -> None:
     """Without a region there is no link, and the block stands with the command alone."""
     payload = message(document(job=job(region=None)))
-    assert text_of(payload, "links").startswith("`sageaudit audit arn:")
+    assert text_of(payload, "links").startswith("Full audit: `sageaudit audit arn:")
     nothing = message(document(job=job(region=None, arn=None)))
     assert "links" not in {block["block_id"] for block in nothing["blocks"]}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from botocore.config import Config
 from botocore.exceptions import (
@@ -14,6 +14,9 @@ from botocore.exceptions import (
 )
 
 from sageaudit.adapters.aws.clients import CONFIG, code_of, translated
+from sageaudit.adapters.channels.channel import Connections, NoticeChannel, StackTopic
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import (
     AwsError,
     ChannelBroken,
@@ -22,6 +25,8 @@ from sageaudit.errors import (
     NoCredentials,
     Throttled,
 )
+from sageaudit.text import plain
+from sageaudit.text.envelope import Payload
 
 PERMISSIONS = ("sns:Publish",)
 
@@ -34,14 +39,39 @@ _REFUSED_FROM, _REFUSED_BELOW = 400, 500
 _PASSING = frozenset({"RequestExpired", "RequestTimeout", "RequestTimeoutException"})
 
 
-class SnsChannel:
-    """Implements Channel. `client` is boto3's SNS client, made with `ONE_TRY`."""
+class SnsChannel(NoticeChannel):
+    """`client` is boto3's SNS client, made with `ONE_TRY`."""
+
+    name = "sns"
+    address = StackTopic(variable="TOPIC_ARN")
+    permissions = PERMISSIONS
 
     def __init__(self, client: Any, topic_arn: str) -> None:
         self._client = client
         self._topic_arn = topic_arn
 
-    def post(self, payload: dict[str, Any]) -> None:
+    @staticmethod
+    def write(document: AuditDocument, policy: Policy) -> Payload:
+        """Subject, text and attributes to filter by."""
+        del policy  # e-mail mentions nobody
+        return dict(plain.message(document))
+
+    @staticmethod
+    def check(payload: Payload) -> None:
+        """Raises Malformed."""
+        plain.check(payload)
+
+    @staticmethod
+    def as_repeat(payload: Payload) -> Payload:
+        """Marked in the subject and in the first line."""
+        return plain.as_repeat(payload)
+
+    @classmethod
+    def connect(cls, address: str, connections: Connections) -> Self:
+        """`address` is the topic's ARN."""
+        return cls(connections.session.client("sns", config=ONE_TRY), address)
+
+    def post(self, payload: Payload) -> None:
         """Publishes subject, message and attributes. Raises ChannelBroken or ChannelUnavailable."""
         attributes = {
             name: {"DataType": attribute["type"], "StringValue": attribute["value"]}

@@ -135,13 +135,13 @@ def rule_pk(rule: str, month: str) -> str:
     return f"{part(rule)}#{month}"
 
 
-def told_pk(family: str) -> str:
+def family_day_pk(family: str) -> str:
     """The ledger of a family's messages; one item a day."""
     return f"TOLD#{part(family)}"
 
 
 def news_pk(job: str) -> str:
-    """The ledger of what was told of one run of a job."""
+    """The ledger of the last notice of one run of a job."""
     return f"NEWS#{part(job)}"
 
 

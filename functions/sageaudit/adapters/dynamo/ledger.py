@@ -15,8 +15,8 @@ from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import LastNotice
 
-TELL_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""What `claim_family_day`, `told` and `remember` call."""
+NOTIFY_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
+"""What `claim_family_day`, `last_notice` and `remember_notice` call."""
 SEND_PERMISSIONS = (
     "dynamodb:DeleteItem",
     "dynamodb:GetItem",
@@ -35,7 +35,7 @@ _STATE = {"#state": "state"}
 
 
 class DynamoLedger:
-    """What was told to whom. `client` is boto3's low-level DynamoDB client."""
+    """Which notices were sent. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
@@ -43,7 +43,7 @@ class DynamoLedger:
     def claim_family_day(self, family: str, day: date, audit: str) -> bool:
         """True when this audit is the family's message of the day, also when asked again."""
         item = {
-            PARTITION_KEY: keys.told_pk(family),
+            PARTITION_KEY: keys.family_day_pk(family),
             SORT_KEY: day.isoformat(),
             "audit": audit,
             TTL_ATTRIBUTE: _expiry(datetime.combine(day, time(), UTC)),
@@ -57,24 +57,24 @@ class DynamoLedger:
             return False
         return True
 
-    def told(self, job: str) -> LastNotice | None:
-        """What was last told of this run of a job."""
+    def last_notice(self, job: str) -> LastNotice | None:
+        """The last notice of this run of a job."""
         item = self._table.get(keys.news_pk(job), _NEWS_SK)
         return None if item is None else LastNotice(int(item["version"]), item["news"])
 
-    def remember(self, job: str, told: LastNotice) -> None:
-        """Keeps what is told of it, for ever: new rules may judge a job again at any time."""
+    def remember_notice(self, job: str, notice: LastNotice) -> None:
+        """Keeps it for ever: new rules may judge a job again at any time."""
         item = {
             PARTITION_KEY: keys.news_pk(job),
             SORT_KEY: _NEWS_SK,
-            "version": told.version,
-            "news": told.news,
+            "version": notice.version,
+            "news": notice.news,
         }
-        with suppress(ConditionFailed):  # a newer version was told
+        with suppress(ConditionFailed):  # a newer version was sent
             self._table.put(
                 item,
                 condition=f"{_ABSENT} OR version <= :version",
-                values={":version": told.version},
+                values={":version": notice.version},
                 names={},
             )
 

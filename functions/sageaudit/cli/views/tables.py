@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sageaudit.domain.audit.document import AuditDocument, LineDocument, PhaseDocument
 from sageaudit.text.money import rate, usd
-from sageaudit.text.notice import told
+from sageaudit.text.notice import counted_findings
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import duration, number
 
@@ -108,7 +108,7 @@ def children(document: AuditDocument, console: Console) -> Table | None:
 
 
 def _child(audit: AuditDocument) -> dict[str, str]:
-    top = told(audit)
+    top = counted_findings(audit)
     return {
         "Job": middle(terminal(audit["job"]["name"]), _NAME),
         "Status": terminal(audit["job"]["status"]),

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.channels.slack import Response, SlackWebhook, check_webhook
+from sageaudit.adapters.channels.slack import SlackChannel, check_webhook
+from sageaudit.adapters.channels.webhook import Response
 from sageaudit.errors import (
     AccessDenied,
     BadSettings,
@@ -116,7 +117,7 @@ class Refused:
 def test_the_payload_is_posted_as_json() -> None:
     """Once, to the stored address."""
     wire = Wire(OK)
-    SlackWebhook(Kept(), wire).post(PAYLOAD)
+    SlackChannel(Kept(), wire).post(PAYLOAD)
     [(url, body, headers)] = wire.sent
     assert url == URL
     assert json.loads(body) == PAYLOAD
@@ -136,7 +137,7 @@ def test_any_other_address_is_refused_before_anything_is_sent(url: str) -> None:
     """Whatever the transport: the check stands above it. The address is not repeated."""
     wire = Wire()
     with pytest.raises(ChannelBroken) as raised:
-        SlackWebhook(Kept(url), wire).post(PAYLOAD)
+        SlackChannel(Kept(url), wire).post(PAYLOAD)
     assert wire.sent == []
     assert "evil" not in str(raised.value)
 
@@ -153,7 +154,7 @@ def test_a_redirect_is_broken_and_not_followed(status: int) -> None:
     """It would carry the notice, and with 307 its body, to another host."""
     wire = Wire(Response(status, {"location": "http://169.254.169.254/"}, b""))
     with pytest.raises(ChannelBroken, match="redirect"):
-        SlackWebhook(Kept(), wire).post(PAYLOAD)
+        SlackChannel(Kept(), wire).post(PAYLOAD)
     assert len(wire.sent) == 1
 
 
@@ -175,7 +176,7 @@ def test_a_redirect_is_broken_and_not_followed(status: int) -> None:
 def test_too_many_says_when_to_come_back(headers: dict[str, str], wait_s: int) -> None:
     """Never more than SQS can wait, never nothing."""
     with pytest.raises(RateLimited) as raised:
-        SlackWebhook(Kept(), Wire(Response(429, headers, b"rate_limited"))).post(PAYLOAD)
+        SlackChannel(Kept(), Wire(Response(429, headers, b"rate_limited"))).post(PAYLOAD)
     assert raised.value.retry_after_s == wait_s
 
 
@@ -198,14 +199,14 @@ def test_a_permanent_answer_is_broken_with_slacks_word(status: int, body: bytes,
     """Only a short word of Slack's is repeated."""
     answer = Response(status, {}, body)
     with pytest.raises(ChannelBroken, match=f"^slack: {said}$"):
-        SlackWebhook(Kept(), Wire(answer, answer)).post(PAYLOAD)
+        SlackChannel(Kept(), Wire(answer, answer)).post(PAYLOAD)
 
 
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
 def test_a_servers_fault_is_unavailable(status: int) -> None:
     """Slack refused it: it may be tried again as the first."""
     with pytest.raises(ChannelUnavailable) as raised:
-        SlackWebhook(Kept(), Wire(Response(status, {}, b"rollup_error"))).post(PAYLOAD)
+        SlackChannel(Kept(), Wire(Response(status, {}, b"rollup_error"))).post(PAYLOAD)
     assert not isinstance(raised.value, MaybeSent)
 
 
@@ -213,7 +214,7 @@ def test_a_servers_fault_is_unavailable(status: int) -> None:
 def test_a_renewed_webhook_is_read_and_tried_once(status: int) -> None:
     """The kept secret may be minutes old."""
     wire, secret = Wire(Response(status, {}, b"no_service"), OK), Kept(URL, NEWER)
-    SlackWebhook(secret, wire).post(PAYLOAD)
+    SlackChannel(secret, wire).post(PAYLOAD)
     assert [url for url, _, _ in wire.sent] == [URL, NEWER]
 
 
@@ -222,7 +223,7 @@ def test_a_renewed_webhook_that_is_refused_too_is_broken() -> None:
     gone = Response(410, {}, b"channel_is_archived")
     wire = Wire(gone, gone)
     with pytest.raises(ChannelBroken, match="archived"):
-        SlackWebhook(Kept(URL, NEWER), wire).post(PAYLOAD)
+        SlackChannel(Kept(URL, NEWER), wire).post(PAYLOAD)
     assert len(wire.sent) == 2
 
 
@@ -230,7 +231,7 @@ def test_the_same_webhook_is_not_tried_twice() -> None:
     """It would be refused again."""
     wire, secret = Wire(Response(404, {}, b"no_service")), Kept()
     with pytest.raises(ChannelBroken):
-        SlackWebhook(secret, wire).post(PAYLOAD)
+        SlackChannel(secret, wire).post(PAYLOAD)
     assert len(wire.sent) == 1
     assert secret.refreshed == 1
 
@@ -238,7 +239,7 @@ def test_the_same_webhook_is_not_tried_twice() -> None:
 def test_a_wrong_address_that_was_corrected_is_used() -> None:
     """The kept one is refused, the stored one is Slack's."""
     wire = Wire(OK)
-    SlackWebhook(Kept("http://evil.example/", URL), wire).post(PAYLOAD)
+    SlackChannel(Kept("http://evil.example/", URL), wire).post(PAYLOAD)
     assert [url for url, _, _ in wire.sent] == [URL]
 
 
@@ -246,7 +247,7 @@ def test_a_renewed_secret_that_is_hostile_is_not_used() -> None:
     """The check is on at every send."""
     wire = Wire(Response(404, {}, b"no_service"))
     with pytest.raises(ChannelBroken):
-        SlackWebhook(Kept(URL, "https://evil.example/x"), wire).post(PAYLOAD)
+        SlackChannel(Kept(URL, "https://evil.example/x"), wire).post(PAYLOAD)
     assert len(wire.sent) == 1
 
 
@@ -261,14 +262,14 @@ def test_a_renewed_secret_that_is_hostile_is_not_used() -> None:
 def test_a_secret_that_cannot_be_read_says_so(error: Exception, meant: type[Exception]) -> None:
     """A missing one is permanent, a busy store is not."""
     with pytest.raises(meant, match=str(error)):
-        SlackWebhook(Refused(error), Wire()).post(PAYLOAD)
+        SlackChannel(Refused(error), Wire()).post(PAYLOAD)
 
 
 def test_what_the_transport_says_goes_up() -> None:
     """Whether the notice left is known only there."""
     for error in (MaybeSent("no answer"), ChannelUnavailable("no connection")):
         with pytest.raises(type(error)):
-            SlackWebhook(Kept(), Wire(error)).post(PAYLOAD)
+            SlackChannel(Kept(), Wire(error)).post(PAYLOAD)
 
 
 @pytest.mark.parametrize(
@@ -287,6 +288,6 @@ def test_the_address_is_in_no_error_and_no_log(
     """Even where the other side sends it back, and even at DEBUG."""
     caplog.set_level(logging.DEBUG)
     with pytest.raises(ChannelError) as raised:
-        SlackWebhook(Kept(), Wire(answer, answer)).post(PAYLOAD)
+        SlackChannel(Kept(), Wire(answer, answer)).post(PAYLOAD)
     told = "".join(traceback.format_exception(raised.value)) + caplog.text
     assert "s3cr3t" not in told

@@ -12,8 +12,8 @@ from http.client import HTTPConnection
 
 import pytest
 
-from sageaudit.adapters.channels import slack
-from sageaudit.adapters.channels.slack import https_post
+from sageaudit.adapters.channels import https_post as module
+from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 URL = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
@@ -44,7 +44,7 @@ def server(
             asked.append((host, port_asked))
             return HTTPConnection("127.0.0.1", port, timeout=timeout)
 
-        monkeypatch.setattr(slack, "HTTPSConnection", connect)
+        monkeypatch.setattr(module, "HTTPSConnection", connect)
         try:
             yield heard
         finally:
@@ -108,7 +108,7 @@ def test_a_stranger_without_slacks_certificate_gets_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """TLS that cannot be made is a connection that was never there."""
-    monkeypatch.setattr(slack, "CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         with pytest.raises(ChannelUnavailable) as raised:
@@ -122,7 +122,7 @@ def test_no_whole_answer_leaves_it_open(
 ) -> None:
     """The notice left: it may have been posted. The address is in no error and no log."""
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr(slack, "READ_TIMEOUT_S", 0.2 if how == "silent" else 5)
+    monkeypatch.setattr(module, "READ_TIMEOUT_S", 0.2 if how == "silent" else 5)
     done = threading.Event()
 
     def answer(connection: socket.socket) -> None:
