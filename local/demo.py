@@ -19,10 +19,11 @@ from rich.text import Text
 from local import ACCOUNT, slack_view
 from local.aws import LocalAws, local_aws
 from local.recorded import RECORDINGS, RecordedJob, of_file, recorded_jobs
-from local.slack import slack_stand_in
+from local.slack import SlackStandIn, slack_stand_in
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.record import FindingRow, Head
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
 
@@ -35,30 +36,36 @@ _MANY = 1000
 _SHORTEST, _LONGEST, _MONEY, _GAP = 18, 48, 9, 2
 """Characters: a column of text, a column of dollars, what is between columns."""
 _COLUMNS, _TOP = ("Cost", "Avoidable", "Lost"), "Top finding"
-_POSSIBLE = "Dollars beside a rule are possible: worth a trial and in no sum."
+_POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
 
 
 def main() -> int:
     """Runs the demo; 1 when a job was not audited."""
-    console, jobs, policy = Console(), recorded_jobs(), load(POLICY)
+    jobs, policy = recorded_jobs(), load(POLICY)
+    with (
+        slack_stand_in() as slack,
+        local_aws(jobs[0].ended_at, policy=policy, transport=slack.transport) as aws,
+    ):
+        return play(jobs, policy, aws, slack)
+
+
+def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: SlackStandIn) -> int:
+    """Lets the jobs end on this local AWS and prints what comes of it; 1 for a job not audited."""
+    console = Console()
     console.print(
         f"{len(jobs)} recorded jobs end on the local AWS; nothing leaves this machine. Most cost"
         f" cents: local/policy.toml tells of {usd(policy.floor_usd)} or more.\n",
         highlight=False,
     )
-    with (
-        slack_stand_in() as slack,
-        local_aws(jobs[0].ended_at, policy=policy, transport=slack.transport) as aws,
-    ):
-        left = _run(console, aws, jobs)
-        history, months = aws.history(), _months(jobs)
-        heads = sorted(_heads(history, months), key=lambda head: (head.ended_at, head.rollup))
-        _show_jobs(console, history, heads)
-        _show_message(console, slack.posts, len(aws.mails))
-        _show_rule(console, _findings(history, months))
-        _show_dearest(console, heads)
-        for job in left:
-            _say_why(job, history, aws)
+    left = _run(console, aws, jobs)
+    history, months = aws.history(), _months(jobs)
+    heads = sorted(_heads(history, months), key=lambda head: (head.ended_at, head.rollup))
+    _show_jobs(console, history, heads)
+    _show_message(console, slack.posts, len(aws.mails))
+    _show_rule(console, _findings(history, months))
+    _show_dearest(console, heads)
+    for job in left:
+        _say_why(job, history, aws)
     return 1 if left else 0
 
 

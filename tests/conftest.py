@@ -1,12 +1,17 @@
-"""No test reaches an AWS account or any network: credentials are made up, sockets stay at home."""
+"""No test reaches an AWS account or any network: credentials are made up, sockets stay at home.
+
+What botocore reads from disk is read once for all sessions: most of the start of a client.
+"""
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import os
 import sys
 from typing import Any
 
+import botocore.loaders
 import pytest
 
 for name in [name for name in os.environ if name.startswith("AWS_")]:
@@ -24,6 +29,8 @@ os.environ |= {
     "POWERTOOLS_METRICS_NAMESPACE": "sageaudit",
     "POWERTOOLS_SERVICE_NAME": "tests",
 }
+
+botocore.loaders.create_loader = functools.cache(botocore.loaders.create_loader)
 
 
 def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:

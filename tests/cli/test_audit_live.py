@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ from moto import mock_aws
 
 from local.recorded import RecordedJob, of_file
 from local.sagemaker import RecordedSageMaker, put_series
-from sageaudit.cli.main import main
+from tests.fakes.command_line import Run
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
@@ -61,38 +58,11 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
         yield Account(session)
 
 
-@dataclass(frozen=True)
-class Done:
-    """How the command ended."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The console script in this process, so that the account stands."""
-
-    def script(*words: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["sageaudit", *words])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        said = capsys.readouterr()
-        return Done(int(exit_.value.code or 0), said.out, said.err)
-
-    return script
-
-
 def test_a_name_is_found_and_audited_as_the_lambda_would(account: Account, run: Run) -> None:
     """The document is the recording's own, from Describe*, ListTags and GetMetricData."""
     job = account.add(FAILED)
     done = run("audit", job.name, "--region", "us-east-1", "--output", "json")
-    assert done.exit_code == 0, done.stderr
-    document = json.loads(done.stdout)
+    document = done.document()
     assert document["job"]["arn"] == job.arn
     assert document["lost_usd"] == document["bill"]["total_usd"] > 0
 
@@ -128,7 +98,7 @@ def test_a_name_under_two_kinds_is_refused_with_both_named(account: Account, run
     assert done.exit_code == 2
     assert "a training job and a processing job" in done.stderr
     again = run("audit", training.name, "--kind", "processing", "--output", "json")
-    assert json.loads(again.stdout)["job"]["kind"] == "processing"
+    assert again.document()["job"]["kind"] == "processing"
 
 
 @pytest.mark.parametrize(
@@ -200,8 +170,7 @@ def test_denied_tags_and_metrics_are_named_and_the_audit_goes_on(
     account.refuse("sagemaker.ListTags", "AccessDeniedException")
     account.refuse("cloudwatch.GetMetricData", "AccessDenied")
     done = run("audit", job.arn, "--output", "json")
-    assert done.exit_code == 0, done.stderr
-    document = json.loads(done.stdout)
+    document = done.document()
     missing = " ".join(document["audit"]["coverage"]["missing"])
     assert "sagemaker:ListTags" in missing
     assert "cloudwatch:GetMetricData" in missing
@@ -237,8 +206,7 @@ def test_a_tuning_job_comes_with_its_children(account: Account, run: Run) -> Non
         lambda **_: (AWSResponse("https://aws", 200, {}, None), page),
     )
     done = run("audit", parent, "--output", "json")
-    assert done.exit_code == 0, done.stderr
-    document = json.loads(done.stdout)
+    document = done.document()
     assert document["rollup"] is True
     assert len(document["children"]) == 5
     total = sum(child["bill"]["total_usd"] for child in document["children"])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from sageaudit.cli.commands.audit import of_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
+from tests.fakes.command_line import Run
 from tests.labelled.sagas import sweep
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
@@ -23,23 +23,21 @@ JOB_SCOPES = {JobCase, FamilyCase}
 UNFINISHED = [DATA / "processing-070-inprogress.json", DATA / "tuning-010-inprogress.json"]
 
 
-def sageaudit(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """The console script's own entry, in a process of its own."""
-    call = [sys.executable, "-c", "from sageaudit.cli.main import main; main()"]
-    return subprocess.run(
-        [*call, *map(str, words)], capture_output=True, text=True, timeout=60, check=False
-    )
+Audited = Callable[[Path], dict[str, Any]]
 
 
-def audited(path: Path, *words: str) -> dict[str, Any]:
-    """The document of one recording."""
-    done = sageaudit("audit", "--recording", path, "--output", "json", *words)
-    assert done.returncode == 0, done.stderr
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
+@pytest.fixture
+def audited(run: Run) -> Audited:
+    """Gives the document of one recording."""
+
+    def audit(path: Path) -> dict[str, Any]:
+        document: dict[str, Any] = run("audit", "--recording", path, "--output", "json").document()
+        return document
+
+    return audit
 
 
-def test_the_document_has_every_key_of_schema_1() -> None:
+def test_the_document_has_every_key_of_schema_1(audited: Audited) -> None:
     """Scripts rely on keys that are always present."""
     document = audited(FSX_SPOT)
     assert document["schema"] == 1
@@ -56,7 +54,7 @@ def test_the_document_has_every_key_of_schema_1() -> None:
     }  # fmt: skip
 
 
-def test_the_fsx_spot_job_costs_what_its_billable_seconds_say() -> None:
+def test_the_fsx_spot_job_costs_what_its_billable_seconds_say(audited: Audited) -> None:
     """14,683 billable seconds of ml.m5.4xlarge are $3.76; its 37,026 of training were $9.48."""
     document = audited(FSX_SPOT)
     compute = [x for x in document["bill"]["lines"] if x["item"] == "compute"]
@@ -64,7 +62,7 @@ def test_the_fsx_spot_job_costs_what_its_billable_seconds_say() -> None:
     assert round(sum(p["usd"] for p in document["phases"]), 2) == 3.76
 
 
-def test_a_failed_job_is_lost_at_full_cost() -> None:
+def test_a_failed_job_is_lost_at_full_cost(audited: Audited) -> None:
     """Failed runs are billed like any other, and gave nothing."""
     document = audited(FAILED)
     assert document["lost_usd"] == document["bill"]["total_usd"] > 0
@@ -72,7 +70,7 @@ def test_a_failed_job_is_lost_at_full_cost() -> None:
 
 
 @pytest.mark.parametrize("path", UNFINISHED, ids=lambda path: path.stem)
-def test_an_unfinished_job_is_audited_as_far_as_it_goes(path: Path) -> None:
+def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: Path) -> None:
     """No figure is final: the bill is incomplete, and every rule says why it does not judge."""
     document = audited(path)
     assert document["bill"]["complete"] is False
@@ -84,7 +82,7 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(path: Path) -> None:
     assert (document["findings"], document["clear"]) == ([], [])
 
 
-def test_a_set_rolls_its_children_up() -> None:
+def test_a_set_rolls_its_children_up(audited: Audited) -> None:
     """The roll-up is the sum of its children's own shares, and is marked as one."""
     document = audited(DATA / "tuning-set-bayesian-221019-1807.json")
     assert document["rollup"] is True
@@ -117,32 +115,34 @@ def test_a_set_rolls_its_children_up() -> None:
         ("\x00\x01", "is not JSON"),
     ],
 )
-def test_a_bad_file_is_one_sentence_and_exit_2(tmp_path: Path, text: str, said: str) -> None:
+def test_a_bad_file_is_one_sentence_and_exit_2(
+    run: Run, tmp_path: Path, text: str, said: str
+) -> None:
     """The sentence names the file and what is wrong in it; no stack trace."""
     path = tmp_path / "job.json"
     path.write_text(text)
-    done = sageaudit("audit", "--recording", path)
-    assert done.returncode == 2
+    done = run("audit", "--recording", path)
+    assert done.exit_code == 2
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert str(path) in done.stderr
     assert said in done.stderr
 
 
-def test_bytes_that_are_no_text_are_one_sentence(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_one_sentence(run: Run, tmp_path: Path) -> None:
     """A model artifact given by mistake is refused like any other bad file."""
     path = tmp_path / "model.tar.gz"
     path.write_bytes(b"\x1f\x8b\xff\xfe" * 100)
-    done = sageaudit("audit", "--recording", path)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = run("audit", "--recording", path)
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
 
 
-def test_a_batch_prints_its_results_and_exits_with_the_gravest(tmp_path: Path) -> None:
+def test_a_batch_prints_its_results_and_exits_with_the_gravest(run: Run, tmp_path: Path) -> None:
     """One bad file of three does not hide the two audits."""
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
-    done = sageaudit(
+    done = run(
         "audit", "--recording", FSX_SPOT, "--recording", bad, "--recording", FAILED,
         "--output", "json",
     )  # fmt: skip
@@ -151,14 +151,14 @@ def test_a_batch_prints_its_results_and_exits_with_the_gravest(tmp_path: Path) -
         "bioims-vT44kUtLi7jnSGC7VXG7iT-j2xvJ5W8TbmNxZrK4mNYUd",
         "c7n-job-2018-01-12-18-23-33",
     ]
-    assert done.returncode == 2
+    assert done.exit_code == 2
 
 
 @pytest.mark.parametrize(("severity", "code"), [("low", 10), ("medium", 0)])
-def test_fail_on_exits_with_10_from_its_severity(severity: str, code: int) -> None:
+def test_fail_on_exits_with_10_from_its_severity(run: Run, severity: str, code: int) -> None:
     """A 15-cent failure is low: it fails a gate on low, not one on medium."""
-    done = sageaudit("audit", "--recording", FAILED, "--output", "json", "--fail-on", severity)
-    assert done.returncode == code
+    done = run("audit", "--recording", FAILED, "--output", "json", "--fail-on", severity)
+    assert done.exit_code == code
     assert json.loads(done.stdout)["job"]["status"] == "Failed"
 
 
@@ -168,25 +168,25 @@ def test_fail_on_exits_with_10_from_its_severity(severity: str, code: int) -> No
         ((), "name a job"),
         (("--output", "xml"), "xml"),
         (("arn:aws:s3:::bucket",), "is not the ARN of a SageMaker job"),
-        (("no/name", "--region", "us-east-1"), "neither an ARN nor a job's name"),
-        (("job", "--region", "us east"), "'us east' is not a region: one reads like eu-west-1"),
+        (("no/name", "--region", "us-east-1"), "neither an ARN nor a job name"),
+        (("job", "--region", "us east"), "'us east' is not a region; a region looks like"),
         (("--recording", "x.json", "--policy", "/no/such.toml"), "/no/such.toml"),
     ],
 )
-def test_wrong_usage_exits_with_2(words: tuple[str, ...], said: str) -> None:
+def test_wrong_usage_exits_with_2(run: Run, words: tuple[str, ...], said: str) -> None:
     """What was wrong is said on stderr; stdout stays empty."""
-    done = sageaudit("audit", *words)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = run("audit", *words)
+    assert (done.exit_code, done.stdout) == (2, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_policy_with_an_unknown_rule_is_refused(tmp_path: Path) -> None:
+def test_a_policy_with_an_unknown_rule_is_refused(run: Run, tmp_path: Path) -> None:
     """A typing mistake never switches a rule off unseen."""
     policy = tmp_path / "policy.toml"
     policy.write_text('[rules]\noff = ["gpu-idel"]\n')
-    done = sageaudit("audit", "--recording", FAILED, "--policy", policy)
-    assert done.returncode == 2
+    done = run("audit", "--recording", FAILED, "--policy", policy)
+    assert done.exit_code == 2
     assert "gpu-idel" in done.stderr
 
 
@@ -205,9 +205,9 @@ def test_a_set_may_bring_its_tuning_jobs_own_answer(tmp_path: Path) -> None:
     assert 0 < late["saving_usd"] < (document["bill"]["total_usd"] or 0)
 
 
-def test_a_line_parts_the_reports_of_a_batch() -> None:
+def test_a_line_parts_the_reports_of_a_batch(run: Run) -> None:
     """None before the first, none after the last."""
-    done = sageaudit("audit", "--recording", FAILED, "--recording", FSX_SPOT)
+    done = run("audit", "--recording", FAILED, "--recording", FSX_SPOT)
     lines = done.stdout.splitlines()
     [parted] = [place for place, line in enumerate(lines) if line and not line.strip("─")]
     assert 0 < parted < len(lines) - 1

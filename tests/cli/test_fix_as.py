@@ -56,7 +56,7 @@ def test_a_fix_is_printed_unbroken_at_the_left_margin() -> None:
 )
 def test_only_standing_findings_are_written(aside: dict[str, Any]) -> None:
     """What another finding covers, or somebody accepted, is not to be pasted as well."""
-    assert shown("sdk-v2", finding(**{"fix": [SPOT], **aside})) == "\nNo fix to write\n"
+    assert shown("sdk-v2", finding(**{"fix": [SPOT], **aside})) == "\nNo fix to print\n"
 
 
 def test_a_hostile_name_moves_no_cursor() -> None:
@@ -81,7 +81,7 @@ def test_json_has_every_fix_already() -> None:
     """One line for each job stays one line of JSON: the two together are refused."""
     done = run("--fix-as", "api", "--output", "json")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "--fix-as is for people" in done.stderr
+    assert "--fix-as cannot be used with --output json" in done.stderr
 
 
 def test_an_unknown_dialect_is_refused() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,12 +19,13 @@ from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.cli.commands import reconcile as command
 from sageaudit.cli.commands.audit import of_recording
-from sageaudit.cli.main import main
+from sageaudit.cli.sources import history_table
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
 from tests.contract.tables import dynamodb, new_table
+from tests.fakes.command_line import Result, Run
 from tests.fakes.documents import document, job, line
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
@@ -116,44 +116,26 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
         yield made
 
 
-@dataclass(frozen=True)
-class Done:
-    """How the command ended."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-
-Run = Callable[..., Done]
-
-
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cloud: Cloud) -> Run:
-    """The console script in this process, with the table unless another one is named."""
+def reconcile(run: Run, cloud: Cloud) -> Run:
+    """`sageaudit reconcile` of the month and the table, unless others are named."""
 
-    def script(*words: str, month: str = MONTH, table: str = cloud.table) -> Done:
-        argv = ["sageaudit", "reconcile", "--month", month, "--table", table, *words]
-        monkeypatch.setattr(sys, "argv", argv)
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        said = capsys.readouterr()
-        return Done(int(exit_.value.code or 0), said.out, said.err)
+    def call(*words: str, month: str = MONTH, table: str = cloud.table) -> Result:
+        return run("reconcile", "--month", month, "--table", table, *words)
 
-    return script
+    return call
 
 
-def of(done: Done) -> dict[str, Any]:
+def of(done: Result) -> dict[str, Any]:
     """The JSON that was printed."""
-    assert done.exit_code == 0, done.stderr
-    printed: dict[str, Any] = json.loads(done.stdout, parse_float=Decimal)
+    printed: dict[str, Any] = done.document(parse_float=Decimal)
     return printed
 
 
-def test_a_history_that_agrees_differs_by_nothing(cloud: Cloud, run: Run) -> None:
+def test_a_history_that_agrees_differs_by_nothing(cloud: Cloud, reconcile: Run) -> None:
     """Every usage type is matched, hour by hour; the roll-up is left out and counted."""
     cloud.bill(recorded())
-    found = of(run("--yes", "--output", "json"))
+    found = of(reconcile("--yes", "--output", "json"))
     assert {row["place"] for row in found["rows"]} == {"matched"}
     assert {row["quantity_percent"] for row in found["rows"]} == {Decimal(0)}
     assert found["totals"]["aws_usd"] == found["totals"]["history_usd"] > 0
@@ -161,11 +143,11 @@ def test_a_history_that_agrees_differs_by_nothing(cloud: Cloud, run: Run) -> Non
     assert (found["requests"], found["requests_usd"]) == (2, Decimal("0.02"))
 
 
-def test_differences_and_what_no_audit_covers_are_in_percent(cloud: Cloud, run: Run) -> None:
+def test_differences_and_what_no_audit_covers_are_in_percent(cloud: Cloud, reconcile: Run) -> None:
     """AWS metered 25 % more of everything, and an endpoint beside it."""
     cloud.bill(recorded(), factor="1.25")
     cloud.usage.append(("USE1-Host:ml.m5.xlarge", "us-east-1", Decimal(744), Decimal("171.12")))
-    found = of(run("--yes", "--output", "json"))
+    found = of(reconcile("--yes", "--output", "json"))
     compute = [row for row in found["rows"] if row["usage"] == "USE1-Processing:ml.m5.24xlarge"]
     assert [row["quantity_percent"] for row in compute] == [Decimal("-20.00")]
     totals = found["totals"]
@@ -174,11 +156,11 @@ def test_differences_and_what_no_audit_covers_are_in_percent(cloud: Cloud, run: 
     assert 90 < totals["outside_audits_percent"] < 97
 
 
-def test_people_get_tables_and_how_things_are_attributed(cloud: Cloud, run: Run) -> None:
+def test_people_get_tables_and_how_things_are_attributed(cloud: Cloud, reconcile: Run) -> None:
     """Sums, rows, areas, and the sentences that keep the figures honest."""
     cloud.bill(recorded()[:3])
     cloud.usage.append(("USE1-Notebk:ml.t3.medium", "us-east-1", Decimal(9), Decimal("0.45")))
-    said = run("--yes").stdout
+    said = reconcile("--yes").stdout
     for part in (
         "the history against Cost Explorer",
         "Matched",
@@ -193,9 +175,9 @@ def test_people_get_tables_and_how_things_are_attributed(cloud: Cloud, run: Run)
     assert "Only in AWS" not in said, "the notebook is an area, not a job's usage"
 
 
-def test_the_price_is_said_before_anything_is_asked(cloud: Cloud, run: Run) -> None:
+def test_the_price_is_said_before_anything_is_asked(cloud: Cloud, reconcile: Run) -> None:
     """Without a terminal nobody can agree: exit 2, nothing asked, nothing spent."""
-    done = run()
+    done = reconcile()
     assert done.exit_code == 2
     assert "2 or more Cost Explorer requests at $0.01 each: $0.02 or more" in done.stderr
     assert "--yes" in done.stderr
@@ -204,18 +186,23 @@ def test_the_price_is_said_before_anything_is_asked(cloud: Cloud, run: Run) -> N
 
 @pytest.mark.parametrize(("said", "exit_code", "asked"), [("y", 0, 2), ("n", 130, 0)])
 def test_on_a_terminal_it_asks(
-    cloud: Cloud, run: Run, monkeypatch: pytest.MonkeyPatch, said: str, exit_code: int, asked: int
+    cloud: Cloud,
+    reconcile: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    said: str,
+    exit_code: int,
+    asked: int,
 ) -> None:
     """A no ends it before the first request."""
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: said)
-    assert run().exit_code == exit_code
+    assert reconcile().exit_code == exit_code
     assert cloud.asked == asked
 
 
-def test_nothing_billed_is_said_and_shown(cloud: Cloud, run: Run) -> None:
+def test_nothing_billed_is_said_and_shown(cloud: Cloud, reconcile: Run) -> None:
     """Everything is in the history only."""
-    done = run("--yes")
+    done = reconcile("--yes")
     assert done.exit_code == 0
     assert f"Cost Explorer has no SageMaker usage of account {ACCOUNT} in {MONTH}" in done.stdout
 
@@ -231,15 +218,20 @@ def test_nothing_billed_is_said_and_shown(cloud: Cloud, run: Run) -> None:
         (["--yes"], {"table": "a b"}, 2, "cannot be a table's name"),
         (["--yes"], {"month": "2019-01"}, 3, f"no job of account {ACCOUNT} in 2019-01"),
         (["--yes", "--account", "999988887777"], {}, 3, "no job of account 999988887777"),
-        (["--yes", "--account", "mine"], {}, 2, "--account mine is not an account"),
+        (["--yes", "--account", "mine"], {}, 2, "--account mine is not an account id, which has"),
         (["--cur", "absent.csv"], {}, 2, "absent.csv: cannot be read"),
     ],
 )
 def test_bad_input_is_one_sentence_and_its_code(
-    cloud: Cloud, run: Run, words: list[str], options: dict[str, str], exit_code: int, said: str
+    cloud: Cloud,
+    reconcile: Run,
+    words: list[str],
+    options: dict[str, str],
+    exit_code: int,
+    said: str,
 ) -> None:
     """And nothing was paid for it."""
-    done = run(*words, **options)
+    done = reconcile(*words, **options)
     assert (done.exit_code, cloud.asked) == (exit_code, 0)
     assert said in done.stderr
     assert done.stdout == ""
@@ -253,11 +245,11 @@ def test_bad_input_is_one_sentence_and_its_code(
     ],
 )
 def test_a_refusal_of_cost_explorer_has_its_code(
-    cloud: Cloud, run: Run, code: str, exit_code: int, said: str
+    cloud: Cloud, reconcile: Run, code: str, exit_code: int, said: str
 ) -> None:
     """The action that is missing is named."""
     cloud.refusal = code
-    done = run("--yes")
+    done = reconcile("--yes")
     assert done.exit_code == exit_code
     assert said in done.stderr
 
@@ -295,7 +287,7 @@ def metered(audit: AuditDocument) -> Iterator[dict[str, str]]:
 
 
 def test_a_report_is_compared_job_by_job_and_costs_nothing(
-    cloud: Cloud, run: Run, tmp_path: Path
+    cloud: Cloud, reconcile: Run, tmp_path: Path
 ) -> None:
     """Three jobs are matched, one is in the history only, one in AWS only, and a credit is out."""
     by_hand = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-job/by-hand"
@@ -310,7 +302,7 @@ def test_a_report_is_compared_job_by_job_and_costs_nothing(
         usage | {"line_item_resource_id": by_hand},
         usage | {"line_item_line_item_type": "Credit", "line_item_unblended_cost": "-5"},
     )
-    found = of(run("--cur", str(file), "--output", "json"))
+    found = of(reconcile("--cur", str(file), "--output", "json"))
     assert found["jobs"] == {"matched": 3, "only_in_aws": 1, "only_in_history": 1}
     places = {row["place"]: row for row in found["rows"]}
     assert places["only_in_aws"]["job"] == by_hand
@@ -319,23 +311,25 @@ def test_a_report_is_compared_job_by_job_and_costs_nothing(
     ] * 6
     assert found["excluded"] == [{"kind": "Credit", "lines": 1, "usd": Decimal(-5)}]
     assert (found["requests"], cloud.asked) == (0, 0)
-    said = run("--cur", str(file)).stdout
+    said = reconcile("--cur", str(file)).stdout
     assert "Jobs: 3 matched (60.0%), 1 only in AWS (20.0%)" in said
     assert "by-hand" in said
 
 
-def test_a_report_of_another_month_names_it(cloud: Cloud, run: Run, tmp_path: Path) -> None:
+def test_a_report_of_another_month_names_it(cloud: Cloud, reconcile: Run, tmp_path: Path) -> None:
     """Exit 2."""
     other = {"bill_billing_period_start_date": "2023-03-01T00:00:00Z"}
-    done = run("--cur", str(report(tmp_path / "cur.csv", other)))
+    done = reconcile("--cur", str(report(tmp_path / "cur.csv", other)))
     assert done.exit_code == 2
     assert "is a report of 2023-03, not of 2023-02" in done.stderr
 
 
-def test_a_file_that_is_no_report_names_the_column(cloud: Cloud, run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_no_report_names_the_column(
+    cloud: Cloud, reconcile: Run, tmp_path: Path
+) -> None:
     """Exit 2."""
     (tmp_path / "x.csv").write_text("date,cost\n2023-02-01,5\n", encoding="utf-8")
-    done = run("--cur", str(tmp_path / "x.csv"))
+    done = reconcile("--cur", str(tmp_path / "x.csv"))
     assert done.exit_code == 2
     assert "no cost report: the column line_item_product_code" in done.stderr
 
@@ -356,7 +350,7 @@ def test_every_page_is_read_and_the_next_month_for_its_volumes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Seven jobs over four pages; one more ended in November and has a volume of October."""
-    monkeypatch.setattr(command, "_PAGE", 2)
+    monkeypatch.setattr(history_table, "_PAGE", 2)
     history = MemoryHistory()
     for n in range(7):
         history.record(entry(ran(f"j{n}", "2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")))
@@ -389,8 +383,8 @@ def test_december_looks_for_its_volumes_in_january() -> None:
     assert [one.item for one in december.lines] == ["storage"]
 
 
-def test_help_says_what_it_costs_and_shows_both_forms(run: Run) -> None:
+def test_help_says_what_it_costs_and_shows_both_forms(reconcile: Run) -> None:
     """Reads only, and which form costs money."""
-    said = run("--help").stdout
+    said = reconcile("--help").stdout
     for part in ("--month", "--cur", "requests cost money", "Reads only"):
         assert part in said

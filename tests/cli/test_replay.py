@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.cli.main import commands
-from sageaudit.cli.sources import stored
+from sageaudit.cli.sources import history_table, stored
+from sageaudit.cli.sources.history_table import HistoryTable
 from sageaudit.domain.audit.record import Entry
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
@@ -143,7 +144,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
     """A history in a table of its own."""
     with dynamodb() as client:
         history = DynamoHistory(client, new_table(client))
-        monkeypatch.setattr(stored, "of_table", lambda *_: history)
+        monkeypatch.setattr(history_table, "open_table", lambda *_: HistoryTable(None, history))
         yield history
 
 
@@ -152,7 +153,7 @@ def keep(history: History, tmp_path: Path, *, days_ago: int, detail: bool = True
     day = datetime.now(UTC).replace(microsecond=0) - timedelta(days=days_ago)
     path = tmp_path / "one.json"
     path.write_text(json.dumps(training(replace(IDLE_CPU, begin=day), days_ago)))
-    kept, [head] = stored.of_recordings([path])
+    kept, [head] = stored.history_of_recordings([path])
     document, of_run = kept.audit(head.key), kept.detail(head.key)
     assert document is not None
     history.record(
@@ -214,7 +215,7 @@ def test_the_accounts_of_recordings_are_named(recordings: tuple[Path, ...]) -> N
     """So that the next try works."""
     done = invoked("account", "222233334444", *of(recordings))
     assert isinstance(done.exception, JobNotFound)
-    assert str(done.exception).endswith("222233334444 there, only of 111122223333")
+    assert str(done.exception).endswith("222233334444 was found; there are runs of 111122223333")
 
 
 @pytest.mark.parametrize("words", [("replay", "--policy", "POLICY"), ("account", "111122223333")])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from moto import mock_aws
 
 from local.recorded import of_file
 from local.sagemaker import RecordedSageMaker, put_series
-from sageaudit.cli.main import main
+from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
@@ -26,38 +24,11 @@ HOST = "train-vision/algo-1"
 START = "2026-05-20T10:00:00Z"
 
 
-@dataclass(frozen=True)
-class Done:
-    """How the command ended."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """What it printed as JSON."""
-        assert self.exit_code == 0, self.stderr
-        read: dict[str, Any] = json.loads(self.stdout)
-        return read
-
-
-Run = Callable[..., Done]
-
-
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The console script in this process."""
+def what_if(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`sageaudit what-if` with these words, on a wide terminal."""
     monkeypatch.setenv("COLUMNS", "140")
-
-    def script(*words: str | Path) -> Done:
-        monkeypatch.setattr(sys, "argv", ["sageaudit", "what-if", *map(str, words)])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        said = capsys.readouterr()
-        return Done(int(exit_.value.code or 0), said.out, said.err)
-
-    return script
+    return partial(run, "what-if")
 
 
 def recorded(folder: Path, use: dict[str, float], **changes: Any) -> Path:
@@ -93,9 +64,9 @@ def candidate(document: dict[str, Any], name: str) -> dict[str, Any]:
     return next(row for row in document["candidates"] if row["type"] == name)
 
 
-def test_the_same_gpu_takes_as_long_at_its_own_rate(run: Run, tmp_path: Path) -> None:
+def test_the_same_gpu_takes_as_long_at_its_own_rate(what_if: Run, tmp_path: Path) -> None:
     """1 h at $1.515 today; ml.g5.xlarge holds 1.9 vCPU and 7.7 GiB at its rate of $1.408."""
-    document = run("--recording", recorded(tmp_path, LITTLE), "--output", "json").document
+    document = what_if("--recording", recorded(tmp_path, LITTLE), "--output", "json").document()
     assert document["today"]["usd"] == 1.515
     assert document["needs"]["vcpu"] == 1.92
     assert document["needs"]["memory_gib"] == 7.68
@@ -106,9 +77,9 @@ def test_the_same_gpu_takes_as_long_at_its_own_rate(run: Run, tmp_path: Path) ->
     assert row["saving_range_usd"] is None
 
 
-def test_another_gpu_is_a_range_with_its_break_even(run: Run, tmp_path: Path) -> None:
+def test_another_gpu_is_a_range_with_its_break_even(what_if: Run, tmp_path: Path) -> None:
     """T4: r = 35 / (8.1 x 0.3679); 10% busy: 1 + 0.1 (r - 1) = 2.0746 hours at $0.94."""
-    document = run("--recording", recorded(tmp_path, LITTLE), "--output", "json").document
+    document = what_if("--recording", recorded(tmp_path, LITTLE), "--output", "json").document()
     row = candidate(document, "ml.g4dn.2xlarge")
     assert (row["times_as_long"], row["times_as_long_at_best"]) == (2.0746, 1)
     assert row["usd"] == pytest.approx(2.0746 * 0.94)
@@ -117,9 +88,9 @@ def test_another_gpu_is_a_range_with_its_break_even(run: Run, tmp_path: Path) ->
     assert row["break_even_times_as_long"] == pytest.approx(1.515 / 0.94, abs=1e-6)
 
 
-def test_what_binds_is_named(run: Run, tmp_path: Path) -> None:
+def test_what_binds_is_named(what_if: Run, tmp_path: Path) -> None:
     """No GPU, too few vCPUs beside another GPU, and a type without a price."""
-    document = run("--recording", recorded(tmp_path, LITTLE), "--output", "json").document
+    document = what_if("--recording", recorded(tmp_path, LITTLE), "--output", "json").document()
     binding = {
         name: candidate(document, name)["constraint"]
         for name in ("ml.m5.2xlarge", "ml.g4dn.xlarge", "ml.g7e.2xlarge", "ml.trn1.2xlarge")
@@ -131,98 +102,100 @@ def test_what_binds_is_named(run: Run, tmp_path: Path) -> None:
     assert {row["type"] for row in document["candidates"] if row["fits"]}.isdisjoint(binding)
 
 
-def test_candidates_come_by_cost_and_the_refused_last(run: Run, tmp_path: Path) -> None:
+def test_candidates_come_by_cost_and_the_refused_last(what_if: Run, tmp_path: Path) -> None:
     """All 224 other types of the catalogue are there."""
-    rows = run("--recording", recorded(tmp_path, LITTLE), "--output", "json").document["candidates"]
+    rows = what_if("--recording", recorded(tmp_path, LITTLE), "--output", "json").document()[
+        "candidates"
+    ]
     fitting = [row["usd"] for row in rows if row["fits"]]
     assert len(rows) == 224
     assert fitting == sorted(fitting)
     assert [row["fits"] for row in rows] == sorted((row["fits"] for row in rows), reverse=True)
 
 
-def test_only_the_types_asked_for_are_tried(run: Run, tmp_path: Path) -> None:
+def test_only_the_types_asked_for_are_tried(what_if: Run, tmp_path: Path) -> None:
     """In any order, by cost."""
     path = recorded(tmp_path, LITTLE)
-    done = run(
+    done = what_if(
         "--recording", path, "--type", "ml.g5.4xlarge", "--type", "ml.g5.xlarge", "--output", "json"
     )
-    names = [row["type"] for row in done.document["candidates"]]
+    names = [row["type"] for row in done.document()["candidates"]]
     assert names == ["ml.g5.xlarge", "ml.g5.4xlarge"]
 
 
-def test_more_headroom_refuses_more(run: Run, tmp_path: Path) -> None:
+def test_more_headroom_refuses_more(what_if: Run, tmp_path: Path) -> None:
     """20% of 32 GiB: 15.4 with 140% headroom fit 16, 16.6 with 160% do not."""
     path = recorded(tmp_path, LITTLE)
     for headroom, fits in (("140", True), ("160", False)):
-        done = run("--recording", path, "--headroom", headroom, "--output", "json")
-        assert candidate(done.document, "ml.g5.xlarge")["fits"] is fits
+        done = what_if("--recording", path, "--headroom", headroom, "--output", "json")
+        assert candidate(done.document(), "ml.g5.xlarge")["fits"] is fits
 
 
 @pytest.mark.parametrize(
     ("absent", "unknown"),
     [("MemoryUtilization", "memory_gib"), ("GPUMemoryUtilization", "gpu_memory_gib")],
 )
-def test_unrecorded_memory_refuses(run: Run, tmp_path: Path, absent: str, unknown: str) -> None:
+def test_unrecorded_memory_refuses(what_if: Run, tmp_path: Path, absent: str, unknown: str) -> None:
     """Host or GPU: not recorded is not little."""
     use = {metric: value for metric, value in LITTLE.items() if metric != absent}
-    document = run("--recording", recorded(tmp_path, use), "--output", "json").document
+    document = what_if("--recording", recorded(tmp_path, use), "--output", "json").document()
     assert document["needs"][unknown] is None
     assert unknown in document["needs"]["unknown"]
     assert candidate(document, "ml.g5.xlarge")["constraint"] == "not recorded"
     assert not any(row["fits"] for row in document["candidates"])
 
 
-def test_without_metrics_nothing_fits(run: Run, tmp_path: Path) -> None:
+def test_without_metrics_nothing_fits(what_if: Run, tmp_path: Path) -> None:
     """Every priced type is refused: not recorded."""
-    done = run("--recording", recorded(tmp_path, {}))
+    done = what_if("--recording", recorded(tmp_path, {}))
     assert done.exit_code == 0
-    assert "No other type would certainly have held this run." in done.stdout
+    assert "Cannot tell whether another type fits" in done.stdout
     assert "not recorded" in done.stdout
 
 
-def test_the_table_shows_the_cheapest_and_counts_the_refused(run: Run, tmp_path: Path) -> None:
+def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_path: Path) -> None:
     """Fifteen that fit at most, each with its reason; --all lists every type."""
     path = recorded(tmp_path, LITTLE)
-    short, long = run("--recording", path), run("--recording", path, "--all")
+    short, long = what_if("--recording", path), what_if("--recording", path, "--all")
     assert "Today: 1 x ml.g5.2xlarge, 1 h billed, $1.52" in short.stdout
     assert "Needs: 1.9 vCPU, 7.7 GiB of memory" in short.stdout
     assert "ml.g5.xlarge" in short.stdout
     assert "$0.11 (7%)" in short.stdout
     assert "up to 11.75 times weaker than A10G" in long.stdout
-    assert "Refused: " in short.stdout
+    assert "Does not fit: " in short.stdout
     assert "GPU count" in short.stdout
     assert short.stdout.count("GPU count") == 1 < long.stdout.count("GPU count:")
     for name in ("ml.m5.large", "ml.p5.48xlarge", "ml.g4dn.2xlarge"):
         assert name in long.stdout
 
 
-def test_a_name_cannot_move_the_cursor(run: Run, tmp_path: Path) -> None:
+def test_a_name_cannot_move_the_cursor(what_if: Run, tmp_path: Path) -> None:
     """Nor can anything else of a file."""
     path = recorded(tmp_path, LITTLE)
     text = path.read_text().replace('"train-vision"', '"train\\u001b[2Jvision"')
     path.write_text(text)
-    assert "\x1b[2J" not in run("--recording", path).stdout
+    assert "\x1b[2J" not in what_if("--recording", path).stdout
 
 
-def test_a_training_plan_saves_no_cash(run: Run, tmp_path: Path) -> None:
+def test_a_training_plan_saves_no_cash(what_if: Run, tmp_path: Path) -> None:
     """Prepaid: said once, and every candidate costs more."""
     plan = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/p"
     path = recorded(tmp_path, LITTLE)
     document = json.loads(path.read_text())
     document["describe"]["ResourceConfig"]["TrainingPlanArn"] = plan
     path.write_text(json.dumps(document))
-    printed = run("--recording", path, "--output", "json").document
+    printed = what_if("--recording", path, "--output", "json").document()
     assert printed["today"]["usd"] == 0
     assert "prepaid" in printed["notes"][0]
     assert candidate(printed, "ml.g5.xlarge")["saving_usd"] == -1.408
 
 
-def test_an_unfinished_job_is_said_to_be_one(run: Run) -> None:
+def test_an_unfinished_job_is_said_to_be_one(what_if: Run) -> None:
     """No figure is final; exit 0, for the answer is known."""
-    done = run("--recording", UNFINISHED)
+    done = what_if("--recording", UNFINISHED)
     assert done.exit_code == 0
     assert "has not ended" in done.stdout
-    printed = run("--recording", UNFINISHED, "--output", "json").document
+    printed = what_if("--recording", UNFINISHED, "--output", "json").document()
     assert (printed["candidates"], printed["needs"]) == ([], None)
     assert "has not ended" in printed["impossible"]
 
@@ -240,17 +213,17 @@ def test_an_unfinished_job_is_said_to_be_one(run: Run) -> None:
     ],
 )
 def test_wrong_usage_is_one_sentence_and_exit_2(
-    run: Run, words: tuple[str | Path, ...], said: str
+    what_if: Run, words: tuple[str | Path, ...], said: str
 ) -> None:
     """Data goes to stdout, and there is none."""
-    done = run(*words)
+    done = what_if(*words)
     assert (done.exit_code, done.stdout) == (2, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_live_job_is_described_measured_and_replayed(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    what_if: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By name, with calls that only read; no price list answers here, so the packaged prices do."""
     with mock_aws():
@@ -274,17 +247,17 @@ def test_a_live_job_is_described_measured_and_replayed(
         session.events.register(
             "before-parameter-build.*.*", lambda model, **_: calls.append(model.name)
         )
-        done = run(job.name, "--region", "us-east-1", "--output", "json")
-    document = done.document
+        done = what_if(job.name, "--region", "us-east-1", "--output", "json")
+    document = done.document()
     assert document["job"]["arn"] == job.arn
     assert document["today"]["instances"] == "1 x ml.p3.2xlarge"
     assert len(document["candidates"]) == 224
     assert all(call.startswith(("Describe", "List", "Get")) for call in calls)
 
 
-def test_help_says_what_it_does(run: Run) -> None:
+def test_help_says_what_it_does(what_if: Run) -> None:
     """With an example of each form."""
-    done = run("--help")
+    done = what_if("--help")
     assert done.exit_code == 0
     for part in ("--recording", "--headroom", "--type", "Reads only"):
         assert part in done.stdout

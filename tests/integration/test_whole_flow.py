@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import pytest
 
+from local import demo
 from local.recorded import RecordedJob
 from local.slack import Answer
 from sageaudit.domain.job.kinds import JobKind
@@ -160,6 +161,19 @@ def test_one_message_for_a_family_and_day() -> None:
             one.aws.advance()
         assert one.versions(again) == 1
         assert len(one.slack.posts) == 1
+
+
+def test_the_demo_names_a_job_that_is_not_audited(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its reason, and a code that fails the build."""
+    job = a_failed_job()
+    broken = replace(job, describe={**job.describe, "ResourceConfig": {"InstanceCount": -1}})
+    monkeypatch.setattr(demo, "recorded_jobs", lambda: [broken])
+    assert demo.main() == 1
+    assert f"{job.name} was not audited: its Describe answer cannot be read" in (
+        capsys.readouterr().err
+    )
 
 
 def _another_failure() -> RecordedJob:

@@ -1,66 +1,122 @@
-"""What a person sees of `make demo`."""
+"""The demo's jobs have all ended: what is printed, what the history holds, and who was notified."""
 
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from local import demo
-from local.recorded import of_file
-from tests.integration.whole_flow import a_failed_job
+from local.recorded import RecordedJob, of_file, recorded_jobs
+from sageaudit.adapters.files.policy_file import load
+from tests.integration.whole_flow import Scene, a_failed_job, recorded, scene, tuning_set
 
 README = Path(__file__).parents[2] / "README.md"
+JOBS = recorded_jobs()
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The demo after its end: the local AWS, and what was printed."""
+
+    scene: Scene
+    shown: str
 
 
 @pytest.fixture(scope="module")
-def shown() -> Iterator[str]:
-    """All that it prints on a terminal of 80 columns; it went well."""
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
-        patch.setenv("COLUMNS", "80")
-        assert demo.main() == 0
-        yield out.getvalue()
+def played() -> Iterator[Played]:
+    """The demo's own run on a terminal of 80 columns; every job was audited."""
+    with scene(JOBS[0].ended_at) as one:
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
+            patch.setenv("COLUMNS", "80")
+            assert demo.play(JOBS, load(demo.POLICY), one.aws, one.slack) == 0
+        yield Played(one, out.getvalue())
 
 
-def test_the_demo_shows_what_happened(shown: str) -> None:
+def test_the_demo_shows_what_happened(played: Played) -> None:
     """Progress, the jobs with their cost, and what the history answers."""
     for part in ("27 recorded jobs", "Audited jobs", "together", "spot-not-used $0.10"):
-        assert part in shown
-    assert "The GPU averaged 6% (P95 7%)" in shown
-    assert "\x1b" not in shown
-    assert max(map(len, shown.splitlines())) <= 80
+        assert part in played.shown
+    assert "The GPU averaged 6% (P95 7%)" in played.shown
+    assert "\x1b" not in played.shown
+    assert max(map(len, played.shown.splitlines())) <= 80
 
 
-def test_the_message_shown_is_of_dollars_that_a_fix_avoids(shown: str) -> None:
+def test_the_message_shown_is_of_dollars_that_a_fix_avoids(played: Played) -> None:
     """3 h x ($4.89 - $0.94), with the parameter to change; which job is made up is said."""
     [job] = of_file(demo.COMPOSED)
-    message = shown[shown.index("as on a phone:") :]
+    message = played.shown[played.shown.index("as on a phone:") :]
     for part in ("$11.85 of $14.67 (81%) was avoidable", "ResourceConfig.InstanceType", job.name):
         assert part in message
-    assert f"{job.name} is made up" in shown
+    assert f"{job.name} is made up" in played.shown
 
 
-def test_the_readme_shows_that_very_message(shown: str) -> None:
+def test_the_readme_shows_that_very_message(played: Played) -> None:
     """Its sample is pasted from the demo's output; paste it again when a text changes."""
     section = README.read_text(encoding="utf-8").split("## What a message says")[1]
     sample = section.split("```\n")[1].splitlines()
-    lines = [line.rstrip() for line in shown.splitlines()]
+    lines = [line.rstrip() for line in played.shown.splitlines()]
     first = lines.index(sample[0])
     assert lines[first : first + len(sample)] == sample
 
 
-def test_a_job_that_is_not_audited_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With its reason, and a code that fails the build."""
-    job = a_failed_job()
-    broken = replace(job, describe={**job.describe, "ResourceConfig": {"InstanceCount": -1}})
-    monkeypatch.setattr(demo, "recorded_jobs", lambda: [broken])
-    assert demo.main() == 1
-    assert f"{job.name} was not audited: its Describe answer cannot be read" in (
-        capsys.readouterr().err
-    )
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_each_job_has_one_audit(played: Played, job: RecordedJob) -> None:
+    """Of a real job something is said, and it is said once."""
+    assert played.scene.head(job).unauditable is None
+    assert played.scene.versions(job) == 1
+
+
+def test_no_handler_fails_on_a_real_job(played: Played) -> None:
+    """Nothing is tried again and given up unseen."""
+    assert [function.failures for function in played.scene.aws.functions.values()] == [[], [], []]
+
+
+def test_a_loss_is_told_once_on_each_channel(played: Played) -> None:
+    """Of the failures only the dearest is worth a message under the demo's floor."""
+    [lost] = [headline for headline in played.scene.headlines() if "lost" in headline]
+    assert a_failed_job().name in lost
+    assert "$0.15" in lost
+    mails = [json.loads(mail["Body"])["Message"] for mail in played.scene.aws.mails]
+    assert sum(a_failed_job().name in mail for mail in mails) == 1
+
+
+def test_a_run_on_more_gpus_than_it_used_is_told_with_the_smaller_type(played: Played) -> None:
+    """3 h of ml.g4dn.12xlarge at $4.89 that ml.g4dn.2xlarge holds at $0.94."""
+    document = played.scene.audit(recorded("composed-g4dn-12xlarge"))
+    assert document["bill"]["total_usd"] == Decimal("14.67")
+    assert document["avoidable_usd"] == Decimal("11.85")
+    [fix] = document["findings"][0]["fix"]
+    assert fix["new"] == "ml.g4dn.2xlarge"
+    assert "$11.85" in played.scene.headlines()[-1]
+
+
+def test_prices_that_may_not_be_asked_are_the_packaged_ones(played: Played) -> None:
+    """The line of the bill says why, and the message does not carry it."""
+    document = played.scene.audit(recorded("composed-g4dn-12xlarge"))
+    [line] = document["bill"]["lines"]
+    assert "packaged 2026-05-20: pricing:GetProducts is not permitted" in (line["note"] or "")
+    assert "GetProducts" not in str(played.scene.slack.posts)
+
+
+def test_points_are_read_by_the_minute(played: Played) -> None:
+    """The local clock stands shortly after the job's end, as it does for the deployed function."""
+    job = recorded("profiled-053-g4dn-xlarge")
+    coverage = played.scene.audit(job)["audit"]["coverage"]
+    assert coverage["period_s"] == 60
+    assert played.scene.head(job).settled
+
+
+def test_children_are_added_up(played: Played) -> None:
+    """The tuning job's bill is the sum of its children's, and no sum of its own."""
+    children, tuning = tuning_set("Completed")
+    parts = [played.scene.audit(child)["bill"]["total_usd"] or Decimal(0) for child in children]
+    document = played.scene.audit(tuning)
+    assert document["rollup"]
+    assert document["bill"]["total_usd"] == sum(parts)

@@ -1,4 +1,4 @@
-"""Exit codes: what scripts read."""
+"""Exit codes, which scripts rely on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sageaudit import errors
 
 
 class Exit(enum.IntEnum):
-    """One meaning each."""
+    """Each code has one meaning, for every command."""
 
     DONE = 0
     FAILURE = 1
@@ -30,7 +30,7 @@ _ORDER = (
     Exit.FINDINGS,
     Exit.DONE,
 )
-_OF_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (
+_BY_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (
     (errors.BadUsage, Exit.USAGE),
     (errors.BadRecording, Exit.USAGE),
     (errors.BadPolicy, Exit.USAGE),
@@ -45,11 +45,13 @@ _OF_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (
 
 
 def exit_of(error: errors.SageauditError) -> Exit:
-    """The code of one failure."""
-    return next((code for kind, code in _OF_ERROR if isinstance(error, kind)), Exit.FAILURE)
+    """The code for one error."""
+    return next(
+        (code for error_class, code in _BY_ERROR if isinstance(error, error_class)), Exit.FAILURE
+    )
 
 
-def first_that_applies(codes: Iterable[Exit]) -> Exit:
-    """The code of a batch: the gravest of its parts."""
-    found = set(codes)
-    return next((code for code in _ORDER if code in found), Exit.DONE)
+def gravest(codes: Iterable[Exit]) -> Exit:
+    """The code of a batch of jobs: the first of `_ORDER` that any of them gave."""
+    present = set(codes)
+    return next((code for code in _ORDER if code in present), Exit.DONE)

@@ -1,26 +1,66 @@
-"""Options that several commands take, with one wording."""
+"""Options that several commands take, each with one name and one help text."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
 from sageaudit.domain.job.kinds import JobKind
 
+_FILE = click.Path(path_type=Path)
+
 KIND = click.option(
     "--kind",
     type=click.Choice([kind.value for kind in JobKind]),
-    help="What kind of job NAME is, where two kinds share it.",
+    help="Kind of the job; needed only where jobs of two kinds share NAME.",
 )
 JOB_REGION = click.option(
-    "--region", help="AWS region; an ARN's own by default, else your AWS settings'."
+    "--region", help="AWS region; by default the ARN's, else that of your AWS settings."
 )
-TABLE_REGION = click.option("--region", help="The table's region; by default your AWS settings'.")
-PROFILE = click.option("--profile", help="AWS profile.")
-TABLE = click.option("--table", help="The DynamoDB table of the history.")
+TABLE_REGION = click.option(
+    "--region", help="AWS region of the table; by default that of your AWS settings."
+)
+PROFILE = click.option("--profile", help="AWS profile to take credentials from.")
+TABLE = click.option("--table", help="DynamoDB table that holds the history.")
+REQUIRED_TABLE = click.option(
+    "--table", required=True, help="DynamoDB table that holds the history."
+)
 SINCE = click.option(
-    "--since", default="30d", show_default=True, help="How many days back, such as 30d."
+    "--since", default="30d", show_default=True, help="Days to look back, from 1d to 90d."
+)
+RECORDINGS = click.option(
+    "--recording",
+    "recordings",
+    multiple=True,
+    type=_FILE,
+    help="Recorded job: a Describe* response as the AWS CLI prints it, or a recording."
+    " May be repeated.",
+)
+RECORDING = click.option(
+    "--recording",
+    "path",
+    type=_FILE,
+    help="Recorded job: a Describe* response as the AWS CLI prints it, or a recording.",
+)
+RECORDINGS_FOR_TABLE = click.option(
+    "--recording",
+    "recordings",
+    multiple=True,
+    type=_FILE,
+    help="Recorded job to use instead of the history; may be repeated. --since is then ignored.",
+)
+POLICY = click.option(
+    "--policy",
+    "policy_path",
+    type=_FILE,
+    help="policy.toml to apply; by default that of a new installation.",
 )
 OUTPUT = click.option(
-    "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="table is for people, json for scripts.",
 )
-NO_COLOR = click.option("--no-color", is_flag=True, help="No colours; NO_COLOR does the same.")
+NO_COLOR = click.option("--no-color", is_flag=True, help="Print no colours, as NO_COLOR=1 does.")

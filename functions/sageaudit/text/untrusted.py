@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Container
 
 DOTS = "…"
 _MARKS = 3
 """Combining marks kept on one letter: enough for any language, too few to draw over other lines."""
+_MARK = {"Mn", "Me"}
+"""Unicode's categories of them."""
 
 _ANSI = re.compile(
     r"[\x1b]\[[0-?]*[ -/]*[@-~]|\x9b[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
@@ -35,14 +38,13 @@ def units(text: str) -> int:
 
 def terminal(text: str) -> str:
     """One line without anything that moves the cursor, sets a colour or reverses the text."""
-    marks = _MARKS
-    kept: list[str] = []
-    for char in _ANSI.sub("", text):
-        category = unicodedata.category(char)
-        marks = marks + 1 if category in {"Mn", "Me"} else 0
-        if marks <= _MARKS:
-            kept.append(_shown(char, category))
-    return "".join(kept).strip()
+    if text.isascii() and text.isprintable():
+        return text.strip()
+    text = _ANSI.sub("", text)
+    categories = {char: unicodedata.category(char) for char in set(text)}
+    text = _few_marks(text, {char for char, category in categories.items() if category in _MARK})
+    shown = {ord(char): _shown(char, category) for char, category in categories.items()}
+    return text.translate(shown).strip()
 
 
 def log(text: str, limit: int = 300) -> str:
@@ -81,6 +83,17 @@ def cut(mrkdwn: str, limit: int) -> str:
     return _joined(_TOKEN.findall(mrkdwn), limit)
 
 
+def _few_marks(text: str, marks: Container[str]) -> str:
+    """Without the marks that are too many, those before the first letter included."""
+    kept: list[str] = []
+    count = _MARKS
+    for char in text:
+        count = count + 1 if char in marks else 0
+        if count <= _MARKS:
+            kept.append(char)
+    return "".join(kept)
+
+
 def _shown(char: str, category: str) -> str:
     if category.startswith("Z") or (category == "Cc" and char.isspace()):
         return " "
@@ -102,7 +115,7 @@ def _clusters(text: str) -> list[str]:
     """Characters with their combining marks, so that a cut never separates them."""
     clusters: list[str] = []
     for char in text:
-        if clusters and unicodedata.category(char) in {"Mn", "Me"}:
+        if clusters and unicodedata.category(char) in _MARK:
             clusters[-1] += char
         else:
             clusters.append(char)

@@ -15,9 +15,11 @@ from sageaudit.adapters.files import policy_file, recording
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.auditing import Child, audit_job, audit_tuning
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, exit_of, first_that_applies
+from sageaudit.cli.exits import Exit, exit_of, gravest
+from sageaudit.cli.messages import say
 from sageaudit.cli.sources import live, recorded_run
 from sageaudit.cli.views import fixes
+from sageaudit.cli.views.layout import console_for
 from sageaudit.cli.views.render import render
 from sageaudit.domain.audit import rollup
 from sageaudit.domain.audit.document import AuditDocument
@@ -26,7 +28,6 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, Malformed, SageauditError
 from sageaudit.rules import catalogue
 from sageaudit.text.fixes.dialects import DIALECTS, Dialect
-from sageaudit.text.untrusted import terminal
 
 _SEVERITIES = ("info", "low", "medium", "high")
 _EPILOG = """\b
@@ -39,35 +40,21 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("jobs", nargs=-1, metavar="[ARN|NAME]...")
-@click.option(
-    "--recording",
-    "recordings",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="A recorded job: a Describe* answer as the AWS CLI prints it, or a recording.",
-)
+@options.RECORDINGS
 @options.KIND
 @options.JOB_REGION
 @options.PROFILE
-@click.option(
-    "--policy", "policy_path", type=click.Path(path_type=Path), help="A policy.toml to judge by."
-)
-@click.option(
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="json: one line for each job; scripts read this.",
-)
+@options.POLICY
+@options.OUTPUT
 @click.option(
     "--fail-on",
     type=click.Choice(_SEVERITIES),
-    help="Exit with 10 when a finding is at least this severe.",
+    help="Exit with code 10 when a finding is at least this severe.",
 )
 @click.option(
     "--fix-as",
     type=click.Choice(DIALECTS),
-    help="Write each fix below the report, as the API, an SDK, boto3 or Terraform takes it.",
+    help="Print each fix below the report, as code for the API, an SDK, boto3 or Terraform.",
 )
 @options.NO_COLOR
 def audit(
@@ -82,33 +69,36 @@ def audit(
     fix_as: Dialect | None,
     no_color: bool,
 ) -> int:
-    """What a job cost, what was avoidable, and what to change.
+    """Shows what a job cost, what was avoidable, and what to change.
 
-    Reads only, with your own credentials; nothing is written anywhere.
+    --output json prints one line for each job. Reads only, with your own credentials; nothing is
+    written anywhere.
     """
     if not jobs and not recordings:
-        raise click.UsageError("name a job, or a file with --recording")
+        raise click.UsageError("name a job, or give a file with --recording")
     if fix_as and output == "json":
-        raise click.UsageError("--fix-as is for people: the JSON has every fix already")
+        raise click.UsageError(
+            "--fix-as cannot be used with --output json, which has every fix already"
+        )
     policy = policy_file.load(policy_path) if policy_path else Policy()
-    show = _json if output == "json" else _table(Console(no_color=no_color or None), fix_as)
+    show = _json if output == "json" else _table(console_for(no_color=no_color), fix_as)
     account = live.Account(profile, region) if jobs else None
     wanted = JobKind(kind) if kind else None
     tasks: list[Callable[[], AuditDocument]] = [
         *(lambda path=path: of_recording(path, policy) for path in recordings),
         *(lambda job=job: account.audit(job, wanted, policy) for job in jobs if account),
     ]
-    return int(first_that_applies(_run(task, show, fail_on) for task in tasks))
+    return int(gravest(_run(task, show, fail_on) for task in tasks))
 
 
 def _run(
     task: Callable[[], AuditDocument], show: Callable[[AuditDocument], None], fail_on: str | None
 ) -> Exit:
-    """One job of a batch: its result is shown as soon as it is there, whatever the others give."""
+    """Shows one job's result as soon as it is known; a failure does not stop the other jobs."""
     try:
         document = task()
     except SageauditError as error:
-        click.echo(f"sageaudit: {terminal(str(error))}", err=True)
+        say(str(error))
         return exit_of(error)
     show(document)
     return Exit.FINDINGS if fail_on and _fails(document, fail_on) else Exit.DONE

@@ -1,4 +1,4 @@
-"""`sageaudit prices`: what the price book says of a type, how complete it is, and a fresh table."""
+"""`sageaudit prices`: the rates of an instance type, and the packaged table behind them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from pathlib import Path
 
 import click
 from rich.console import Console, Group
-from rich.table import Table
 from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import packaged, price_table, sources
-from sageaudit.cli.exits import Exit, exit_of, first_that_applies
+from sageaudit.cli import options
+from sageaudit.cli.exits import Exit, exit_of, gravest
+from sageaudit.cli.messages import say
 from sageaudit.cli.sources import live_prices
+from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.prices.market import Prices
 from sageaudit.errors import BadUsage
@@ -29,16 +31,26 @@ from sageaudit.text.untrusted import terminal
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
-_OUTPUT = click.option(
-    "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="json: for scripts.",
-)  # fmt: skip
-_PROFILE = click.option("--profile", help="AWS profile, where AWS is asked.")
+_EPILOG = """\b
+Examples:
+  sageaudit prices ml.g5.2xlarge
+  sageaudit prices ml.g5.2xlarge --region eu-west-1 --live
+  sageaudit prices coverage"""
+_SHOW_EPILOG = """\b
+Examples:
+  sageaudit prices ml.g5.2xlarge --component training
+  sageaudit prices ml.p4d.24xlarge --region us-east-1 --on 2025-06-15"""
+_COVERAGE_EPILOG = """\b
+Example:
+  sageaudit prices coverage --output json"""
+_REFRESH_EPILOG = """\b
+Example:
+  sageaudit prices refresh --to hourly_prices.json"""
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
-    """One rate as it is shown."""
+class PriceRow:
+    """One rate, as --output json prints it."""
 
     type: str
     region: str
@@ -59,22 +71,24 @@ class _TypeOrCommand(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_TypeOrCommand)
+@click.group(cls=_TypeOrCommand, epilog=_EPILOG)
 def prices() -> None:
-    """What an instance type costs by the hour: `prices TYPE`, or one of the commands below."""
+    """Shows what an instance type costs by the hour: `prices TYPE`."""
 
 
-@prices.command()
+@prices.command(epilog=_SHOW_EPILOG)
 @click.argument("instance_type", metavar="TYPE")
-@click.option("--region", help="One region; all that have a price by default.")
-@click.option("--component", type=click.Choice(list(COMPONENTS)), help="One kind of job.")
+@click.option("--region", help="AWS region; by default every region with a price.")
+@click.option(
+    "--component", type=click.Choice(list(COMPONENTS)), help="Price for one kind of job only."
+)
 @click.option(
     "--on", "on", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-    help="The price of a day in the past.",
+    help="Price on a day in the past, as YYYY-MM-DD.",
 )  # fmt: skip
-@click.option("--live", is_flag=True, help="Ask the Price List API; needs a region.")
-@_PROFILE
-@_OUTPUT
+@click.option("--live", is_flag=True, help="Ask the Price List API; needs --region.")
+@options.PROFILE
+@options.OUTPUT
 def show(
     instance_type: str,
     region: str | None,
@@ -84,43 +98,46 @@ def show(
     profile: str | None,
     output: str,
 ) -> int:
-    """The rates of a type, with date, source and what else is known.
+    """Shows the rates of a type, with their date and source.
 
-    Without --live only the packaged table is read, and nobody is asked.
+    Without --live only the packaged table is read; no AWS account is needed.
     """
     day = _past_day(on)
     _check(instance_type, region, live=live)
-    wanted = [COMPONENTS[component]] if component else list(Component)
+    components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.tables().regions)
-    found: list[Priced] = []
+    rows: list[PriceRow] = []
     codes = [Exit.DONE]
-    of = live_prices.clients(profile)
-    for one, where in product(wanted, regions):
-        book = sources.offline_book(where, one, day)
+    clients = live_prices.clients(profile)
+    for job_component, region_name in product(components, regions):
+        book = sources.offline_book(region_name, job_component, day)
         if live:
             book, error = live_prices.book(
-                instance_type, where, one, of, day=day, now=_now(), say=_say
+                instance_type, region_name, job_component, clients, day=day, now=_now(), say=say
             )
             if error is not None:
-                _say(f"{where}, {one.value}: {error}")
+                say(f"{region_name}, {job_component.value}: {error}")
                 codes.append(exit_of(error))
-        found += _priced(book, instance_type, where, one)
-    if not found:
+        rows += _price_rows(book, instance_type, region_name, job_component)
+    if not rows:
         kind = f"{component} " if component else ""
-        place = f"in {region}" if region else "in any region"
-        _say(f"no {kind}price is known for {instance_type} {place}: it is unknown, not 0")
+        where = f"in {region}" if region else "in any region"
+        say(f"no {kind}price is known for {instance_type} {where}: it is unknown, not 0")
         codes.append(Exit.NOT_FOUND)
     elif output == "json":
-        click.echo(to_json([asdict(row) for row in found]))
+        click.echo(to_json([asdict(row) for row in rows]))
     else:
-        Console().print(_rates(found))
-    return first_that_applies(codes)
+        Console().print(_rates(rows))
+    return gravest(codes)
 
 
-@prices.command()
-@_OUTPUT
+@prices.command(epilog=_COVERAGE_EPILOG)
+@options.OUTPUT
 def coverage(output: str) -> int:
-    """How many of the types that a job can ask for have a packaged price, by region."""
+    """Shows how many instance types have a packaged price.
+
+    Types are counted by region and kind of job, out of all that a job of this kind can use.
+    """
     tables, book, types = packaged.tables(), packaged.prices(), _types()
     counts = {
         region: {
@@ -133,87 +150,88 @@ def coverage(output: str) -> int:
     if output == "json":
         click.echo(to_json({"as_of": tables.as_of, "types": totals, "priced": counts}))
         return Exit.DONE
-    table = _table("Region", *totals)
+    table = plain_table("Region", *totals)
     for region, row in counts.items():
         table.add_row(region, *(f"{row[name]} of {count}" for name, count in totals.items()))
     Console().print(table)
-    _say(f"packaged prices of {tables.as_of}; a type without one is unknown, never 0")
+    say(f"packaged prices of {tables.as_of}; a type without one is unknown, never 0")
     return Exit.DONE
 
 
-@prices.command()
+@prices.command(epilog=_REFRESH_EPILOG)
 @click.option(
     "--to", "path", type=click.Path(path_type=Path, dir_okay=False),
-    help="The hourly table to write; storage goes beside it. The packaged ones by default.",
+    help="Hourly table to write; the storage table goes beside it. By default the packaged ones.",
 )  # fmt: skip
-@_PROFILE
+@options.PROFILE
 def refresh(path: Path | None, profile: str | None) -> int:
-    """Write the packaged tables anew from the Price List API.
+    """Writes new packaged tables from the Price List API.
 
-    Figures that changed go to its history, with the date on which they were seen. Nothing is
-    written when fewer than 80 % of the known prices came back.
+    A price that changed goes into the table's history, with the date of this reading. Nothing is
+    written when AWS returns fewer than 80% of the known prices.
     """
     old = packaged.tables()
-    of = live_prices.clients(profile)
-    listings = list(live_prices.listings(of, sorted({*old.regions, *known_regions()}), _say))
-    done = price_table.refreshed(old, listings, _now().date())
+    regions = sorted({*old.regions, *known_regions()})
+    listings = list(live_prices.listings(live_prices.clients(profile), regions, say))
+    refreshed = price_table.refreshed(old, listings, _now().date())
     path = path or Path(str(resources.files("sageaudit.data"))) / packaged.HOURLY
     day, beside = _now().date(), path.parent / packaged.STORAGE_TABLE
     storage = price_table.storage_refreshed(old.storage_table, listings, day)
-    price_table.write(price_table.text_of(done.table), path)
+    price_table.write(price_table.text_of(refreshed.table), path)
     price_table.write(price_table.storage_text_of(storage), beside)
-    _say(
-        f"{path}: {done.came_back:,} of {done.known:,} known prices came back, {done.added:,} are"
-        f" new, {done.superseded:,} earlier figures went to the history"
+    say(
+        f"{path}: {refreshed.came_back:,} of {refreshed.known:,} known prices came back,"
+        f" {refreshed.added:,} are new,"
+        f" {refreshed.superseded:,} earlier figures went to the history"
     )
     return Exit.DONE
 
 
 def _past_day(on: datetime | None) -> date | None:
     if on is not None and on.date() > _now().date():
-        raise BadUsage(f"{on.date()} lies in the future: its prices are not known")
+        raise BadUsage(f"{on.date()} is in the future: its prices are not known")
     return None if on is None else on.date()
 
 
 def _check(instance_type: str, region: str | None, *, live: bool) -> None:
-    """A word that is no type or region is a slip of the pen, and no unknown price."""
+    """A mistyped type or region is wrong usage, not an unknown price."""
     if live and region is None:
-        raise BadUsage("--live asks for one region: give --region")
+        raise BadUsage("--live needs --region")
     table = packaged.tables().hourly_table["usd_per_hour"]
     known = {*packaged.types(), *(name for row in table.values() for name in row)}
     newer = live and _TYPE.fullmatch(instance_type)
     if instance_type not in known and not newer:
         raise BadUsage(
-            f"{instance_type} is no instance type that SageMaker's jobs are known to use"
+            f"{instance_type} is not an instance type that SageMaker jobs are known to use"
         )
     if region is not None and region not in {*table, *known_regions()}:
-        raise BadUsage(f"{region} is no AWS region that is known")
+        raise BadUsage(f"{region} is not a known AWS region")
 
 
 def _types() -> dict[Component, list[str]]:
     """The types of the catalogue that each kind of job may use."""
-    kinds = packaged.types().values()
+    types = packaged.types().values()
     return {
-        kind.row.component: [one.name for one in kinds if kind in one.kinds]
+        kind.row.component: [item.name for item in types if kind in item.kinds]
         for kind in BILLED_KINDS
     }
 
 
-def _priced(
+def _price_rows(
     book: Prices, instance_type: str, region: str, component: Component
-) -> Iterator[Priced]:
+) -> Iterator[PriceRow]:
     rate = book.hourly(region, component, instance_type)
     if rate is not None:
-        yield Priced(
+        yield PriceRow(
             instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
             rate.note, rate.other_usd,
         )  # fmt: skip
 
 
-def _rates(rows: list[Priced]) -> Group:
-    """One line where all components cost the same; below, where the figures come from."""
-    table = _table("Region", "USD/hour", "As of", "For", "Other price")
-    merged: dict[Priced, list[str]] = {}
+def _rates(rows: list[PriceRow]) -> Group:
+    """One line for all components of the same price; below, the source of the figures."""
+    table = plain_table("Region", "USD/hour", "As of", "For", "Other price")
+    merged: dict[PriceRow, list[str]] = {}
     for row in rows:
         merged.setdefault(replace(row, component=""), []).append(row.component)
     sources: dict[str, list[str]] = {}
@@ -226,19 +244,8 @@ def _rates(rows: list[Priced]) -> Group:
         sources.setdefault(source, []).append(row.region)
     if len(sources) == 1:
         return Group(table, *(Text(terminal(source), "dim") for source in sources))
-    named = (f"{', '.join(dict.fromkeys(where))}: {source}" for source, where in sources.items())
-    return Group(table, *(Text(terminal(line), "dim") for line in named))
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def _say(text: str) -> None:
-    click.echo(f"sageaudit: {terminal(text)}", err=True)
+    lines = (f"{', '.join(dict.fromkeys(names))}: {source}" for source, names in sources.items())
+    return Group(table, *(Text(terminal(line), "dim") for line in lines))
 
 
 def _now() -> datetime:

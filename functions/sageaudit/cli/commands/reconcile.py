@@ -1,4 +1,4 @@
-"""`sageaudit reconcile`: a month of the history against what AWS billed."""
+"""`sageaudit reconcile`: compares a month of the history with what AWS billed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.billing import cost_report
@@ -21,19 +20,18 @@ from sageaudit.adapters.billing.cost_explorer import (
     USD_PER_REQUEST,
     CostExplorer,
 )
-from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.sources.session import session_of_table
+from sageaudit.cli.sources import history_table
 from sageaudit.cli.views import reconciliation
+from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
-from sageaudit.domain.reconcile.reconcile import reconcile as compared
+from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
 
-_PAGE = 100
 _MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
 _EPILOG = """\b
 Examples:
@@ -42,18 +40,20 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--month", "month_text", required=True, help="The month to compare, YYYY-MM, in UTC.")
-@click.option("--table", required=True, help="The DynamoDB table of the history.")
-@click.option("--account", help="The account to compare, 12 digits; your own by default.")
+@click.option("--month", "month_text", required=True, help="Month to compare, as YYYY-MM, in UTC.")
+@options.REQUIRED_TABLE
+@click.option("--account", help="Account to compare (12 digits); by default your own.")
 @click.option(
     "--cur",
     "report",
     type=click.Path(path_type=Path),
-    help="Compare job by job with this cost and usage report: CSV, CSV.gz or Parquet.",
+    help="Cost and usage report to compare with, job by job: CSV, CSV.gz or Parquet.",
 )
 @options.TABLE_REGION
 @options.PROFILE
-@click.option("--yes", is_flag=True, help="Pay for the Cost Explorer requests without asking.")
+@click.option(
+    "--yes", is_flag=True, help="Accept the cost of the Cost Explorer requests without being asked."
+)
 @options.OUTPUT
 @options.NO_COLOR
 def reconcile(
@@ -67,53 +67,55 @@ def reconcile(
     output: str,
     no_color: bool,
 ) -> int:
-    """Holds a month of the history against AWS's bill: quantities first, then dollars.
+    """Compares a month of the history with AWS's bill.
 
-    Without --cur it asks Cost Explorer, whose requests cost money, by usage type. Reads only.
+    Quantities are compared first, then dollars. Without --cur the bill comes from Cost Explorer,
+    by usage type; its requests cost money. Reads only.
     """
     today = datetime.now(UTC).date()
     first_day = _month(month_text, today)
-    if account is not None and not re.fullmatch(r"\d{12}", account):
-        raise BadUsage(f"--account {account} is not an account: 12 digits")
-    session = session_of_table(table, profile, region)
+    if account is not None:
+        account = history_table.account_id(account, "--account")
+    opened = history_table.open_table(table, profile, region)
     if report is None:
         _agree_to_pay(yes=yes)
-    account = account or _own_account(session)
-    history = DynamoHistory(client(session, "dynamodb"), table)
+    account = account or _own_account(opened.session)
     spend = None if report is None else cost_report.read(report, month_text, account)
-    audited = month_of(history, account, first_day)
+    audited = month_of(opened.history, account, first_day)
     if not audited.jobs and not audited.lines:
         raise JobNotFound(f"the history in {table} has no job of account {account} in {month_text}")
-    asked = CostExplorer(client(session, "ce", REGION))
+    explorer = CostExplorer(client(opened.session, "ce", REGION))
     if spend is None:
-        spend = asked.month(account, first_day, today)
-    found = reconciliation.Found(
-        compared(spend, audited, by_job=report is not None),
+        spend = explorer.month(account, first_day, today)
+    reconciled = reconciliation.ReconciledMonth(
+        compare(spend, audited, by_job=report is not None),
         month=month_text,
         account=account,
         source="Cost Explorer" if report is None else report.name,
-        requests=asked.requests,
+        requests=explorer.requests,
         ongoing=first_day == today.replace(day=1),
     )
     if output == "json":
-        click.echo(to_json(reconciliation.document(found)))
+        click.echo(to_json(reconciliation.document(reconciled)))
     else:
-        reconciliation.render(found, Console(no_color=no_color or None))
+        reconciliation.show(reconciled, console_for(no_color=no_color))
     return int(Exit.DONE)
 
 
 def month_of(history: History, account: str, first_day: date) -> Audited:
-    """The month's lines: its own jobs', and the volumes of jobs that ended a month later."""
+    """The bill lines of jobs that ended in the month, and the volumes of those that ended in the
+    next one.
+    """
     month, after = f"{first_day:%Y-%m}", _next(first_day)
     lines: list[AuditedLine] = []
     jobs = rollups = unauditable = 0
-    for head in _heads(history, account, month):
+    for head in history_table.heads_of_month(history, account, first_day):
         rollups += head.rollup
         unauditable += not head.rollup and head.unauditable is not None
         if _has_bill(head):
             jobs += 1
             lines += _lines(history, head, month)
-    for head in _heads(history, account, f"{after:%Y-%m}"):
+    for head in history_table.heads_of_month(history, account, after):
         if _has_bill(head) and head.key.created_at.date() < after:
             lines += _lines(history, head, month)
     return Audited(
@@ -126,18 +128,8 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
 
 
 def _has_bill(head: Head) -> bool:
-    """A roll-up repeats its children; what could not be audited has nothing to compare."""
+    """A roll-up repeats the lines of its training jobs; an unauditable job has none."""
     return not head.rollup and head.unauditable is None
-
-
-def _heads(history: History, account: str, month: str) -> Iterator[Head]:
-    cursor = None
-    while True:
-        page = history.by_account(account, month, limit=_PAGE, cursor=cursor)
-        yield from page.rows
-        cursor = page.cursor
-        if cursor is None:
-            return
 
 
 def _lines(history: History, head: Head, month: str) -> Iterator[AuditedLine]:
@@ -165,7 +157,7 @@ def _next(first_day: date) -> date:
 
 
 def _agree_to_pay(*, yes: bool) -> None:
-    """Says the price on stderr. Raises BadUsage where nobody can be asked, Abort on a no."""
+    """Prints the price and asks. Raises BadUsage without a terminal, Abort when refused."""
     least, most = FEWEST_REQUESTS * USD_PER_REQUEST, MOST_REQUESTS * USD_PER_REQUEST
     price = (
         f"This takes {FEWEST_REQUESTS} or more Cost Explorer requests at ${USD_PER_REQUEST} each: "
@@ -175,8 +167,8 @@ def _agree_to_pay(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise BadUsage("nobody is there to agree to that: give --yes, or a report with --cur")
-    click.confirm("Go on?", abort=True, err=True)
+        raise BadUsage("cannot ask without a terminal: give --yes, or a report with --cur")
+    click.confirm("Continue?", abort=True, err=True)
 
 
 def _own_account(session: Any) -> str:

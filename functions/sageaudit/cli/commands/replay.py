@@ -1,52 +1,33 @@
-"""`sageaudit replay`: what another policy would have said of the runs of the last days."""
+"""`sageaudit replay`: what another policy would have found in the runs of the last days."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
-from typing import Literal
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.auditing import audit_job
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.sources import stored
+from sageaudit.cli.sources import history_table, stored
+from sageaudit.cli.views import replay as view
+from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves, by_rule, moves
+from sageaudit.domain.audit.policy_diff import FindingMove, moves
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
-from sageaudit.text.money import usd
-from sageaudit.text.untrusted import middle, terminal
-from sageaudit.text.words import counted
 
-_JOBS_SHOWN = 10
-_NAME = 34
 _EPILOG = """\b
 Examples:
   sageaudit replay --policy new.toml --since 30d --table sageaudit-history
   sageaudit replay --policy new.toml --against policy.toml --recording a.json --recording b.json"""
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """What differs, and how many runs were looked at or could not be."""
-
-    moves: tuple[FindingMove, ...]
-    runs: int
-    not_kept: int
-    rollups: int
 
 
 @click.command(epilog=_EPILOG)
@@ -57,17 +38,11 @@ class Replayed:
     "--against",
     "old",
     type=click.Path(path_type=Path),
-    help="The policy to compare with; by default that of a fresh install.",
+    help="The policy to compare with; by default that of a new installation.",
 )
 @options.SINCE
 @options.TABLE
-@click.option(
-    "--recording",
-    "recordings",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Recorded jobs instead of the history; --since plays no part.",
-)
+@options.RECORDINGS_FOR_TABLE
 @options.TABLE_REGION
 @options.PROFILE
 @options.OUTPUT
@@ -83,30 +58,31 @@ def replay(
     output: str,
     no_color: bool,
 ) -> int:
-    """Which findings another policy adds and removes, and the dollars that move.
+    """Shows which findings another policy adds or removes.
 
-    Judges the runs that are kept again under both policies, at the same packaged prices. Reads
-    only; messages, floors and cool-downs play no part.
+    Each stored run is judged again under both policies, at the same packaged prices; the
+    difference is shown in dollars. Message floors and cool-downs are ignored. Reads only.
     """
     if bool(table) == bool(recordings):
-        raise BadUsage("say where the runs are: --table, or --recording")
+        raise BadUsage("give the runs to judge: either --table or --recording")
     policies = (policy_file.load(old) if old else Policy()), policy_file.load(new)
     if table:
-        days, today = stored.days_of(since), datetime.now(UTC).date()
-        history = stored.of_table(table, profile, region)
-        done = run(history, stored.heads(history, today - timedelta(days=days), today), policies)
+        days, today = history_table.days_of(since), datetime.now(UTC).date()
+        history = history_table.open_table(table, profile, region).history
+        heads = history_table.heads_of_days(history, today - timedelta(days=days), today)
+        result = run(history, heads, policies)
     else:
-        done = run(*stored.of_recordings(recordings), policies)
-    if not done.runs and not done.not_kept:
-        raise JobNotFound("there is no run to judge again")
+        result = run(*stored.history_of_recordings(recordings), policies)
+    if not result.runs and not result.not_kept:
+        raise JobNotFound("no run was found to judge again")
     if output == "json":
-        click.echo(to_json(_document(done)))
+        click.echo(to_json(view.document(result)))
     else:
-        _render(done, Console(no_color=no_color or None))
+        view.show(result, console_for(no_color=no_color))
     return int(Exit.DONE)
 
 
-def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]) -> Replayed:
+def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]) -> view.Replayed:
     """Judges every run under both policies."""
     found: list[FindingMove] = []
     runs = not_kept = rollups = 0
@@ -114,17 +90,17 @@ def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]
         if head.rollup:
             rollups += 1
             continue
-        kept = None if head.unauditable else stored.stored(history, head)
+        kept = None if head.unauditable else stored.stored_run(history, head)
         if kept is None:
             not_kept += 1
             continue
         runs += 1
-        before, after = (_judged(kept, policy) for policy in policies)
+        before, after = (_audit(kept, policy) for policy in policies)
         found.extend(moves(before, after))
-    return Replayed(tuple(found), runs, not_kept, rollups)
+    return view.Replayed(tuple(found), runs, not_kept, rollups)
 
 
-def _judged(kept: stored.Stored, policy: Policy) -> AuditDocument:
+def _audit(kept: stored.StoredRun, policy: Policy) -> AuditDocument:
     run = kept.run
     audit = audit_job(
         run.job,
@@ -136,68 +112,3 @@ def _judged(kept: stored.Stored, policy: Policy) -> AuditDocument:
         earlier=kept.earlier,
     )
     return audit.document()
-
-
-def _document(done: Replayed) -> dict[str, object]:
-    return {
-        "runs": done.runs,
-        "not_kept": done.not_kept,
-        "tuning_jobs_left_out": done.rollups,
-        "rules": [asdict(one) for one in by_rule(done.moves)],
-        "findings": [{**asdict(one), "move": one.move.value} for one in done.moves],
-    }
-
-
-def _render(done: Replayed, console: Console) -> None:
-    moved = sum((one.moved_usd for one in done.moves), Decimal(0))
-    possible = sum((one.possible_usd for one in done.moves), Decimal(0))
-    console.print(
-        f"{counted(done.runs, 'run')} judged under both policies: "
-        f"{counted(len(done.moves), 'difference')}, "
-        f"{_signed(moved)} avoidable or lost, {_signed(possible)} possible.",
-        highlight=False,
-    )
-    if done.not_kept:
-        console.print(Text(f"No longer kept in full: {counted(done.not_kept, 'run')}.", "dim"))
-    if done.rollups:
-        console.print(
-            Text(
-                f"Judged by their training jobs only: {counted(done.rollups, 'tuning job')}.", "dim"
-            )
-        )
-    if not done.moves:
-        return
-    money = (
-        ("USD moved", "Possible") if any(one.possible_usd for one in done.moves) else ("USD moved",)
-    )
-    rules = _table("Rule", "Appears", "Vanishes", "Changes", *money)
-    for row in by_rule(done.moves):
-        numbers = (row.appears, row.vanishes, row.changes)
-        rules.add_row(row.rule, *(str(n or "") for n in numbers), *_dollars(row)[: len(money)])
-    console.print(rules)
-    jobs = _table("Job", "Rule", "Move", *money)
-    dearest = sorted(done.moves, key=lambda one: (-abs(one.moved_usd), -abs(one.possible_usd)))
-    for one in dearest[:_JOBS_SHOWN]:
-        name = middle(terminal(one.job.rsplit("/", 1)[-1]), _NAME)
-        what = f"{one.move.value} ({one.why})" if one.why else one.move.value
-        jobs.add_row(name, one.rule, what, *_dollars(one)[: len(money)])
-    console.print(jobs)
-    if len(dearest) > _JOBS_SHOWN:
-        console.print(Text(f"+{len(dearest) - _JOBS_SHOWN} more: --output json has all", "dim"))
-
-
-def _table(*words: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for word in words:
-        right = word in {"Appears", "Vanishes", "Changes", "USD moved", "Possible"}
-        side: Literal["left", "right"] = "right" if right else "left"
-        table.add_column(word, justify=side, overflow="fold", no_wrap=word == "Rule")
-    return table
-
-
-def _dollars(row: FindingMove | RuleMoves) -> tuple[str, str]:
-    return _signed(row.moved_usd), _signed(row.possible_usd) if row.possible_usd else ""
-
-
-def _signed(amount: Decimal) -> str:
-    return f"+{usd(amount)}" if amount > 0 else usd(amount)

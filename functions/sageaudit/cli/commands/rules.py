@@ -9,16 +9,26 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
+from sageaudit.cli.views.layout import plain_table
 from sageaudit.errors import BadUsage
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 from sageaudit.rules.page import page
 
+_EPILOG = """\b
+Examples:
+  sageaudit rules
+  sageaudit rules gpu-idle
+  sageaudit rules SA202"""
 
-@click.command()
+
+@click.command(epilog=_EPILOG)
 @click.argument("name", required=False)
 def rules(name: str | None) -> None:
-    """Lists the rules, or explains one by its name or id: thresholds, saving, sources."""
+    """Lists all rules, or explains one of them.
+
+    NAME is a rule's name or id; its page has the thresholds, the saving and the sources.
+    """
     known = catalogue.load()
     console = Console()
     if name is None:
@@ -38,9 +48,7 @@ def rules(name: str | None) -> None:
 
 
 def _table(known: tuple[Rule, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for word in ("Id", "Rule", "Says", "Jobs"):
-        table.add_column(word, no_wrap=word in {"Id", "Rule"}, overflow="fold")
+    table = plain_table("Id", "Rule", "Finds", "Jobs", unbroken=("Id", "Rule"))
     for rule in known:
         kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
         table.add_row(rule.name.id, rule.name.name, rule.title, kinds)

@@ -1,4 +1,4 @@
-"""A live account, with the user's own credentials: the same flow, an in-memory history."""
+"""Jobs of a live account, audited as the Lambda does, but with an in-memory history."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sageaudit.rules import catalogue
 
 
 class Account:
-    """The account behind a profile. Reads only: Describe*, List*, GetMetricData."""
+    """The account of a profile. Calls only Describe*, List* and GetMetricData."""
 
     def __init__(self, profile: str | None, region: str | None) -> None:
         self._profile = profile
@@ -46,8 +46,8 @@ class Account:
             document["children"] = children
         return document
 
-    def ran(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
-        """One job by ARN or name as it ran, with what was measured of it and its list prices."""
+    def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
+        """One job by ARN or name, with its measurements and list prices."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
         try:
@@ -98,7 +98,7 @@ class Account:
                 raise BadUsage(f"{job} is a {ref.kind.value} job, not a {kind.value} job")
             return ref
         if not JOB_NAME.match(job):
-            raise BadUsage(f"{job} is neither an ARN nor a job's name")
+            raise BadUsage(f"{job} is neither an ARN nor a job name")
         region = self._session.region_name
         if region is None:
             raise BadUsage("which region? give --region, or set one for your AWS profile")
@@ -116,11 +116,11 @@ class Account:
             arn = answer.get(f"{kind.row.prefix}JobArn")
             ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
             if ref is None:
-                raise AwsError(f"the answer about the {kind.value} job {name} has no ARN of it")
+                raise AwsError(f"the response about the {kind.value} job {name} has no ARN")
             found.append(ref)
         if len(found) > 1:
             named = " and ".join(f"a {ref.kind.value} job" for ref in found)
-            raise AmbiguousName(f"{name} is {named}: say which with --kind")
+            raise AmbiguousName(f"{name} is {named}: choose with --kind")
         if not found:
             tried = ", ".join(kind.value for kind in kinds)
             raise JobNotFound(f"there is no job {name} in {region} (looked for: {tried})")

@@ -1,4 +1,4 @@
-"""Prices asked of AWS by the command line, with the user's own credentials."""
+"""Prices that the command line reads from AWS, with the user's own credentials."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ def clients(profile: str | None) -> Callable[[str], Any]:
     """Pricing clients by the region of their endpoint."""
 
     @cache
-    def of(endpoint: str) -> Any:
+    def client_of(endpoint: str) -> Any:
         try:
             return client(boto3.Session(profile_name=profile), "pricing", endpoint)
         except BotoCoreError as error:
             raise NoCredentials(f"No usable AWS credentials: {error}") from error
 
-    return of
+    return client_of
 
 
 def book(
     instance_type: str,
     region: str,
     component: Component,
-    of: Callable[[str], Any],
+    clients: Callable[[str], Any],
     *,
     day: date | None,
     now: datetime,
     say: Callable[[str], None],
 ) -> tuple[PriceBook, AwsError | None]:
-    """The book of a region and component as AWS lists it now, or did on a day of the past.
+    """The prices of a region and component as AWS lists them now, or listed them on a past day.
 
-    Where AWS does not answer, the offline sources do and say why; the error comes with the book.
+    When AWS gives no prices, the offline sources answer and say why; the error comes along.
     """
     offline = sources.offline_book(region, component, day)
     try:
         if day is None or day == now.date():
-            listing, read_at = PriceList(of).listing(region, component, instance_type), now
+            listing, read_at = PriceList(clients).listing(region, component, instance_type), now
         else:
-            listing, read_at = _past(PriceFiles(of, open_https), region, component, day, say)
+            listing, read_at = _past(PriceFiles(clients, open_https), region, component, day, say)
     except AwsError as error:
         listed = ListedPrices(region, component, None, str(error).rstrip("."))
         return offline.after(listed), error
@@ -63,13 +63,13 @@ def book(
 
 
 def listings(
-    of: Callable[[str], Any], regions: Sequence[str], say: Callable[[str], None]
+    clients: Callable[[str], Any], regions: Sequence[str], say: Callable[[str], None]
 ) -> Iterator[Listing]:
-    """All that can be read; a region that cannot is said, a missing permission ends it."""
+    """Every readable list. An unreadable region is reported; a missing permission is raised."""
     for region in regions:
         for component in Component:
             try:
-                yield PriceList(of).listing(region, component)
+                yield PriceList(clients).listing(region, component)
             except (AccessDenied, NoCredentials):
                 raise
             except AwsError as error:

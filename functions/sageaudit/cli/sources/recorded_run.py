@@ -1,4 +1,4 @@
-"""A job that ran, read from a recording: the same lines for every command."""
+"""A run read from a recording, as every command uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sageaudit.domain.usage.measurements import Measurements, Missing, measure
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A job, what was measured of it, and the market to bill it with, as of `now`."""
+    """A job, its measurements, and the market to bill it with, as of `now`."""
 
     job: Job
     usage: Measurements

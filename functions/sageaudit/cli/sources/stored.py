@@ -1,22 +1,18 @@
-"""Runs that were audited before, from the history's table or from recordings, to look at again."""
+"""Runs to judge again, from a history or from recordings, always at packaged prices."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from sageaudit import flow
-from sageaudit.adapters.aws.clients import aws_errors, client
-from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import sources
 from sageaudit.auditing import audit_job, run_facts
 from sageaudit.cli.sources import recorded_run
-from sageaudit.cli.sources.session import session_of_table
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
@@ -25,46 +21,26 @@ from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.series_codec import unpack
-from sageaudit.errors import BadRecording, BadUsage, Malformed
+from sageaudit.errors import BadRecording, Malformed
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 
-_PAGE = 100
-_DAYS = re.compile(r"(\d{1,3})d\Z")
-_MOST_DAYS = 90
-"""As long as the history keeps what is needed to judge a run again."""
-_NOT_SAID = "unknown"
-"""How the history files a run whose account or region a recording does not name."""
+_NOT_NAMED = "unknown"
+"""The account or region of a run whose recording does not name it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """One run as it was kept, with the runs of its family before it, at packaged prices."""
+class StoredRun:
+    """One run as the history keeps it, with the earlier runs of its family."""
 
     run: recorded_run.Run
     earlier: tuple[EarlierRun, ...]
 
 
-def days_of(since: str) -> int:
-    """`30d` as a number. Raises BadUsage above what is kept."""
-    match = _DAYS.match(since)
-    days = int(match[1]) if match else 0
-    if not 1 <= days <= _MOST_DAYS:
-        raise BadUsage(f"--since {since} is not 1d to {_MOST_DAYS}d: runs are kept so long")
-    return days
+def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
+    """An in-memory history of recorded jobs, recorded in the order in which they ended.
 
-
-def of_table(table: str, profile: str | None, region: str | None) -> History:
-    """The history in a DynamoDB table. Raises BadUsage for a table's name or region that is off."""
-    session = session_of_table(table, profile, region)
-    with aws_errors("dynamodb"):
-        return DynamoHistory(client(session, "dynamodb"), table)
-
-
-def of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
-    """A history in memory of recorded jobs, kept in the order in which they ended.
-
-    Raises BadRecording naming file and key.
+    Raises BadRecording, naming file and key.
     """
     history, runs = MemoryHistory(), []
     for path in paths:
@@ -74,6 +50,7 @@ def of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
             runs += [(one, recorded_run.of_recording(one)) for one in single]
         except Malformed as error:
             raise BadRecording(f"{path}: {error}") from error
+    # a tuning job without its training jobs has nothing to judge
     runs = [pair for pair in runs if pair[1].job.kind is not JobKind.TUNING]
     keys = [
         _keep(history, recorded, run)
@@ -83,8 +60,10 @@ def of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
 
 
 def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run) -> JobKey:
-    """Records one run. A tuning job's own answer has nothing to judge without its children."""
-    job = replace(run.job, account=run.job.account or _NOT_SAID, region=run.job.region or _NOT_SAID)
+    """Audits one run under the default policy and records it."""
+    job = replace(
+        run.job, account=run.job.account or _NOT_NAMED, region=run.job.region or _NOT_NAMED
+    )
     audit = audit_job(job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
     key = JobKey(job.arn or job.name, job.created_at or job.started_at or run.now)
     history.record(
@@ -101,34 +80,8 @@ def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run
     return key
 
 
-def heads(history: History, since: date, until: date) -> Iterator[Head]:
-    """The runs that ended in these days, both included, the newest day first."""
-    for days in range((until - since).days + 1):
-        cursor: str | None = None
-        while True:
-            page = history.by_day(until - timedelta(days=days), limit=_PAGE, cursor=cursor)
-            yield from page.rows
-            cursor = page.cursor
-            if cursor is None:
-                break
-
-
-def account_heads(history: History, account: str, since: date, until: date) -> Iterator[Head]:
-    """One account's runs that ended in these days, both included, the newest first."""
-    month = until.replace(day=1)
-    while month >= since.replace(day=1):
-        cursor: str | None = None
-        while True:
-            page = history.by_account(account, f"{month:%Y-%m}", limit=_PAGE, cursor=cursor)
-            yield from (head for head in page.rows if since <= head.ended_at.date() <= until)
-            cursor = page.cursor
-            if cursor is None:
-                break
-        month = (month - timedelta(days=1)).replace(day=1)
-
-
-def stored(history: History, head: Head) -> Stored | None:
-    """The run as it was kept; None where its detail has expired or no longer reads."""
+def stored_run(history: History, head: Head) -> StoredRun | None:
+    """None where the run's details have expired or can no longer be read."""
     detail = history.detail(head.key)
     if detail is None or not detail.series:
         return None
@@ -137,7 +90,7 @@ def stored(history: History, head: Head) -> Stored | None:
     except Malformed:
         return None
     earlier = flow.earlier_runs(run.job, head.family, history, now=run.now)
-    return Stored(run, earlier)
+    return StoredRun(run, earlier)
 
 
 def _run(head: Head, detail: Detail) -> recorded_run.Run:

@@ -1,4 +1,4 @@
-"""A replay on the terminal: today, what the run needs, the cheapest types that fit, the refused."""
+"""`what-if` on the terminal: today's bill, what the run needs, types that fit and that do not."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from sageaudit.cli.views.layout import plain_table
+from sageaudit.domain.bill.candidate import Constraint
 from sageaudit.text.money import rate, share, usd
 from sageaudit.text.untrusted import terminal
-from sageaudit.text.words import capitalised, duration, number
+from sageaudit.text.words import capitalised, counted, duration, number
 
 _CHEAPEST = 15
 _WIDE = 100
@@ -25,11 +27,11 @@ _NEEDS = {
     "gpu_memory_gib": "GiB of GPU memory",
 }
 
-Row = Mapping[str, Any]
+CandidateRow = Mapping[str, Any]
 
 
 def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> None:
-    """Prints the whole replay; `everything` lists each type, the refused ones too."""
+    """Prints the comparison; `everything` lists every type, including those that do not fit."""
     _head(document, console)
     if document["impossible"]:
         _line(console, capitalised(f"{document['impossible']}."), "bold yellow")
@@ -43,16 +45,24 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
         reasons = list(dict.fromkeys(str(row["assumption"]) for row in shown))
         console.print(_table(shown, document["today"]["usd"], reasons, console))
         if len(fitting) > len(shown):
-            _line(console, f"+{len(fitting) - len(shown)} dearer ones that fit: --all", "dim")
+            _line(
+                console, f"+{len(fitting) - len(shown)} more expensive types that fit: --all", "dim"
+            )
         console.print()
-        for place, reason in enumerate(reasons, start=1):
-            _line(console, f"{place}  {reason}", "dim")
+        for position, reason in enumerate(reasons, start=1):
+            _line(console, f"{position}  {reason}", "dim")
     else:
-        _line(console, "No other type would certainly have held this run.", "bold")
+        _line(console, _nothing_fits(refused), "bold")
     if refused:
         console.print()
-        console.print(Text(f"Refused: {len(refused)}", "bold"))
+        console.print(Text(f"Does not fit: {counted(len(refused), 'type')}", "bold"))
         console.print(Padding(_each(refused) if everything else _grouped(refused), (0, 0, 0, 2)))
+
+
+def _nothing_fits(refused: list[CandidateRow]) -> str:
+    if any(row["constraint"] == Constraint.NOT_RECORDED.value for row in refused):
+        return "Cannot tell whether another type fits: not all of its use was recorded."
+    return "No other type fits this run."
 
 
 def _head(document: Mapping[str, Any], console: Console) -> None:
@@ -61,8 +71,8 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
         Text.assemble((terminal(job["name"]), "bold"), f"  {job['kind']} job, {job['region']}")
     )
     hours = None if today["hours"] is None else today["hours"] * _HOUR_S
-    ran = f"{today['instances'] or 'no instances'}, {duration(hours)} billed"
-    _line(console, f"Today: {ran}, {usd(today['usd'])}")
+    instances = today["instances"] or "no instances"
+    _line(console, f"Today: {instances}, {duration(hours)} billed, {usd(today['usd'])}")
     for missing in today["missing"]:
         _line(console, f"Not in that figure: {missing}", "yellow")
     needs = document["needs"]
@@ -76,9 +86,7 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
 
 def _needed(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
     known = [f"{number(needs[key], places=1)} {unit}" for key, unit in _NEEDS.items() if needs[key]]
-    peaks = (
-        f"{', '.join(known) or 'nothing that is known'} (P99.5 plus {number(headroom_percent)}%)"
-    )
+    peaks = f"{', '.join(known) or 'nothing known'} (P99.5 plus {number(headroom_percent)}%)"
     busy = needs["gpu_busy_percent"]
     return peaks if busy is None else f"{peaks}; GPU busy for {number(busy, places=0)}% of the time"
 
@@ -91,18 +99,16 @@ def _by_reason(unknown: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _table(
-    rows: Iterable[Row], today_usd: Decimal | None, reasons: list[str], console: Console
+    rows: Iterable[CandidateRow], today_usd: Decimal | None, reasons: list[str], console: Console
 ) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     wide = console.width >= _WIDE
-    table.add_column("Type", no_wrap=True)
-    if wide:
-        for word in ("vCPU", "GiB"):
-            table.add_column(word, justify="right")
-        table.add_column("GPU", no_wrap=True)
-    for word in ("Takes", "Costs", "Saves", "Saves up to", "Even at"):
-        table.add_column(word, justify="right", no_wrap=True)
-    table.add_column("Why", justify="right")
+    sizes = ("vCPU", "GiB", "GPU") if wide else ()
+    amounts = ("Takes", "Costs", "Saves", "Saves up to", "Even at")
+    table = plain_table(
+        *("Type", *sizes, *amounts, "Why"),
+        right=("vCPU", "GiB", *amounts, "Why"),
+        unbroken=("Type", "GPU", *amounts),
+    )
     for row in rows:
         size = (str(row["vcpu"]), number(row["memory_gib"]), _gpus(row)) if wide else ()
         table.add_row(
@@ -118,16 +124,16 @@ def _table(
     return table
 
 
-def _gpus(row: Row) -> str:
+def _gpus(row: CandidateRow) -> str:
     return f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-"
 
 
-def _takes(row: Row) -> str:
+def _takes(row: CandidateRow) -> str:
     times = row["times_as_long"]
     return "as long" if times == 1 else f"{times:.2f} x"
 
 
-def _saves(row: Row, today_usd: Decimal | None) -> Text:
+def _saves(row: CandidateRow, today_usd: Decimal | None) -> Text:
     saving = row["saving_usd"]
     if saving is None:
         return Text("unknown", "dim")
@@ -137,21 +143,21 @@ def _saves(row: Row, today_usd: Decimal | None) -> Text:
     return Text(f"{usd(saving)}{part}", "green")
 
 
-def _at_best(row: Row) -> Text:
+def _at_best(row: CandidateRow) -> Text:
     ends = row["saving_range_usd"]
     if not ends:
         return Text("-", "dim")
     return Text(usd(ends[1]) if ends[1] > 0 else f"{usd(-ends[1])} more", "dim")
 
 
-def _even(row: Row) -> Text:
+def _even(row: CandidateRow) -> Text:
     even = row["break_even_times_as_long"]
     return Text("-" if even is None else f"{even:.2f} x", "dim")
 
 
-def _grouped(refused: list[Row]) -> Table:
-    """One line a constraint, with how many types it keeps out and the cheapest of them."""
-    groups: dict[str, list[Row]] = {}
+def _grouped(refused: list[CandidateRow]) -> Table:
+    """One line for each constraint: how many types it excludes, and the cheapest of them."""
+    groups: dict[str, list[CandidateRow]] = {}
     for row in refused:
         groups.setdefault(str(row["constraint"]), []).append(row)
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -164,7 +170,7 @@ def _grouped(refused: list[Row]) -> Table:
     return table
 
 
-def _each(refused: list[Row]) -> Table:
+def _each(refused: list[CandidateRow]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     for row in refused:
         hourly = "no price" if row["usd_per_hour"] is None else f"{rate(row['usd_per_hour'])}/h"

@@ -19,9 +19,9 @@ _STYLES = {"high": "bold red", "medium": "bold yellow", "low": "cyan", "info": "
 
 
 def show(document: AuditDocument, console: Console) -> None:
-    """Prints every finding: those in the sums first, the largest saving on top."""
-    for place, finding in enumerate(sorted(document["findings"], key=_order)):
-        if place:
+    """Prints every finding: those that count in the sums first, the largest saving on top."""
+    for position, finding in enumerate(sorted(document["findings"], key=_order)):
+        if position:
             console.print()
         _show(finding, console)
 
@@ -38,18 +38,20 @@ def _show(finding: FindingDocument, console: Console) -> None:
     console.print(_block(Text.assemble((finding["severity"].upper(), style), _title(finding)), 2))
     console.print(_block(Text(terminal(finding["summary"])), 4))
     if finding["evidence"]:
-        said = [
+        facts = [
             f"{label(key)} {middle(value(key, fact), _FACT)}"
             for key, fact in plain_facts(finding["evidence"])
         ]
-        console.print(_block(Text(terminal("; ".join(said)), "dim"), 4))
+        console.print(_block(Text(terminal("; ".join(facts)), "dim"), 4))
         ascii_only = console.options.ascii_only
         for line in sparklines(finding["evidence"], console.width - 4, ascii_only=ascii_only):
             console.print(_block(Text(terminal(line), "dim"), 4))
     if aside:
         console.print(_block(Text(terminal(aside), "dim"), 4))
     if finding["caution"]:
-        console.print(_block(Text.assemble(("Mind: ", "yellow"), terminal(finding["caution"])), 4))
+        console.print(
+            _block(Text.assemble(("Caveat: ", "yellow"), terminal(finding["caution"])), 4)
+        )
     _fixes(finding, console)
 
 
@@ -66,7 +68,7 @@ def _dollars(finding: FindingDocument) -> str:
 
 
 def _set_aside(finding: FindingDocument) -> str | None:
-    """Why a finding's dollars are in no sum."""
+    """Why a finding's dollars do not count, or None when they do."""
     exempt = finding["exempt"]
     if exempt is not None:
         until = f" until {exempt['until']}" if exempt["until"] else ""
@@ -77,8 +79,8 @@ def _set_aside(finding: FindingDocument) -> str | None:
 
 def _fixes(finding: FindingDocument, console: Console) -> None:
     ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
-    for place, way in enumerate(ways):
-        title = _saving(finding) if place == 0 else "Or"
+    for position, way in enumerate(ways):
+        title = _saving(finding) if position == 0 else "Or"
         console.print(_block(Text(f"{title}:", "bold"), 4))
         for fix in way:
             _fix(fix, console)
@@ -94,7 +96,7 @@ def _saving(finding: FindingDocument) -> str:
 
 
 def _fix(fix: FixDocument, console: Console) -> None:
-    """A line to paste is never broken by us: a terminal wraps it without adding to it."""
+    """A line to paste is printed unbroken: the terminal may wrap it without adding characters."""
     line = Text.assemble(
         "      ",
         (terminal(assignment(fix)), "green"),

@@ -13,13 +13,13 @@ _COUNTED = ("avoidable", "lost")
 
 
 def show(document: AuditDocument, console: Console, dialect: Dialect) -> None:
-    """Prints each standing finding's fix, at the left margin and unbroken, as it is pasted."""
-    fixed = [one for one in document["findings"] if stands(one) and one["fix"]]
+    """Prints the fix of each finding that stands, unbroken and at the left margin, for pasting."""
+    fixed = [finding for finding in document["findings"] if stands(finding) and finding["fix"]]
     console.print()
-    console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to write", "bold"))
+    console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to print", "bold"))
     for finding in fixed:
         console.print()
-        trial = "" if finding["bucket"] in _COUNTED else ", worth a trial: nothing is counted"
+        trial = "" if finding["bucket"] in _COUNTED else ", a possible saving: not in the totals"
         console.print(Text(terminal(f"{finding['rule']} ({finding['id']}{trial})"), "cyan"))
         for line in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
             words = line.lstrip(" ")

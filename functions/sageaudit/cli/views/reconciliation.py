@@ -1,4 +1,4 @@
-"""A reconciliation for people and for scripts: rows, sums, areas, and how things are attributed."""
+"""A month of the history beside AWS's bill, for people and for scripts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
+from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.reconcile.reconcile import Place, Reconciliation, Row, Side, percent
 from sageaudit.domain.reconcile.usage_type import JOBS
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
-from sageaudit.text.words import capitalised, number
+from sageaudit.text.words import capitalised, counted, number
 
 _MICRO, _CENTI = Decimal("0.000001"), Decimal("0.01")
 _SHOWN = 20
@@ -32,8 +33,8 @@ _TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A reconciliation and what it is of."""
+class ReconciledMonth:
+    """A reconciliation, with its month, account and source."""
 
     result: Reconciliation
     month: str
@@ -43,18 +44,18 @@ class Found:
     ongoing: bool
 
 
-def document(found: Found) -> dict[str, Any]:
+def document(reconciled: ReconciledMonth) -> dict[str, Any]:
     """What --output json prints; keys are always present and only ever added."""
-    result = found.result
+    result = reconciled.result
     jobs = result.jobs() if result.by_job else None
     return {
         "schema": 1,
-        "month": found.month,
-        "account": found.account,
-        "source": found.source,
+        "month": reconciled.month,
+        "account": reconciled.account,
+        "source": reconciled.source,
         "by_job": result.by_job,
-        "requests": found.requests,
-        "requests_usd": found.requests * USD_PER_REQUEST,
+        "requests": reconciled.requests,
+        "requests_usd": reconciled.requests * USD_PER_REQUEST,
         "estimated": result.spend.estimated,
         "totals": _totals(result),
         "jobs": {place.value: count for place, count in jobs.items()} if jobs else None,
@@ -64,8 +65,8 @@ def document(found: Found) -> dict[str, Any]:
         ],
         "rows": [_row(row) for row in result.rows],
         "excluded": [
-            {"kind": one.kind, "lines": one.lines, "usd": _micro(one.usd)}
-            for one in result.spend.excluded
+            {"kind": excluded.kind, "lines": excluded.lines, "usd": _micro(excluded.usd)}
+            for excluded in result.spend.excluded
         ],
         "left_out": {
             "rollups": result.audited.rollups,
@@ -73,7 +74,7 @@ def document(found: Found) -> dict[str, Any]:
             "prepaid_or_free_lines": result.audited.unpaid_lines,
             "unpriced_lines": result.unpriced_lines,
         },
-        "notes": list(notes(found)),
+        "notes": list(notes(reconciled)),
     }
 
 
@@ -117,47 +118,51 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-def notes(found: Found) -> Iterator[str]:
-    """How things are attributed, and what is in no sum: one sentence each."""
-    result, audited = found.result, found.result.audited
+def notes(reconciled: ReconciledMonth) -> Iterator[str]:
+    """How lines are attributed, and what is left out: one sentence each."""
+    result, audited = reconciled.result, reconciled.result.audited
     yield (
-        "compare quantities first: the free tier and private rates change AWS's dollars, and what "
-        "a savings plan covers is shown at its on-demand price"
+        "compare quantities first: the free tier and private rates change AWS's dollars, and usage "
+        "covered by a savings plan is shown at its on-demand price"
     )
     across = len({line.job for line in audited.lines if line.crosses})
     yield (
         "compute and warm pools count in the month of the job's end (UTC), volumes in each month "
-        "that they were kept; AWS may meter otherwise: "
-        f"{_count(across, 'job')} ran across a month's end"
+        "in which they existed; AWS may assign them differently: "
+        f"{counted(across, 'job')} ran across the end of a month"
     )
     if not result.spend.lines:
-        yield f"{found.source} has no SageMaker usage of account {found.account} in {found.month}"
+        usage = f"no SageMaker usage of account {reconciled.account} in {reconciled.month}"
+        yield f"{reconciled.source} has {usage}"
     elif result.by_job:
         yield "jobs are compared by resource id, in lower case as in their ARN"
     else:
         yield "usage types are compared by region, kind of job and instance type"
-    if found.ongoing or result.spend.estimated:
-        yield "AWS's figures of this month are not final, and lag about a day"
-    for one in result.spend.excluded:
-        lines = "" if one.lines is None else f"{_count(one.lines, 'line')}, "
-        yield f"left out of AWS's side, as it is no usage: {one.kind} ({lines}{usd(one.usd)})"
+    if reconciled.ongoing or result.spend.estimated:
+        yield "AWS's figures for this month are not final and about a day old"
+    for excluded in result.spend.excluded:
+        lines = "" if excluded.lines is None else f"{counted(excluded.lines, 'line')}, "
+        amount = f"{lines}{usd(excluded.usd)}"
+        yield f"left out of AWS's side because it is not usage: {excluded.kind} ({amount})"
     for count, thing in (
-        (audited.rollups, "roll-up of a tuning job, whose children count themselves"),
+        (audited.rollups, "roll-up of a tuning job, whose training jobs are counted themselves"),
         (audited.unauditable, "job that could not be audited"),
         (audited.unpaid_lines, "line of prepaid or free capacity"),
     ):
         if count:
             yield f"left out of the history's side: {count} x {thing}"
     if result.unpriced_lines:
-        unknown = _count(result.unpriced_lines, "line")
-        yield f"{unknown} of the history without quantity or price: in no sum"
+        unknown = counted(result.unpriced_lines, "line")
+        yield f"{unknown} of the history without quantity or price: not in any sum"
 
 
-def render(found: Found, console: Console) -> None:
-    """Prints sums, rows by place, areas and notes."""
-    result = found.result
-    against = terminal(f"the history against {found.source}")
-    console.print(Text(f"SageMaker in {found.month}, account {found.account}: {against}", "bold"))
+def show(reconciled: ReconciledMonth, console: Console) -> None:
+    """Prints the sums, the rows by where they were found, the areas and the notes."""
+    result = reconciled.result
+    against = terminal(f"the history against {reconciled.source}")
+    console.print(
+        Text(f"SageMaker in {reconciled.month}, account {reconciled.account}: {against}", "bold")
+    )
     for line in _summary(result):
         console.print(Text(line))
     for place, title in _TITLES.items():
@@ -173,7 +178,7 @@ def render(found: Found, console: Console) -> None:
         console.print(Text("What AWS billed", "bold"))
         console.print(Padding(_areas(result), (0, 0, 0, 2)))
     console.print()
-    for note in notes(found):
+    for note in notes(reconciled):
         console.print(Text(capitalised(terminal(note)), "dim"))
 
 
@@ -181,14 +186,14 @@ def _summary(result: Reconciliation) -> Iterator[str]:
     whole = result.aws_usd()
     parts = (
         (result.aws_usd(Place.MATCHED), "matched"),
-        (result.jobs_only_in_aws_usd, "of jobs that the history does not have"),
+        (result.jobs_only_in_aws_usd, "of jobs missing in the history"),
         (result.outside_usd, "that no audit covers"),
     )
-    said = [f"{usd(amount)} {text}{_of(amount, whole)}" for amount, text in parts]
-    yield f"AWS {usd(whole)}: {', '.join(said)}"
+    shares = [f"{usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
+    yield f"AWS {usd(whole)}: {', '.join(shares)}"
     yield (
         f"History {usd(result.history_usd())}: {usd(result.history_usd(Place.MATCHED))} matched, "
-        f"{usd(result.history_usd(Place.ONLY_IN_HISTORY))} only here, "
+        f"{usd(result.history_usd(Place.ONLY_IN_HISTORY))} only in the history, "
         f"{usd(result.history_usd(Place.NOT_COMPARABLE))} not comparable"
     )
     if result.by_job:
@@ -196,32 +201,30 @@ def _summary(result: Reconciliation) -> Iterator[str]:
         total = sum(jobs.values())
         yield "Jobs: " + ", ".join(
             f"{count} {place.value.replace('_', ' ').replace('aws', 'AWS')}"
-            f"{_of(Decimal(count), Decimal(total))}"
+            f"{_share(Decimal(count), Decimal(total))}"
             for place, count in jobs.items()
         )
 
 
-def _of(part: Decimal, whole: Decimal) -> str:
+def _share(part: Decimal, whole: Decimal) -> str:
     share = percent(part, whole)
     return "" if share is None else f" ({share:.1f}%)"
 
 
 def _table(rows: list[Row], result: Reconciliation) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for word in ("Usage", "Job" if result.by_job else "Region"):
-        table.add_column(word, overflow="fold")
+    first = ("Usage", "Job" if result.by_job else "Region")
     both = all(row.aws and row.history for row in rows)
-    for word in ("AWS", "History", "Diff") * 2 if both else ("Quantity", "USD"):
-        table.add_column(word, justify="right", no_wrap=True)
+    amounts = ("AWS", "History", "Diff") * 2 if both else ("Quantity", "USD")
+    table = plain_table(*first, *amounts, right=amounts, unbroken=amounts)
     for row in rows[:_SHOWN]:
-        place = (row.job or "-").rpartition("/")[2] if result.by_job else row.region or "-"
+        where = (row.job or "-").rpartition("/")[2] if result.by_job else row.region or "-"
         table.add_row(
             Text(terminal(row.usage)),
-            Text(middle(terminal(place), _NAME)),
+            Text(middle(terminal(where), _NAME)),
             *(_compared(row) if both else _alone(row)),
         )
     if len(rows) > _SHOWN:
-        table.add_row(Text(f"+{len(rows) - _SHOWN} more: --output json has all", "dim"))
+        table.add_row(Text(f"+{len(rows) - _SHOWN} more: --output json shows all", "dim"))
     return table
 
 
@@ -231,9 +234,9 @@ def _areas(result: Reconciliation) -> Table:
     for _ in range(2):
         table.add_column(justify="right")
     for area in result.areas:
-        said = "what audits cover" if area.name == JOBS else "no audit covers this"
+        covered = "covered by audits" if area.name == JOBS else "no audit covers this"
         share = "" if area.percent is None else f"{area.percent:.1f}%"
-        table.add_row(Text(area.name), usd(area.usd), share, Text(said, "dim"))
+        table.add_row(Text(area.name), usd(area.usd), share, Text(covered, "dim"))
     return table
 
 
@@ -262,10 +265,6 @@ def _used(side: Side | None) -> str:
 
 def _signed(share: Decimal | None) -> str:
     return "-" if share is None else f"{share:+.1f}%"
-
-
-def _count(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 def _micro(value: Decimal | None) -> Decimal | None:

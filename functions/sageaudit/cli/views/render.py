@@ -1,7 +1,7 @@
-"""An audit on the terminal: what ran, where the money went, what to change, what is not known.
+"""An audit on the terminal: the job, where the money went, what to change, what is not known.
 
-Every text of the document passes `terminal`, so that a name or failure message cannot move the
-cursor; nothing is read as rich markup.
+Every text of the document goes through `terminal`, so that a name or failure message cannot move
+the cursor; nothing is read as rich markup.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def _head(document: AuditDocument, console: Console) -> None:
             (terminal(job["status"]), status),
         )
     )
-    place = f"account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
+    where = f"account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
     for line in (
-        ", ".join(part for part in (ran_on(job), place) if part),
+        ", ".join(part for part in (ran_on(job), where) if part),
         f"owner {job['owner'] or 'not known'}, {_family(job['family'])}",
         _when(document),
     ):
@@ -66,7 +66,7 @@ def _head(document: AuditDocument, console: Console) -> None:
 
 
 def _family(name: str) -> str:
-    """A tuning job's family is its ARN: the name says as much."""
+    """A tuning job's family is its ARN; its name is enough here."""
     _, tuning, job = name.partition(":hyper-parameter-tuning-job/")
     return f"family tuning job {job}" if tuning else f"family {name}"
 
@@ -92,7 +92,9 @@ def _not_judged(document: AuditDocument, console: Console) -> None:
     missing = document["audit"]["coverage"]["missing"]
     if document["unknown"] or missing:
         _title(console, "Could not be checked")
-    for sentence in _grouped(f"{one['rule']}: {one['reason']}" for one in document["unknown"]):
+    for sentence in _grouped(
+        f"{unknown['rule']}: {unknown['reason']}" for unknown in document["unknown"]
+    ):
         _line(console, sentence, indent=2)
     for sentence in _grouped(missing):
         _line(console, f"metrics: {sentence}", indent=2)
@@ -105,11 +107,13 @@ def _not_judged(document: AuditDocument, console: Console) -> None:
 
 
 def _not_applicable(rules: list[NotApplicableDocument]) -> str:
-    """What somebody decided is named; that most rules do not speak of a job is no news."""
-    decided = [f"{one['rule']}: {one['reason']}" for one in rules if _BY_POLICY in one["reason"]]
-    others = len(rules) - len(decided)
-    said = [*_grouped(decided), *([f"{others} rules (--output json says why)"] if others else [])]
-    return f"Not applicable: {'; '.join(said)}"
+    """Names the rules that a policy excludes; the many that do not suit the job are counted."""
+    excluded = [
+        f"{rule['rule']}: {rule['reason']}" for rule in rules if _BY_POLICY in rule["reason"]
+    ]
+    others = len(rules) - len(excluded)
+    counted_rules = [f"{others} rules (--output json shows why)"] if others else []
+    return f"Not applicable: {'; '.join([*_grouped(excluded), *counted_rules])}"
 
 
 def _grouped(sentences: Iterable[str]) -> Iterable[str]:

@@ -1,14 +1,14 @@
-"""The tables and bars of an audit on the terminal; None where there is nothing to show."""
+"""The tables and bars of an audit on the terminal; each is None when there is nothing to show."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Literal
 
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.audit.document import AuditDocument, LineDocument, PhaseDocument
 from sageaudit.text.money import rate, usd
 from sageaudit.text.notice import counted_findings
@@ -23,11 +23,11 @@ _NAME = 40
 _COLUMNS = ("Job", "Status", "Bill", "Avoidable", "Lost", "Top finding")
 _MONEY = {"Bill", "Avoidable", "Lost"}
 _SPARE = {"Status": "Completed", "Lost": "$0.00"}
-"""Columns for a roomy terminal, and what says nothing when every row says it."""
+"""Columns left out on a narrow terminal, or when every row has this value."""
 
 
 def phases(document: AuditDocument, console: Console) -> Table | None:
-    """One bar an occurrence, by time; what is billed is full, what is free is hollow."""
+    """One bar for each phase, in order of time; phases that are not billed have a hollow bar."""
     rows = document["phases"]
     if not rows:
         return None
@@ -46,7 +46,7 @@ def phases(document: AuditDocument, console: Console) -> Table | None:
 
 
 def bill(document: AuditDocument) -> Group | None:
-    """The lines with quantity, rate and dollars; then each one's usage type, price and note."""
+    """The lines with quantity, rate and dollars; below, each line's usage type, price and note."""
     lines = document["bill"]["lines"]
     if not lines:
         return None
@@ -65,43 +65,42 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
     slices = document["waterfall"]
     if not slices or (len(slices) == 1 and not document["possible_usd"]):
         return None
-    largest = max(abs(one["usd"]) for one in slices)
+    largest = max(abs(part["usd"]) for part in slices)
     table = _grid("left", "left", "right")
-    for one in slices:
-        bar = _full(console) * _cells(abs(one["usd"]), largest, console)
-        style = "green" if one["slice"] == "rest" else "red"
-        table.add_row(Text(terminal(one["slice"])), Text(bar, style), usd(one["usd"]))
+    for part in slices:
+        bar = _full(console) * _cells(abs(part["usd"]), largest, console)
+        style = "green" if part["slice"] == "rest" else "red"
+        table.add_row(Text(terminal(part["slice"])), Text(bar, style), usd(part["usd"]))
     totals = {
         "avoidable": document["avoidable_usd"],
         "lost": document["lost_usd"],
         "possible": document["possible_usd"],
     }
     for word, amount in totals.items():
-        note = Text("a trial may save it; in no sum" if word == "possible" else "", "dim")
+        note = Text(
+            "may be saved, after a trial; not in the totals" if word == "possible" else "", "dim"
+        )
         if amount is None or amount:
             table.add_row(Text(f"= {word}", "bold"), note, Text(usd(amount), "bold"))
     return table
 
 
 def children(document: AuditDocument, console: Console) -> Table | None:
-    """A tuning job's jobs, those that wasted most first; columns that tell nothing are left out."""
+    """A tuning job's training jobs, the most wasteful first, without uninformative columns."""
     audits = document["children"]
     if not audits:
         return None
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     ranked = sorted(audits, key=_wasted, reverse=True)
     rows = [_child(audit) for audit in ranked[:_CHILDREN]]
+    roomy = console.width >= _ROOMY
     shown = [
-        word
-        for word in _COLUMNS
-        if word not in _SPARE
-        or (console.width >= _ROOMY and any(row[word] != _SPARE[word] for row in rows))
+        column
+        for column in _COLUMNS
+        if column not in _SPARE or (roomy and any(row[column] != _SPARE[column] for row in rows))
     ]
-    for word in shown:
-        side: Literal["left", "right"] = "right" if word in _MONEY else "left"
-        table.add_column(word, justify=side, overflow="fold", no_wrap=word in _MONEY)
+    table = plain_table(*shown, right=_MONEY, unbroken=_MONEY)
     for row in rows:
-        table.add_row(*(Text(row[word]) for word in shown))
+        table.add_row(*(Text(row[column]) for column in shown))
     if len(ranked) > _CHILDREN:
         table.add_row(Text(f"+{len(ranked) - _CHILDREN} more", "dim"))
     return table
@@ -138,7 +137,7 @@ def _full(console: Console) -> str:
 
 
 def _cells(part: Decimal, whole: Decimal, console: Console) -> int:
-    """At least one cell for something, however small."""
+    """At least one cell for any positive amount."""
     room = _BAR["wide" if console.width >= _WIDE else "narrow"]
     if whole <= 0 or part <= 0:
         return 0
@@ -161,7 +160,7 @@ def _quantity(line: LineDocument) -> Text:
 
 
 def _rate(line: LineDocument) -> str:
-    """A sum of jobs has dollars and no rate of its own."""
+    """A sum over several jobs has dollars but no rate."""
     return "-" if line["rate_usd"] is None and line["usd"] is not None else rate(line["rate_usd"])
 
 

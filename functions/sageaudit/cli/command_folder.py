@@ -1,0 +1,54 @@
+"""The group of all commands: a module of `cli/commands` is a command, found by its file's name."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+from importlib import import_module, resources
+
+import click
+
+from sageaudit.cli import commands
+
+
+class CommandFolder(click.Group):
+    """`what_if.py` defines `what_if`, which is `sageaudit what-if`.
+
+    Only the command that runs is imported: boto3 and the rules take most of the start time.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Every command's name, in alphabetical order."""
+        modules = pkgutil.iter_modules(commands.__path__)
+        return sorted(module.name.replace("_", "-") for module in modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports one command; None where no file has this name."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        name = _module_name(cmd_name)
+        command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands with what click itself would show, without importing them."""
+        names = self.list_commands(ctx)
+        room = formatter.width - 6 - max(map(len, names))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _summary(name, room)) for name in names])
+
+
+def _summary(command: str, room: int) -> str:
+    """The first sentence of the command's docstring, read from its source."""
+    name = _module_name(command)
+    source = resources.files(commands).joinpath(f"{name}.py").read_text(encoding="utf-8")
+    function = next(
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == name
+    )
+    return click.Command(command, help=ast.get_docstring(function)).get_short_help_str(room)
+
+
+def _module_name(command: str) -> str:
+    return command.replace("-", "_")

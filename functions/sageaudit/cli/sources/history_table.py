@@ -1,0 +1,92 @@
+"""The history's table, opened with the user's own credentials, and the runs that it lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import partial
+from typing import Any
+
+from sageaudit.adapters.aws.clients import aws_errors, client
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.cli.sources.session import open_session
+from sageaudit.domain.audit.record import Head, Page
+from sageaudit.errors import BadUsage
+from sageaudit.ports import History
+
+_TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
+_ACCOUNT = re.compile(r"\d{12}\Z")
+_DAYS = re.compile(r"(\d{1,3})d\Z")
+_PAGE = 100
+_MOST_DAYS = 90
+"""How long the history keeps what is needed to judge a run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryTable:
+    """The history in a table, and the session that reads it."""
+
+    session: Any
+    history: History
+
+
+def open_table(table: str, profile: str | None, region: str | None) -> HistoryTable:
+    """Raises BadUsage for an impossible table name, or where the region is not known."""
+    if not _TABLE.match(table):
+        raise BadUsage(f"--table {table} cannot be a table's name")
+    session = open_session(profile, region)
+    if session.region_name is None:
+        raise BadUsage("which region is the table in? give --region, or set one for your profile")
+    with aws_errors("dynamodb"):
+        return HistoryTable(session, DynamoHistory(client(session, "dynamodb"), table))
+
+
+def account_id(text: str, option: str) -> str:
+    """The account as it was given. Raises BadUsage, naming the option, unless it has 12 digits."""
+    if not _ACCOUNT.match(text):
+        raise BadUsage(f"{option} {text} is not an account id, which has 12 digits")
+    return text
+
+
+def days_of(since: str) -> int:
+    """`30d` as a number. Raises BadUsage for more days than the history keeps."""
+    match = _DAYS.match(since)
+    days = int(match[1]) if match else 0
+    if not 1 <= days <= _MOST_DAYS:
+        raise BadUsage(
+            f"--since must be 1d to {_MOST_DAYS}d: run details are kept for {_MOST_DAYS} days"
+        )
+    return days
+
+
+def heads_of_days(history: History, since: date, until: date) -> Iterator[Head]:
+    """The runs that ended in these days, both included, the newest day first."""
+    for days in range((until - since).days + 1):
+        yield from _every_page(partial(history.by_day, until - timedelta(days=days)))
+
+
+def heads_of_month(history: History, account: str, month: date) -> Iterator[Head]:
+    """One account's runs that ended in the month of this day."""
+    yield from _every_page(partial(history.by_account, account, f"{month:%Y-%m}"))
+
+
+def heads_of_account(history: History, account: str, since: date, until: date) -> Iterator[Head]:
+    """One account's runs that ended in these days, both included, the newest month first."""
+    month = until.replace(day=1)
+    while month >= since.replace(day=1):
+        for head in heads_of_month(history, account, month):
+            if since <= head.ended_at.date() <= until:
+                yield head
+        month = (month - timedelta(days=1)).replace(day=1)
+
+
+def _every_page(read: Callable[..., Page[Head]]) -> Iterator[Head]:
+    cursor = None
+    while True:
+        page = read(limit=_PAGE, cursor=cursor)
+        yield from page.rows
+        cursor = page.cursor
+        if cursor is None:
+            return

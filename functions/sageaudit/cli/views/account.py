@@ -1,0 +1,68 @@
+"""What the runs of an account show together, for people and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from sageaudit.auditing import AccountAudit
+from sageaudit.domain.audit.audit import (
+    clear_names,
+    finding_document,
+    not_applicable_documents,
+    unknown_documents,
+)
+from sageaudit.text.untrusted import terminal
+from sageaudit.text.words import assignment, counted
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedAccount:
+    """An account's audit, and over how many runs and days it goes."""
+
+    account: str
+    days: int
+    runs: int
+    audit: AccountAudit
+
+
+def document(audited: AuditedAccount) -> dict[str, object]:
+    """What --output json prints; keys are always present and only ever added."""
+    outcomes = audited.audit.outcomes
+    return {
+        "account": audited.account,
+        "days": audited.days,
+        "runs": audited.runs,
+        "findings": [finding_document(finding) for finding in audited.audit.findings],
+        "unknown": unknown_documents(outcomes),
+        "not_applicable": not_applicable_documents(outcomes),
+        "clear": clear_names(outcomes),
+    }
+
+
+def show(audited: AuditedAccount, console: Console) -> None:
+    """Prints the findings with their fixes, then the answers of the other rules."""
+    runs, days = counted(audited.runs, "run"), counted(audited.days, "day")
+    console.print(Text(f"Account {audited.account}: {runs} in {days}", "bold"))
+    for finding in map(finding_document, audited.audit.findings):
+        console.print()
+        console.print(Text(f"{finding['rule']} ({finding['severity']})", "bold"))
+        console.print(Text(terminal(finding["summary"])))
+        for line in map(assignment, finding["fix"]):
+            console.print(Text(f"  {terminal(line)}"))
+        if finding["caution"]:
+            console.print(Text(terminal(finding["caution"]), "dim"))
+    for line in _without_finding(audited.audit):
+        console.print(Text(terminal(line), "dim"))
+
+
+def _without_finding(audit: AccountAudit) -> Iterator[str]:
+    for unknown in unknown_documents(audit.outcomes):
+        yield f"{unknown['rule']}: {unknown['reason']}"
+    for not_applicable in not_applicable_documents(audit.outcomes):
+        yield f"{not_applicable['rule']}: {not_applicable['reason']}"
+    for name in clear_names(audit.outcomes):
+        yield f"{name}: clear"

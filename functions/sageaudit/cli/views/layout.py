@@ -1,0 +1,26 @@
+"""The console and the plain table that every view prints with."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+
+def console_for(*, no_color: bool) -> Console:
+    """Stdout; without --no-color, colours depend on the terminal and NO_COLOR."""
+    return Console(no_color=no_color or None)
+
+
+def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[str] = ()) -> Table:
+    """A table without borders. Numbers go to the `right`; `unbroken` cells never wrap."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        justify: Literal["left", "right"] = "right" if column in right else "left"
+        if column in unbroken:  # a cut number must not look like a whole one
+            table.add_column(column, justify=justify, no_wrap=True, overflow="ellipsis")
+        else:
+            table.add_column(column, justify=justify, overflow="fold")
+    return table

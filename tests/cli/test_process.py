@@ -1,0 +1,117 @@
+"""What only a process of its own shows: the installed script, its streams, signals and imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
+FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
+SCRIPT = str(Path(sys.executable).with_name("sageaudit"))
+
+
+def test_the_installed_script_prints_and_exits(tmp_path: Path) -> None:
+    """Data on stdout with exit code 0; one sentence on stderr with the code of the failure."""
+    bad = tmp_path / "bad.json"
+    bad.write_text("{}")
+    done, failed = (
+        subprocess.run(
+            [SCRIPT, "audit", "--recording", path, "--output", "json"],
+            capture_output=True, text=True, timeout=60, check=False,
+        )
+        for path in (FAILED, bad)
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["job"]["status"] == "Failed"
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert len(failed.stderr.splitlines()) == 1
+
+
+def test_only_the_command_that_runs_is_imported() -> None:
+    """The list of commands and a rule's page start without boto3."""
+    code = (
+        "import sys; from sageaudit.cli.main import commands\n"
+        "commands.main(sys.argv[1:], standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    for words, loaded in (((), set()), (("rules", "gpu-idle"), {"rules"})):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        modules = set(done.stderr.split())
+        prefix = "sageaudit.cli.commands."
+        assert {name.removeprefix(prefix) for name in modules if name.startswith(prefix)} == loaded
+        assert not {"boto3", "botocore"} & modules
+
+
+def test_an_interrupt_from_the_terminal_exits_with_130() -> None:
+    """Ctrl-C in the middle of a batch; a shell's background job would ignore it from the start."""
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from sageaudit.cli.main import main; main()"
+    )
+    many = ["--recording", str(FAILED)] * 100
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "audit", *many, "--output", "json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("{")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.strip()) == (130, "sageaudit: interrupted")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is always full")
+@pytest.mark.parametrize("output", ["json", "table"])
+def test_a_full_disk_is_said(output: str) -> None:
+    """Exit 1, also when the interpreter flushes what it could not write."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [SCRIPT, "audit", "--recording", FAILED, "--output", output],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "sageaudit: cannot continue: No space left on device\n"
+
+
+@pytest.mark.parametrize("words", [("rules",), ("audit",), ("audit", "--output", "json")])
+def test_letters_that_stdout_lacks_stop_nothing(words: tuple[str, ...], tmp_path: Path) -> None:
+    """They are written as JSON escapes them, so that JSON stays whole."""
+    path = tmp_path / "job.json"
+    recorded = json.loads(FAILED.read_text())
+    recorded["tags"] = [{"Key": "owner", "Value": "Жanna \U0001f600"}]
+    path.write_text(json.dumps(recorded))
+    what = ("--recording", str(path)) if "audit" in words else ()
+    done = subprocess.run(
+        [SCRIPT, *words, *what],
+        capture_output=True, timeout=60, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    if what:
+        assert b"\\u0416anna \\ud83d\\ude00" in done.stdout
+    if "json" in words:
+        assert json.loads(done.stdout.decode("cp1252"))["job"]["owner"] == "Жanna \U0001f600"
+
+
+def test_a_reader_that_leaves_is_no_failure_to_talk_about() -> None:
+    """`sageaudit ... | head -1` says nothing on stderr."""
+    many = ["--recording", str(FAILED)] * 100
+    with subprocess.Popen(
+        [SCRIPT, "audit", *many, "--output", "json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("{")
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == 1

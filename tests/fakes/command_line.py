@@ -1,0 +1,25 @@
+"""How a call of the command line ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Exit code, stdout and stderr of one call."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    def document(self, *, parse_float: Callable[[str], Any] = float) -> Any:
+        """What the call printed as JSON; it must have succeeded."""
+        assert self.exit_code == 0, self.stderr
+        return json.loads(self.stdout, parse_float=parse_float)
+
+
+Run = Callable[..., Result]
