@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from infra.assembly import POLICY, ROOT, roles, synthesize
+from infra.assembly import POLICY, ROOT, checked_policy, synthesize
 
 SNAPSHOT = ROOT / "local" / "template.json"
 STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
@@ -21,7 +21,7 @@ STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
 
 def synthesized(policy: Path = POLICY, *, slack: str = "on") -> dict[str, Any]:
     """The template that `policy` gives, normalised, with every channel unless told otherwise."""
-    return normalized(from_stub(roles(policy), slack=slack))
+    return normalized(from_stub(checked_policy(policy).accounts, slack=slack))
 
 
 def from_stub(roles: Mapping[str, str | None], *, slack: str) -> dict[str, Any]:

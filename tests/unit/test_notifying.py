@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from sageaudit import notifying
-from sageaudit.adapters.lambda_runtime.stream import read_run
+from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
@@ -60,7 +60,7 @@ class Family:
 def audit(told: AuditDocument | None = None, *, version: int = 1, pk: str = PK) -> NewAudit:
     """A new audit of $2.04 avoidable, written at noon."""
     whole = document() if told is None else told
-    pk, key, version = read_run(stream_record(whole, version=version, pk=pk))
+    pk, key, version = Change(stream_record(whole, version=version, pk=pk)).run()
     return NewAudit(pk, key, version, NOON, whole)
 
 
