@@ -10,6 +10,9 @@ from aws_lambda_powertools import Logger
 from sageaudit.adapters.lambda_runtime.counts import Counts
 from sageaudit.text import untrusted
 
+_CALLER = 3
+"""Calls between a log line and where it is written: `location` names who reports, not this file."""
+
 
 class Report:
     """Of one function, under its service's name. Text may quote anything: it stays one line."""
@@ -20,19 +23,19 @@ class Report:
 
     def info(self, message: str, **named: Any) -> None:
         """What was done."""
-        self._logger.info(message, extra=_safe(named))
+        self._logger.info(message, extra=_safe(named), stacklevel=_CALLER)
 
     def warning(self, message: str, **named: Any) -> None:
         """What was not done and is tried again, or what is missing."""
-        self._logger.warning(message, extra=_safe(named))
+        self._logger.warning(message, extra=_safe(named), stacklevel=_CALLER)
 
     def error(self, message: str, **named: Any) -> None:
         """What was not done."""
-        self._logger.error(message, extra=_safe(named))
+        self._logger.error(message, extra=_safe(named), stacklevel=_CALLER)
 
     def defect(self, message: str, error: Exception, **named: Any) -> None:
         """What nobody foresaw, with its traceback."""
-        self._logger.error(message, exc_info=error, extra=_safe(named))
+        self._logger.error(message, exc_info=error, extra=_safe(named), stacklevel=_CALLER)
 
     def count(self, name: str, *, channel: str | None = None) -> None:
         """One more."""
