@@ -15,6 +15,7 @@ from infra.bundling import LAMBDA, stage
 from infra.stack import SageAuditStack
 from sageaudit.adapters.channels.catalogue import CHANNELS, always_on
 from sageaudit.adapters.files import policy_file
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy
 
 ROOT = Path(__file__).parent.parent
@@ -24,7 +25,8 @@ POLICY = ROOT / "policy.toml"
 def assemble() -> None:
     """Writes the templates and the asset into cdk.out, or where the CDK CLI wants them."""
     outdir = os.environ.get("CDK_OUTDIR", "cdk.out")
-    synthesize(code=stage(LAMBDA, POLICY), roles=roles(POLICY), outdir=outdir)
+    policy = checked_policy(POLICY)
+    synthesize(code=stage(LAMBDA, policy), roles=policy.accounts, outdir=outdir)
 
 
 def synthesize(
@@ -64,12 +66,9 @@ def cdk_context() -> dict[str, Any]:
     return context
 
 
-def roles(policy: Path) -> dict[str, str | None]:
-    """Each further account of the policy, with the role its jobs are read with.
-
-    The whole policy is validated here: a wrong one stops a deployment, not a Lambda.
-    """
+def checked_policy(path: Path) -> Policy:
+    """The policy that is deployed. A wrong one stops the deployment, not a Lambda."""
     try:
-        return dict(policy_file.load(policy).accounts)
+        return policy_file.load(path)
     except BadPolicy as error:
         raise SystemExit(str(error)) from error

@@ -1,4 +1,5 @@
-"""The Lambda asset, built here: our code less the command line, pinned wheels, the policy.
+"""The Lambda asset, built here: our code less the command line, pinned wheels, the validated policy
+and the version of the rules.
 
 No Docker is needed.
 
@@ -14,9 +15,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from sageaudit.adapters.files import stored_policy
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.rules import version
 
 ROOT = Path(__file__).parent.parent
 FUNCTIONS = ROOT / "functions"
@@ -49,12 +54,16 @@ LAMBDA = Target("lambda", platform="manylinux2014_aarch64", python="3.13")
 THIS_MACHINE = Target("this-machine", platform=None, python=None)
 
 
-def stage(target: Target, policy: Path) -> Path:
+def stage(target: Target, policy: Policy) -> Path:
     """The folder to deploy; built when anything in it changed."""
     wheels = _wheels(target)
     code = sorted(_code())
-    digest = _digest(wheels.name, *code, policy)
-    return _kept(f"asset-{target.name}", digest, lambda new: _assemble(new, wheels, code, policy))
+    made = {
+        stored_policy.NAME: stored_policy.to_text(policy),
+        f"sageaudit/{version.BUILT}": version.built_text(FUNCTIONS / "sageaudit"),
+    }
+    digest = _digest(wheels.name, *code, *made.values())
+    return _kept(f"asset-{target.name}", digest, lambda new: _assemble(new, wheels, code, made))
 
 
 def _wheels(target: Target) -> Path:
@@ -85,13 +94,14 @@ def _code() -> Iterator[Path]:
             yield path
 
 
-def _assemble(folder: Path, wheels: Path, code: list[Path], policy: Path) -> None:
+def _assemble(folder: Path, wheels: Path, code: list[Path], made: Mapping[str, str]) -> None:
     shutil.copytree(wheels, folder)
     for path in code:
         copy = folder / path.relative_to(FUNCTIONS)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
-    shutil.copyfile(policy, folder / "policy.toml")
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def _kept(kind: str, digest: str, build: Callable[[Path], None]) -> Path:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from infra.assembly import POLICY, ROOT, roles, synthesize
+from infra.assembly import POLICY, ROOT, checked_policy, synthesize
 from sageaudit.adapters.channels.catalogue import CHANNELS
 
 SNAPSHOT = ROOT / "local" / "template.json"
@@ -22,7 +22,7 @@ STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
 
 def synthesized(policy: Path = POLICY) -> dict[str, Any]:
     """The template that `policy` gives, normalised, with every channel on."""
-    return normalized(from_stub(roles(policy), channels="on"))
+    return normalized(from_stub(checked_policy(policy).accounts, channels="on"))
 
 
 def from_stub(roles: Mapping[str, str | None], *, channels: Literal["on", "off"]) -> dict[str, Any]:

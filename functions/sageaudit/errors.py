@@ -1,7 +1,7 @@
 """Everything this project raises on purpose.
 
 SageauditError
-├── RejectedEvent          an event that is malformed, forged or not a job's
+├── RejectedEvent          a record that is malformed, forged or for nobody here
 ├── Malformed              an AWS answer whose key holds what AWS does not document
 ├── BadUsage               a command's words are off
 ├── BadRecording           a file that is no recording
@@ -30,7 +30,7 @@ class SageauditError(Exception):
 
 
 class RejectedEvent(SageauditError):
-    """An event that is malformed, forged or not a job's; `code` is stable."""
+    """A record that no second try helps: malformed, forged or for nobody; `code` is stable."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)

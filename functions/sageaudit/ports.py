@@ -155,3 +155,13 @@ class Queue(Protocol):
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
         """`delay_s` 0..900; attributes are strings."""
+
+
+class Channel(Protocol):
+    """One way to send notices, connected to its address."""
+
+    def as_repeat(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """The payload, marked as one that may have been posted before."""
+
+    def post(self, payload: dict[str, Any]) -> None:
+        """Raises RateLimited, ChannelBroken (permanent), ChannelUnavailable or MaybeSent."""

@@ -94,7 +94,7 @@ def test_a_writer_that_was_overtaken_decides_again(
 
 @pytest.mark.parametrize("step", ["before-call GetItem", "before-call TransactWriteItems"])
 @pytest.mark.parametrize("version", [1, 2])
-def testkilled_between_read_and_write(
+def test_killed_between_read_and_write(
     client: Any, table: str, history: DynamoHistory, step: str, version: int
 ) -> None:
     """Nothing was written; the delivery repeated records as if it were the first."""
@@ -109,7 +109,7 @@ def testkilled_between_read_and_write(
     assert history.record(given[-1]) == Recorded(Verdict.RECORDED, version)
 
 
-def testkilled_after_the_write(client: Any, table: str, history: DynamoHistory) -> None:
+def test_killed_after_the_write(client: Any, table: str, history: DynamoHistory) -> None:
     """The delivery repeated finds its own audit and changes nothing."""
     with meanwhile(client, "after-call TransactWriteItems", kill), pytest.raises(Killed):
         history.record(entry())
@@ -119,7 +119,7 @@ def testkilled_after_the_write(client: Any, table: str, history: DynamoHistory) 
     assert everything(client, table) == after
 
 
-def testkilled_while_the_time_advances(client: Any, history: DynamoHistory) -> None:
+def test_killed_while_the_time_advances(client: Any, history: DynamoHistory) -> None:
     """The time alone is written later."""
     history.record(entry())
     with meanwhile(client, "before-call UpdateItem", kill), pytest.raises(Killed):

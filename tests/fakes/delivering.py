@@ -8,18 +8,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from aws_lambda_powertools import Logger
-
-from deliver.handler import DeliverBatch
+from deliver.handler import wired
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.channels.channel import NoticeChannel
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.adapters.dynamo.stored_document import stored_text
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.adapters.lambda_runtime.counts import Counts
+from sageaudit.adapters.lambda_runtime.batch import Handler
+from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.delivering import DeliverDependencies
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.ports import Ledger
+from sageaudit.ports import Channel, Ledger, Queue
 from sageaudit.text.envelope import Notice, Payload, to_body
 
 NOON = datetime(2026, 5, 20, 13, 10, tzinfo=UTC)
@@ -139,16 +138,15 @@ def deliverer(
     dead_letters: Any = None,
     clock: Callable[[], datetime] | None = None,
     service: str = "deliver-tests",
-) -> DeliverBatch:
+) -> Handler:
     """Deliver over fakes."""
-    return DeliverBatch(
-        ledger=cast("Ledger", ledger),
-        channels=cast("Mapping[str, NoticeChannel]", channels),
+    return wired(
+        DeliverDependencies(
+            cast("Ledger", ledger), cast("Mapping[str, Channel]", channels), clock or Clock()
+        ),
         queue=cast("SqsQueue", queue or RecordingQueue()),
-        dead_letters=cast("SqsQueue", dead_letters or RecordingQueue()),
-        clock=clock or Clock(),
-        logger=Logger(service=service),
-        counts=Counts({"POWERTOOLS_SERVICE_NAME": service}),
+        dead_letters=cast("Queue", dead_letters or RecordingQueue()),
+        report=Report({"POWERTOOLS_SERVICE_NAME": service}),
     )
 
 

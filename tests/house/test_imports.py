@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "auditing": {"errors", "domain", "rules"},
     "flow": {"errors", "domain", "rules", "ports", "auditing"},
     "notifying": {"errors", "domain", "ports", "text"},
+    "delivering": {"errors", "domain", "ports", "text"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
     "cli": {
         "errors",
@@ -42,7 +43,7 @@ ORDER = {
 }
 """Folders of one part that follow the flow: each may import those before it."""
 
-PURE = ("domain", "rules", "text", "ports", "auditing", "flow", "notifying", "errors")
+PURE = ("domain", "rules", "text", "ports", "auditing", "flow", "notifying", "delivering", "errors")
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
     "requests", "secrets", "socket", "subprocess", "sys", "tempfile", "threading", "time",

@@ -52,7 +52,7 @@ def test_a_wrong_policy_stops_the_synthesis_in_one_sentence(tmp_path: Path) -> N
     policy = tmp_path / "policy.toml"
     policy.write_text("flor_usd = 5\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="flor_usd"):
-        assembly.roles(policy)
+        assembly.checked_policy(policy)
 
 
 def test_slack_is_on_or_off(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from infra.bundling import FUNCTIONS, LAMBDA, NOT_ON_LAMBDA, REQUIREMENTS, THIS_MACHINE, stage
+from sageaudit.adapters.files import policy_file, stored_policy
+from sageaudit.rules import catalogue, version
 
-POLICY = FUNCTIONS.parent / "policy.toml"
+POLICY = policy_file.load(FUNCTIONS.parent / "policy.toml")
 HANDLERS = ("audit", "notify", "deliver")
 RUNS_ON_LAMBDA = re.compile(r"(py2\.py3|py3|cp313)-(none|abi3|cp313)-(any|manylinux\w*_aarch64)")
 
@@ -37,6 +39,8 @@ context = SimpleNamespace(
 )
 answer = module.handler({"Records": []}, context)
 assert not (answer or {}).get("batchItemFailures"), answer
+rules = sorted(module for module in sys.modules if module.startswith("sageaudit.rules"))
+assert (name == "audit") == bool(rules), rules
 """
 
 
@@ -75,13 +79,20 @@ def test_the_wheels_are_the_pinned_ones(lambda_asset: Path) -> None:
 
 def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Path) -> None:
     """Handlers at the root, the shared package beside them."""
-    assert (lambda_asset / "policy.toml").read_bytes() == POLICY.read_bytes()
+    assert stored_policy.load(lambda_asset / stored_policy.NAME) == POLICY
     assert (lambda_asset / "sageaudit" / "flow.py").exists()
     assert list((lambda_asset / "sageaudit" / "data").glob("*.json"))
     assert not [
         folder for folder in NOT_ON_LAMBDA if (lambda_asset / "sageaudit" / folder).exists()
     ]
     assert not list(lambda_asset.rglob("__pycache__"))
+
+
+def test_its_rules_have_the_version_of_the_sources(lambda_asset: Path) -> None:
+    """Computed at the build, read at the start."""
+    built = lambda_asset / "sageaudit" / version.BUILT
+    assert built.is_file()
+    assert version.version_of(lambda_asset / "sageaudit") == catalogue.version()
 
 
 def test_it_fits(lambda_asset: Path) -> None:
@@ -94,7 +105,8 @@ def test_it_fits(lambda_asset: Path) -> None:
 def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: str) -> None:
     """A clean interpreter imports it and gives it an empty batch; no network is touched.
 
-    Nor is there a fingerprint key, which `audit` would read from Secrets Manager as it starts.
+    Only `audit` loads rules. There is no fingerprint key, which `audit` would read from Secrets
+    Manager as it starts.
     """
     queue = "https://sqs.us-east-1.amazonaws.com/111122223333/queue"
     environment = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from deliver import handler
 from infra.functions import METRICS_NAMESPACE
+from sageaudit import delivering
 from sageaudit.adapters.dynamo import table
 from sageaudit.adapters.lambda_runtime import batch
 from tests.infra.conftest import OTHER_ACCOUNT
@@ -103,7 +103,7 @@ def test_a_work_queue_waits_for_its_consumer_and_gives_up_late(
 
 def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
     """Else a second process could send while the first still does."""
-    assert one(template, "AWS::Lambda::Function", "Deliver")["Timeout"] < handler.LEASE_S
+    assert one(template, "AWS::Lambda::Function", "Deliver")["Timeout"] < delivering.LEASE_S
 
 
 def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deliver.handler import LEASE_S
+from sageaudit.delivering import LEASE_S
 from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     ChannelBroken,

@@ -11,9 +11,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-import deliver.handler
 from deliver.handler import build
 from sageaudit.adapters.channels.webhook import Response
+from sageaudit.adapters.lambda_runtime.batch import entry_point
 from sageaudit.errors import BadSettings
 from tests.contract.tables import new_table
 from tests.fakes.delivering import PAYLOADS, Clock, batch, failures, notice_body, sqs_record
@@ -156,7 +156,7 @@ def test_the_entry_point_is_wired_from_the_environment_once(
     """At the first event."""
     for name, value in deployed(aws).items():
         monkeypatch.setenv(name, value)
-    deliver.handler._built.cache_clear()
-    assert deliver.handler.handler(batch(), None) == DONE
-    assert deliver.handler._built() is deliver.handler._built()
-    deliver.handler._built.cache_clear()
+    handle = entry_point(build)
+    assert handle(batch(), None) == DONE
+    monkeypatch.delenv("TABLE_NAME")
+    assert handle(batch(), None) == DONE

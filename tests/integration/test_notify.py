@@ -11,16 +11,16 @@ from typing import Any, cast
 
 import boto3
 import pytest
-from aws_lambda_powertools import Logger
 from moto import mock_aws
 
-import notify.handler
-from notify.handler import NotifyBatch, build
+from notify.handler import build, wired
 from sageaudit.adapters.channels.catalogue import CHECKS, writers
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.keys import audit_sk, job_pk
+from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.in_memory.history import MemoryHistory
-from sageaudit.adapters.lambda_runtime.counts import Counts
+from sageaudit.adapters.lambda_runtime.batch import Handler, entry_point
+from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy, BadSettings, Throttled
@@ -63,9 +63,9 @@ def notifier(
     policy: Policy = POLICY,
     broken: Mapping[str, Writer] | None = None,
     service: str = "notify-tests",
-) -> NotifyBatch:
+) -> Handler:
     """Notify over fakes."""
-    return NotifyBatch(
+    return wired(
         NotifyDependencies(
             history=history or MemoryHistory(),
             ledger=ledger or MemoryLedger(),
@@ -75,8 +75,7 @@ def notifier(
         ),
         undecided=cast("Queue", undecided or RecordingQueue()),
         clock=Clock(),
-        logger=Logger(service=service),
-        counts=Counts({"POWERTOOLS_SERVICE_NAME": service}),
+        report=Report({"POWERTOOLS_SERVICE_NAME": service}),
     )
 
 
@@ -130,7 +129,7 @@ def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
     assert len(queued_ids(queue)) == 4
     printed = capsys.readouterr().out
     assert counted(printed)["RejectedEvents", None] == 6
-    assert printed.count('"audit cannot be read"') == 6
+    assert printed.count('"record rejected"') == 6
     body, attributes = undecided.sent[0]
     assert json.loads(body) == {"pk": PK, "sk": "AUDIT#00001", "sequence_number": "2"}
     assert attributes == {"reason": "malformed_audit", "why": "document is not JSON"}
@@ -207,7 +206,11 @@ def test_hostile_names_are_one_plain_line_in_the_log(capsys: pytest.CaptureFixtu
         document(job={**job(), "ended_at": "\u2028\x1b[31m\u202e2026\n<!channel>"}), number=1
     )
     notifier(RecordingQueue(), service="hostile")(batch(record), None)
-    [line] = [json.loads(line) for line in capsys.readouterr().out.split("\n") if "cannot" in line]
+    [line] = [
+        json.loads(line)
+        for line in capsys.readouterr().out.split("\n")
+        if "rejected" in line and "_aws" not in line
+    ]
     assert not {"\u2028", "\u202e", "\x1b", "\n"} & set(line["reason"])
 
 
@@ -332,11 +335,11 @@ def test_a_wrong_environment_or_policy_is_named(
     """Before any record is taken."""
     with pytest.raises(BadSettings, match="TABLE_NAME"):
         build({}, session=aws)
-    monkeypatch.setattr(notify.handler, "_POLICY", tmp_path / "policy.toml")
-    with pytest.raises(BadPolicy, match=r"policy\.toml"):
+    monkeypatch.setattr(stored_policy, "IN_ASSET", tmp_path / "policy.json")
+    with pytest.raises(BadPolicy, match=r"policy\.json: cannot be read"):
         build(deployed(aws), session=aws)
-    (tmp_path / "policy.toml").write_text('mode = "shout"', encoding="utf-8")
-    with pytest.raises(BadPolicy, match="mode"):
+    (tmp_path / "policy.json").write_text('mode = "tell"', encoding="utf-8")
+    with pytest.raises(BadPolicy, match=r"policy\.json: is not a policy"):
         build(deployed(aws), session=aws)
 
 
@@ -344,11 +347,15 @@ def test_the_entry_point_is_wired_from_the_environment_once(
     aws: boto3.Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     """At the first event, with the policy that lies at the asset's root."""
-    (tmp_path / "policy.toml").write_text('mode = "observe"', encoding="utf-8")
-    monkeypatch.setattr(notify.handler, "_POLICY", tmp_path / "policy.toml")
-    for name, value in deployed(aws).items():
+    observing = stored_policy.to_text(Policy(mode="observe"))
+    (tmp_path / "policy.json").write_text(observing, encoding="utf-8")
+    monkeypatch.setattr(stored_policy, "IN_ASSET", tmp_path / "policy.json")
+    environ = deployed(aws)
+    record = recorded(aws, environ["TABLE_NAME"], "train-1")
+    for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    notify.handler._built.cache_clear()
-    assert notify.handler.handler(batch(), None) == DONE
-    assert notify.handler._built() is notify.handler._built()
-    notify.handler._built.cache_clear()
+    handle = entry_point(build)
+    assert handle(batch(record), None) == DONE
+    monkeypatch.delenv("TABLE_NAME")
+    assert handle(batch(record), None) == DONE
+    assert not queued(aws, environ)

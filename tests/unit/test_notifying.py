@@ -14,7 +14,7 @@ import pytest
 from sageaudit.adapters.channels.catalogue import CHECKS, writers
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
-from sageaudit.adapters.lambda_runtime.stream import read_run
+from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
@@ -63,7 +63,7 @@ class Family:
 def audit(changed: AuditDocument | None = None, *, version: int = 1, pk: str = PK) -> NewAudit:
     """A new audit of $2.04 avoidable, written at noon."""
     whole = document() if changed is None else changed
-    pk, key, version = read_run(stream_record(whole, version=version, pk=pk))
+    pk, key, version = Change(stream_record(whole, version=version, pk=pk)).run()
     return NewAudit(pk, key, version, NOON, whole)
 
 

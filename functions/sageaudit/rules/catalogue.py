@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import inspect
 import pkgutil
 from functools import cache
 
-from sageaudit import __version__, rules
+from sageaudit import rules
 from sageaudit.rules.card import Rule, Ruleset
+from sageaudit.rules.version import installed_version
 
 
 @cache
@@ -22,11 +21,8 @@ def load() -> tuple[Rule, ...]:
 
 @cache
 def version() -> str:
-    """Names the ruleset: the package's version and a digest of everything in this folder."""
-    digest = hashlib.sha256()
-    for name in _names():
-        digest.update(inspect.getsource(importlib.import_module(name)).encode())
-    return f"{__version__}+{digest.hexdigest()[:8]}"
+    """Names the ruleset: the package's version and a digest of the code that decides."""
+    return installed_version()
 
 
 def ruleset() -> Ruleset:

@@ -3,58 +3,72 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
 
-from sageaudit.adapters.lambda_runtime.batch import MESSAGES, STREAM, Batch, Source
-from sageaudit.adapters.lambda_runtime.counts import Counts
-from sageaudit.errors import Throttled
-from tests.fakes.delivering import Lambda, batch, counted, failures
+from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, Record, entry_point
+from sageaudit.adapters.lambda_runtime.message import Message
+from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.stream import Change
+from sageaudit.errors import BadSettings, RejectedEvent, Throttled
+from tests.fakes.delivering import Lambda, RecordingQueue, batch, counted, failures
 
 MAILS = batch(*({"messageId": name} for name in "abc"))
 CHANGES = batch(*({"dynamodb": {"SequenceNumber": name}} for name in "abc"))
-SOURCES = [(MESSAGES, MAILS), (STREAM, CHANGES)]
-Work = Callable[[dict[str, Any]], bool]
+SOURCES = [(Message, MAILS), (Change, CHANGES)]
+Work = Callable[[Record], None]
 
 
-def a_batch(source: Source = MESSAGES, service: str = "batch-tests") -> Batch:
+def a_batch(
+    work: Work,
+    record: type[Message | Change] = Message,
+    *,
+    dead_letters: RecordingQueue | None = None,
+    service: str = "batch-tests",
+) -> Handler:
     """One that stops when a second is left."""
     return Batch(
-        source,
-        task="work",
+        record,
+        work,
         failed="WorkFailed",
         stop_before_ms=1_000,
-        logger=Logger(service=service),
-        counts=Counts({"POWERTOOLS_SERVICE_NAME": service}),
+        dead_letters=dead_letters or RecordingQueue(),
+        report=Report({"POWERTOOLS_SERVICE_NAME": service}),
     )
 
 
-def failing(source: Source, name: str, error: Exception, begun: list[str]) -> Work:
+def nothing(_: Record) -> None:
+    """Work that is done at once."""
+
+
+def failing(name: str, error: Exception, begun: list[str]) -> Work:
     """Work that raises over one record and notes which it began."""
 
-    def work(record: dict[str, Any]) -> bool:
-        begun.append(source.name(record))
+    def work(record: Record) -> None:
+        begun.append(record.identifier)
         if begun[-1] == name:
             raise error
-        return True
 
     return work
 
 
-@pytest.mark.parametrize(("source", "event"), SOURCES)
-def test_what_is_done_does_not_come_back(source: Source, event: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("record", "event"), SOURCES)
+def test_what_is_done_does_not_come_back(
+    record: type[Message | Change], event: dict[str, Any]
+) -> None:
     """The whole batch is done."""
-    assert a_batch(source).run(event, None, lambda _: True) == {"batchItemFailures": []}
+    assert a_batch(nothing, record)(event, None) == {"batchItemFailures": []}
 
 
-@pytest.mark.parametrize("error", [Throttled("later"), RuntimeError("defect"), KeyError("defect")])
+@pytest.mark.parametrize(
+    "error", [Throttled("later"), RuntimeError("defect"), KeyError("defect"), ComesBack()]
+)
 def test_a_message_that_fails_comes_back_alone(error: Exception) -> None:
     """Whatever was raised; the others are done."""
     begun: list[str] = []
-    answer = a_batch().run(MAILS, None, failing(MESSAGES, "b", error, begun))
+    answer = a_batch(failing("b", error, begun))(MAILS, None)
     assert (failures(answer), begun) == (["b"], ["a", "b", "c"])
 
 
@@ -62,19 +76,19 @@ def test_a_message_that_fails_comes_back_alone(error: Exception) -> None:
 def test_a_stream_comes_back_from_the_first_that_fails(error: Exception) -> None:
     """What follows it is not begun: an order must hold."""
     begun: list[str] = []
-    answer = a_batch(STREAM).run(CHANGES, None, failing(STREAM, "b", error, begun))
+    answer = a_batch(failing("b", error, begun), Change)(CHANGES, None)
     assert (failures(answer), begun) == (["b"], ["a", "b"])
 
 
 @pytest.mark.parametrize(
-    ("source", "event", "names"), [(MESSAGES, MAILS, ["b", "c"]), (STREAM, CHANGES, ["b"])]
+    ("record", "event", "names"), [(Message, MAILS, ["b", "c"]), (Change, CHANGES, ["b"])]
 )
 def test_when_the_time_is_up_no_further_record_is_begun(
-    source: Source, event: dict[str, Any], names: list[str]
+    record: type[Message | Change], event: dict[str, Any], names: list[str]
 ) -> None:
     """The rest comes back, of a stream by naming its first."""
     context = Lambda(iter([60_000, 999, 998]))
-    assert failures(a_batch(source).run(event, context, lambda _: True)) == names
+    assert failures(a_batch(nothing, record)(event, context)) == names
 
 
 def test_a_refusal_of_aws_is_one_line_and_a_defect_has_its_traceback(
@@ -83,15 +97,80 @@ def test_a_refusal_of_aws_is_one_line_and_a_defect_has_its_traceback(
     """Both are counted as failures; only the defect as what nobody foresaw."""
     errors = {"a": Throttled("busy \x1b[31m\n<!channel>"), "b": RuntimeError("why")}
 
-    def work(record: dict[str, Any]) -> bool:
-        raise errors.pop(record["messageId"])
+    def work(record: Record) -> None:
+        raise errors.pop(record.identifier)
 
-    a_batch(service="batch-log").run(batch(*MAILS["Records"][:2]), None, work)
+    a_batch(work, service="batch-log")(batch(*MAILS["Records"][:2]), None)
     printed = capsys.readouterr().out
     refused, defect, *_ = map(json.loads, printed.splitlines())
-    assert refused["message"] == defect["message"] == "work failed"
+    assert refused["message"] == defect["message"] == "record failed"
     assert (refused["message_id"], refused["error"]) == ("a", "Throttled")
     assert not {"\x1b", "\n"} & set(refused["reason"])
     assert (defect["message_id"], defect["exception_name"]) == ("b", "RuntimeError")
     assert "Traceback" in defect["exception"]
     assert counted(printed) == {("WorkFailed", None): 2, ("Defects", None): 1}
+
+
+def test_a_record_that_waits_is_neither_a_failure_nor_a_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It comes back, and an alarm on failures stays quiet."""
+    handle = a_batch(failing("b", ComesBack(), []), service="batch-waits")
+    assert failures(handle(MAILS, None)) == ["b"]
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("record", "raw", "letter"),
+    [
+        (Message, {"messageId": "b", "body": "as it came"}, "as it came"),
+        (
+            Change,
+            {"dynamodb": {"SequenceNumber": "b", "NewImage": {"pk": {"S": "JOB#"}}}},
+            '{"pk": "JOB#", "sk": "", "sequence_number": "b"}',
+        ),
+    ],
+)
+def test_a_rejected_record_goes_to_the_dead_letters_and_is_done(
+    record: type[Message | Change],
+    raw: dict[str, Any],
+    letter: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With its code and its reason, logged and counted once."""
+    dead = RecordingQueue()
+    rejected = RejectedEvent("forged", "of account \x1b[31m")
+    service = f"batch-{record.__name__}"
+    handle = a_batch(failing("b", rejected, []), record, dead_letters=dead, service=service)
+    assert handle(batch(raw), None) == {"batchItemFailures": []}
+    assert dead.sent == [(letter, {"reason": "forged", "why": "of account \x1b[31m"})]
+    printed = capsys.readouterr().out
+    line = json.loads(printed.splitlines()[0])
+    assert (line["message"], line["error"]) == ("record rejected", "forged")
+    assert (line[record.LABEL], line["level"]) == ("b", "ERROR")
+    assert line["location"].startswith("_work_or_reject:")
+    assert "\x1b" not in line["reason"]
+    assert counted(printed) == {("RejectedEvents", None): 1}
+
+
+def test_the_entry_point_is_wired_at_the_first_event_and_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not at import; an environment that is incomplete is read again at the next event."""
+    wired: list[str | None] = []
+
+    def build(environ: Mapping[str, str]) -> Handler:
+        wired.append(environ.get("TABLE_NAME"))
+        if wired[-1] is None:
+            raise BadSettings("TABLE_NAME")
+        return a_batch(nothing)
+
+    monkeypatch.delenv("TABLE_NAME", raising=False)
+    handle = entry_point(build)
+    assert wired == []
+    with pytest.raises(BadSettings):
+        handle(batch(), None)
+    monkeypatch.setenv("TABLE_NAME", "history")
+    for _ in range(2):
+        assert handle(batch(), None) == {"batchItemFailures": []}
+    assert wired == [None, "history"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.dynamo.keys import job_pk
-from sageaudit.adapters.lambda_runtime import stream
+from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.errors import Malformed
-from tests.fakes.delivering import ARN, NOON, PK, Clock, stream_record
+from tests.fakes.delivering import ARN, NOON, PK, stream_record
 from tests.fakes.documents import document
 
 JSON = st.recursive(
@@ -22,28 +23,28 @@ JSON = st.recursive(
 )
 
 
-def changed(**image: Any) -> dict[str, Any]:
+def changed(**image: Any) -> Change:
     """A record with parts of its image replaced."""
     record = stream_record(document())
     record["dynamodb"]["NewImage"] |= image
-    return record
+    return Change(record)
 
 
 def test_run_version_and_document_are_read() -> None:
     """The key that comes out is the one that went in."""
-    record = stream_record(document(), version=12)
-    pk, key, version = stream.read_run(record)
+    change = Change(stream_record(document(), version=12))
+    pk, key, version = change.run()
     assert (pk, key.arn, version) == (PK, ARN, 12)
     assert job_pk(key) == PK
-    assert stream.read_document(record)["job"]["name"] == "train-bert-0412"
+    assert change.document()["job"]["name"] == "train-bert-0412"
 
 
 def test_only_inserts_of_audits_are_new_audits() -> None:
     """moto emits MODIFY records for what did not change, and heads go the same way."""
-    assert stream.is_new_audit(stream_record(document()))
-    assert not stream.is_new_audit({**stream_record(document()), "eventName": "MODIFY"})
-    assert not stream.is_new_audit({**stream_record(document()), "eventName": "REMOVE"})
-    assert not stream.is_new_audit(changed(sk={"S": "HEAD"}))
+    assert Change(stream_record(document())).is_new_audit()
+    assert not Change({**stream_record(document()), "eventName": "MODIFY"}).is_new_audit()
+    assert not Change({**stream_record(document()), "eventName": "REMOVE"}).is_new_audit()
+    assert not changed(sk={"S": "HEAD"}).is_new_audit()
 
 
 @pytest.mark.parametrize(
@@ -60,10 +61,10 @@ def test_only_inserts_of_audits_are_new_audits() -> None:
 )
 def test_a_key_that_is_none_is_named(image: dict[str, Any], key: str) -> None:
     """It is an audit's record and still cannot be told."""
-    record = changed(**image)
-    assert stream.is_new_audit(record)
+    change = changed(**image)
+    assert change.is_new_audit()
     with pytest.raises(Malformed) as raised:
-        stream.read_run(record)
+        change.run()
     assert raised.value.key == key
 
 
@@ -71,22 +72,24 @@ def test_a_key_that_is_none_is_named(image: dict[str, Any], key: str) -> None:
 def test_a_document_that_is_no_object_is_refused(text: str) -> None:
     """Or no JSON at all."""
     with pytest.raises(Malformed, match="document "):
-        stream.read_document(changed(document={"S": text}))
+        changed(document={"S": text}).document()
 
 
 def test_the_time_is_the_writing_not_the_delivery() -> None:
     """So that a delivery after midnight is told on the same day."""
-    clock = Clock(datetime(2030, 1, 1, tzinfo=UTC))
-    assert stream.written_at(stream_record(document()), clock) == NOON
-    assert stream.written_at({}, clock) == clock.now
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    assert Change(stream_record(document())).written_at(now) == NOON
+    assert Change({}).written_at(now) == now
 
 
 @given(st.dictionaries(st.sampled_from(["eventName", "dynamodb"]), JSON))
 def test_whatever_a_record_holds_it_is_read_or_malformed(record: dict[str, Any]) -> None:
     """Nothing else is raised."""
-    stream.is_new_audit(record)
-    stream.sequence_number(record)
+    change = Change(record)
+    change.is_new_audit()
+    assert isinstance(change.identifier, str)
+    assert json.loads(change.letter)["sequence_number"] == change.identifier
     with pytest.raises(Malformed):
-        stream.read_run(record)
+        change.run()
     with pytest.raises(Malformed):
-        stream.read_document(record)
+        change.document()

@@ -1,0 +1,85 @@
+"""A validated policy as the Lambda asset carries it: written at synth, read without any rule.
+
+JSON of `Policy`, field by field, read back by the fields' types: decimals and dates are text, so
+that they come back exactly as they were.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from itertools import repeat
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadPolicy
+
+NAME = "policy.json"
+IN_ASSET = Path(__file__).parents[3] / NAME
+"""Beside the package, at the root of the Lambda asset."""
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading raises over a file that `to_text` did not write."""
+
+
+def load(path: Path | None = None) -> Policy:
+    """The policy of the asset, or of another file. Raises BadPolicy."""
+    path = path or IN_ASSET
+    try:
+        return from_text(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadPolicy(f"{path}: cannot be read ({error.strerror})") from error
+    except _UNREADABLE as error:
+        raise BadPolicy(f"{path}: is not a policy that `make synth` wrote") from error
+
+
+def to_text(policy: Policy) -> str:
+    """One line of JSON."""
+    return json.dumps(_stored(policy)) + "\n"
+
+
+def from_text(text: str) -> Policy:
+    """Reads what `to_text` wrote."""
+    policy: Policy = _read(json.loads(text), Policy)
+    return policy
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _stored(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return [_stored(inner) for inner in value]
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (Decimal, date)):
+        return str(value)
+    if is_dataclass(value):
+        return {field.name: _stored(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+def _read(value: Any, kind: Any) -> Any:
+    """What was stored as `value`, by its annotated type."""
+    origin, inner = get_origin(kind) or kind, get_args(kind)
+    if origin is UnionType:
+        return None if value is None else _read(value, inner[0])
+    if origin is Mapping:
+        return {key: _read(part, inner[1]) for key, part in value.items()}
+    if origin is tuple:
+        kinds = repeat(inner[0], len(value)) if inner[-1] is Ellipsis else inner
+        return tuple(map(_read, value, kinds))
+    if origin in {frozenset, Decimal} or (isinstance(origin, type) and issubclass(origin, Enum)):
+        return origin(value)
+    if origin is date:
+        return date.fromisoformat(value)
+    if isinstance(origin, type) and is_dataclass(origin):
+        types = get_type_hints(origin)
+        return origin(**{name: _read(value[name], types[name]) for name in types})
+    return value

@@ -1,0 +1,126 @@
+"""The version of a ruleset: a digest of the code that decides.
+
+It changes with every line that can change a judgement, and with no docstring, comment or blank
+line: a rule's page may be corrected without a new ruleset. A built package carries its version in a
+file; a source checkout computes it when asked.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import json
+import tokenize
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from sageaudit import __version__
+
+DECIDES = (
+    "auditing.py",
+    "domain/job",
+    "domain/prices",
+    "domain/usage",
+    "domain/bill",
+    "domain/policy",
+    "domain/audit",
+    "rules",
+)
+"""Everything between a job's description and its audit. Left out: `domain/reconcile`, which
+compares finished audits with a bill, the words that are chosen (`text`), and where inputs come from
+(`adapters`): prices have a version of their own."""
+BUILT = "data/ruleset.json"
+"""Where a built package keeps its version."""
+
+Position = tuple[int, int]
+"""A line from 1, and a column from 0 in characters."""
+Span = tuple[Position, Position]
+
+
+def version_of(package: Traversable) -> str:
+    """The built version of a package's folder, or what its sources say where there is none."""
+    built = package.joinpath(BUILT)
+    if built.is_file():
+        return str(json.loads(built.read_text(encoding="utf-8"))["version"])
+    return f"{__version__}+{digest(package)}"
+
+
+def installed_version() -> str:
+    """The version of the package that is running."""
+    return version_of(resources.files("sageaudit"))
+
+
+def built_text(package: Traversable) -> str:
+    """What a build writes to `BUILT`."""
+    return json.dumps({"version": f"{__version__}+{digest(package)}"}) + "\n"
+
+
+def digest(package: Traversable) -> str:
+    """Eight hexadecimal digits of the code that decides, the same on every Python."""
+    hashed = hashlib.sha256()
+    for path, source in sorted(_sources(package)):
+        hashed.update(f"{path}\0{deciding_lines(source)}\0".encode())
+    return hashed.hexdigest()[:8]
+
+
+def deciding_lines(source: str) -> str:
+    """A module without docstrings, comments and blank lines."""
+    code = _without(source, _docstrings)
+    if "#" in code:
+        code = _without(code, _comments)
+    return "\n".join(line.rstrip() for line in code.split("\n") if line.strip())
+
+
+def _without(source: str, find: Callable[[str, Sequence[str]], Iterable[Span]]) -> str:
+    lines = source.split("\n")
+    for (first, start), (last, end) in sorted(find(source, lines), reverse=True):
+        lines[first - 1 : last] = [lines[first - 1][:start] + lines[last - 1][end:]]
+    return "\n".join(lines)
+
+
+def _sources(package: Traversable) -> Iterator[tuple[str, str]]:
+    for name in DECIDES:
+        yield from _walked(package.joinpath(name), name)
+
+
+def _walked(entry: Traversable, path: str) -> Iterator[tuple[str, str]]:
+    if entry.is_dir():
+        for inner in entry.iterdir():
+            yield from _walked(inner, f"{path}/{inner.name}")
+    elif path.endswith(".py"):
+        yield path, entry.read_text(encoding="utf-8")
+
+
+def _docstrings(source: str, lines: Sequence[str]) -> Iterator[Span]:
+    """Every statement that is only a string: of a module, a class, a function or an attribute."""
+    for node in _statements(ast.parse(source)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str()) as text):
+                last = text.end_lineno or text.lineno
+                start = _characters(lines[text.lineno - 1], text.col_offset)
+                yield (
+                    (text.lineno, start),
+                    (last, _characters(lines[last - 1], text.end_col_offset)),
+                )
+
+
+def _statements(parent: ast.AST) -> Iterator[ast.AST]:
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        children = getattr(parent, field, None)
+        for child in children if isinstance(children, list) else ():
+            yield child
+            yield from _statements(child)
+
+
+def _characters(line: str, utf8_offset: int | None) -> int:
+    """`ast` counts bytes of UTF-8, strings count characters."""
+    return len(line.encode()[:utf8_offset].decode())
+
+
+def _comments(source: str, _: Sequence[str]) -> Iterator[Span]:
+    """The tokenizer knows a comment from the same sign in a string."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start, token.end
