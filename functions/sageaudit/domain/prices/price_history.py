@@ -53,9 +53,9 @@ def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
     newest = max(known, key=lambda rate: (rate.last, rate.first))
     if day is None:
         return _rate(newest)
-    held = [rate for rate in known if rate.first <= day <= rate.last and not rate.vague]
-    if held:
-        of_day = max(held, key=lambda rate: (rate.last, rate.first))
+    in_force = [rate for rate in known if rate.first <= day <= rate.last and not rate.vague]
+    if in_force:
+        of_day = max(in_force, key=lambda rate: (rate.last, rate.first))
         return _rate(of_day, era="today" if of_day is newest else "past")
     earlier = (rate for rate in known if rate.last < day or (rate.vague and rate.first <= day))
     before = max(earlier, key=lambda rate: rate.last, default=None)
