@@ -34,9 +34,9 @@ def small_type(job: Job, market: Market, below_usd: Decimal) -> SmallType | None
     if today is None:
         return None
     found = sorted(
-        (kind.gpu_model != today.gpu_model, usd, kind.name)
-        for kind in _suited(job, market, today)
-        if (usd := _usd_per_hour(job, market, kind.name)) is not None and usd < below_usd
+        (other.gpu_model != today.gpu_model, usd, other.name)
+        for other in _suited(job, market, today)
+        if (usd := _usd_per_hour(job, market, other.name)) is not None and usd < below_usd
     )
     return SmallType(found[0][2], found[0][1]) if found else None
 
@@ -44,14 +44,14 @@ def small_type(job: Job, market: Market, below_usd: Decimal) -> SmallType | None
 def _suited(job: Job, market: Market, today: InstanceType) -> Iterator[InstanceType]:
     """Types that run the same code: the same maker of GPUs, or the same family without any."""
     alone = replace(job, groups=(InstanceGroup(today.name, 1),))
-    for kind in market.types.values():
-        like = kind.accelerator == today.accelerator
+    for other in market.types.values():
+        like = other.accelerator == today.accelerator
         if not today.accelerator:
-            like = kind.family == today.family
-        usable = kind.name != today.name and job.kind in kind.kinds
-        newer = today.legacy or not kind.legacy
-        if like and usable and newer and type_refused(alone, today, kind) is None:
-            yield kind
+            like = other.family == today.family
+        usable = other.name != today.name and job.kind in other.kinds
+        newer = today.legacy or not other.legacy
+        if like and usable and newer and type_refused(alone, today, other) is None:
+            yield other
 
 
 def _usd_per_hour(job: Job, market: Market, instance_type: str) -> Decimal | None:
