@@ -34,7 +34,7 @@ from statistics import median
 from sageaudit.domain.audit.earlier import EarlierRun, facts_of
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Scalar, Unknown
 from sageaudit.domain.job.job import Job, ParentKind
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import FamilyCase, Threshold, rule
 
 _COMPARED = 5

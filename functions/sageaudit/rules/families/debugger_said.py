@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Unknown
 from sageaudit.domain.job.job import RuleEvaluation
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import JobCase, rule
 
 _MOST_CHARACTERS = 300

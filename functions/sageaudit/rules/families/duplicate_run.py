@@ -30,7 +30,7 @@ from datetime import timedelta
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.change import DropRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Unknown
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import FamilyCase, Threshold, rule
 
 WITHIN = Threshold("within_days", 30, "days", "older results are often gone", "our choice")

@@ -47,7 +47,7 @@ from sageaudit.domain.bill.finding import (
 )
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.edges import work_phase
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.domain.usage.objective import Watched, watch

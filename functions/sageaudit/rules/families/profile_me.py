@@ -38,7 +38,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.domain.usage.measurements import Metric, Missing
 from sageaudit.domain.usage.series import mean_of_hosts

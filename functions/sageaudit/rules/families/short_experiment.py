@@ -45,7 +45,7 @@ from sageaudit.domain.bill.finding import (
 )
 from sageaudit.domain.bill.type_rate import SmallType, cluster_usd_per_hour, small_type
 from sageaudit.domain.job.job import InstanceGroup, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import FamilyCase, Threshold, rule
 
 WORK_BELOW = Threshold("work_below_s", 600, "seconds", "minutes of work", "our choice")

@@ -35,7 +35,7 @@ from datetime import timedelta
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Unknown
 from sageaudit.domain.job.job import ParentKind
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.domain.usage.work_windows import work_windows
 from sageaudit.rules.card import FamilyCase, Threshold, rule

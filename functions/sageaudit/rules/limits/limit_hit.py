@@ -32,7 +32,7 @@ from sageaudit.domain.bill.change import DropRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
 from sageaudit.domain.job.failure import MAX_RUNTIME, MAX_WAIT, is_trial, kept, limit_hit
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import JobCase, rule
 from sageaudit.rules.limits.not_lost import not_lost
 

@@ -39,7 +39,7 @@ from sageaudit.domain.bill.finding import (
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.failure import LIMIT_REACHED
 from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import FamilyCase, Threshold, rule
 
 EXPOSED_FROM = Threshold(

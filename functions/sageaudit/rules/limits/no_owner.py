@@ -39,7 +39,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import AccountCase, Threshold, rule
 
 SHARE_FROM = Threshold(

@@ -36,7 +36,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Unknown
 from sageaudit.domain.job.failure import is_trial, reason_class
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import FamilyCase, Threshold, rule
 from sageaudit.rules.limits.failed_spend import retries
 

@@ -32,7 +32,7 @@ from sageaudit.domain.bill.bill_facts import image_region
 from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.job.job import DataSource, Job, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.phases.download_dominates import SHARE_FROM, copied, pulls_image
 from sageaudit.rules.phases.phase_share import PhaseShare, large_share

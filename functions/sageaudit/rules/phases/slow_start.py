@@ -46,7 +46,7 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import WarmPool
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import FamilyCase, Threshold, rule
 from sageaudit.rules.phases.warm_pool_model import (
     Pool,

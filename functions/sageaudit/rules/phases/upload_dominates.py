@@ -33,7 +33,7 @@ from decimal import Decimal
 from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, Outcome, Parameter
 from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.phases.phase_share import PhaseShare, large_share
 

@@ -39,7 +39,7 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Job, Purchase, Upload
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.edges import idle_tail, unseen
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules.card import JobCase, Threshold, rule

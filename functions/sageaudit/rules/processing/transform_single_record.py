@@ -36,7 +36,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.edges import unseen
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules.card import JobCase, rule

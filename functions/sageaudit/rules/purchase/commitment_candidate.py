@@ -38,7 +38,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Unknown
 from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import AccountCase, Threshold, rule
 from sageaudit.rules.purchase.hourly_spend import Spent, hourly_usd, reached_usd
 

@@ -36,7 +36,7 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.request_paths import VOLUME_PATHS
 from sageaudit.rules.card import JobCase, Threshold, rule
 from sageaudit.rules.storage.volume_oversized import on_ebs

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from sageaudit.domain.bill.change import DropTrials
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import Threshold, TuningCase, rule
 from sageaudit.rules.tuning.tuning_plateau import total_usd
 

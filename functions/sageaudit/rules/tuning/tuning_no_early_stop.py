@@ -42,7 +42,7 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Direction
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.objective import settled_direction
 from sageaudit.rules.card import Threshold, TuningCase, rule
 from sageaudit.rules.tuning.tuning_plateau import UNREAD, total_usd

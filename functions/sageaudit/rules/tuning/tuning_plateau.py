@@ -40,7 +40,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.objective import last_gain, settled_direction
 from sageaudit.rules.card import Threshold, TuningCase, rule
 

@@ -38,7 +38,7 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Tuning
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import Threshold, TuningCase, rule
 from sageaudit.rules.tuning.tuning_plateau import UNREAD
 
