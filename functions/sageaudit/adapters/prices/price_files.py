@@ -91,7 +91,7 @@ class PriceFiles:
 
 
 def open_https(url: str) -> IO[bytes]:
-    """Opens an address with a GET and follows nothing."""
+    """Opens an address with a GET request; redirects are not followed."""
     parts = urlsplit(url)
     connection = HTTPSConnection(parts.netloc, timeout=_TIMEOUT_S)
     connection.request("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path)

@@ -1,4 +1,4 @@
-"""What the service tells of a job beside its run: Debugger's verdicts, metrics, outputs, limits."""
+"""What SageMaker reports about a job besides its run: Debugger results, metrics, outputs, limits."""
 
 from __future__ import annotations
 

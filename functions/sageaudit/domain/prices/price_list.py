@@ -165,7 +165,7 @@ def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | Refused:
 
 
 def _agreed(entries: list[Entry]) -> Entry:
-    """A refused product spoils its name: nobody knows which of the products is billed."""
+    """The one rate of all products of a name; one refused product makes the rate unknown."""
     refused = sorted(entry.reason for entry in entries if isinstance(entry, Refused))
     if refused:
         return Refused(refused[0])
