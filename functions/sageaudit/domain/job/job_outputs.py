@@ -1,4 +1,4 @@
-"""What SageMaker reports about a job besides its run: Debugger results, metrics, outputs, limits."""
+"""What SageMaker reports about a job besides its run: Debugger results, metrics, outputs."""
 
 from __future__ import annotations
 
