@@ -84,8 +84,8 @@ def recorded_jobs(folder: Path = RECORDINGS) -> list[RecordedJob]:
 def of_file(path: Path) -> Iterator[RecordedJob]:
     """The jobs of one recording: one, or the children of a tuning job."""
     recorded = read(path)
-    for one in recorded.children if isinstance(recorded, RecordedSet) else (recorded,):
-        yield _job(one, path)
+    for recording in recorded.children if isinstance(recorded, RecordedSet) else (recorded,):
+        yield _job(recording, path)
 
 
 def _job(recording: Recording, path: Path) -> RecordedJob:

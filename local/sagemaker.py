@@ -71,18 +71,18 @@ class RecordedSageMaker:
 
 def put_series(session: Any, job: RecordedJob) -> None:
     """Publishes a job's series, as its hosts did while it ran."""
-    kind = job.kind.row.metrics
-    if kind is None:
+    published = job.kind.row.metrics
+    if published is None:
         return
     cloudwatch = session.client("cloudwatch")
-    points = [point for series in job.series for point in _points(series, job, kind)]
+    points = [point for series in job.series for point in _points(series, job, published)]
     for position in range(0, len(points), _POINTS_A_CALL):
         cloudwatch.put_metric_data(
-            Namespace=kind.namespace, MetricData=points[position : position + _POINTS_A_CALL]
+            Namespace=published.namespace, MetricData=points[position : position + _POINTS_A_CALL]
         )
 
 
-def _points(series: RawSeries, job: RecordedJob, kind: JobMetrics) -> Iterator[dict[str, Any]]:
+def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Iterator[dict[str, Any]]:
     """An algorithm metric's host is the job itself, and it has no unit."""
     own = series.host == job.name
     for number, value in enumerate(series.values):
@@ -90,7 +90,7 @@ def _points(series: RawSeries, job: RecordedJob, kind: JobMetrics) -> Iterator[d
             yield {
                 "MetricName": series.metric,
                 "Dimensions": [
-                    {"Name": kind.algorithm_dimension if own else "Host", "Value": series.host}
+                    {"Name": published.algorithm_dimension if own else "Host", "Value": series.host}
                 ],
                 "Timestamp": series.start + timedelta(seconds=number * series.period_s),
                 "Value": value,

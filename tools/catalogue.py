@@ -23,12 +23,10 @@ import boto3
 import botocore
 import botocore.session
 
+from sageaudit.domain.job.kinds import BILLED_KINDS
+
 CATALOGUE = Path(str(resources.files("sageaudit.data"))) / "instance_types.json"
-_ENUMS = {
-    "training": "TrainingInstanceType",
-    "processing": "ProcessingInstanceType",
-    "transform": "TransformInstanceType",
-}
+_ENUMS = {kind.value: f"{kind.row.prefix}InstanceType" for kind in BILLED_KINDS}
 _ORDER = (
     "family", "size", "category", "vcpu", "memory_gib", "gpus", "gpu", "gpu_memory_gib",
     "accelerator", "kinds", "efa", "ebs_volume_billed", "legacy_family", "successors",

@@ -11,7 +11,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries, measure
 from sageaudit.flow import AuditDependencies, Done, audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended

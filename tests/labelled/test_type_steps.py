@@ -12,8 +12,7 @@ import pytest
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.market import InstanceType
 from tests.labelled.advised import Way, followed, ways
 from tests.labelled.heeded import cluster

@@ -41,14 +41,14 @@ def links(document: AuditDocument) -> tuple[Link, ...]:
     home = _console(job["arn"], job["region"])
     if home is None or job["region"] is None:
         return ()
-    kind = JobKind(job["kind"]).row
+    row = JobKind(job["kind"]).row
     name = quote(job["name"], safe="", errors="replace")
     region = job["region"]
-    found = [Link("Job", f"{home}/sagemaker/home?region={region}#/{kind.console_page}/{name}")]
-    if kind.metrics is not None:
+    found = [Link("Job", f"{home}/sagemaker/home?region={region}#/{row.console_page}/{name}")]
+    if row.metrics is not None:
         watch = f"{home}/cloudwatch/home?region={region}"
-        streams = _log_streams(kind.metrics.namespace, job["name"])
-        found.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, kind.metrics)}"))
+        streams = _log_streams(row.metrics.namespace, job["name"])
+        found.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, row.metrics)}"))
         found.append(Link("Logs", f"{watch}#logsV2:{streams}"))
     return tuple(found)
 
@@ -68,14 +68,15 @@ def _log_streams(namespace: str, name: str) -> str:
     return f"log-groups/log-group/{group}$3FlogStreamNameFilter$3D{stream}"
 
 
-def _graph(document: AuditDocument, kind: JobMetrics) -> str:
+def _graph(document: AuditDocument, published: JobMetrics) -> str:
     job, coverage = document["job"], document["audit"]["coverage"]
     period_s = coverage["period_s"] or 60
-    if not kind.hosts_numbered:
-        metrics = _searched(kind.namespace, job["name"], period_s)
+    if not published.hosts_numbered:
+        metrics = _searched(published.namespace, job["name"], period_s)
     else:
         hosts = range(1, min(coverage["hosts_expected"] or 1, _HOSTS) + 1)
-        metrics = "".join(_host_metrics(kind.namespace, f"{job['name']}/algo-{n}") for n in hosts)
+        names = [f"{job['name']}/algo-{number}" for number in hosts]
+        metrics = "".join(_host_metrics(published.namespace, name) for name in names)
     start = time_of(job["started_at"] or job["created_at"])
     span = _moment("start", start, -_MARGIN) + _moment("end", time_of(job["ended_at"]), _MARGIN)
     return (

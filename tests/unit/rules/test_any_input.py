@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.bill.finding import Clear, Found, Outcome
 from sageaudit.domain.job.job import Batch, Hints, Upload
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase, Rule

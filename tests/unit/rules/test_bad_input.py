@@ -12,7 +12,7 @@ import pytest
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.audit.trial import Trial
 from sageaudit.domain.job.job import Direction, Objective, Purchase, Tuning
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
 from tests.fakes import bad_jobs, bad_series
 from tests.fakes.bad_series import case, measured, workers

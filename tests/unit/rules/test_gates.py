@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.job.job import InstanceGroup
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase

@@ -42,8 +42,8 @@ class CloudWatchMetrics:
     def read(self, job: Job, now: datetime) -> Measurements:
         """Reads every host and metric at the smallest period that age and length allow."""
         windows = list(work_windows(job))
-        kind = job.kind.row.metrics
-        if kind is None or not windows or job.account is None or job.region is None:
+        published = job.kind.row.metrics
+        if published is None or not windows or job.account is None or job.region is None:
             absent = Missing("metric_missing", "the job's own code did not run")
             return measure(job, (), self._types, absent=absent)
         start, end = windows[0][0], windows[-1][1]
@@ -55,23 +55,23 @@ class CloudWatchMetrics:
         try:
             with aws_errors("cloudwatch"):
                 client = self._client_of(job.account, job.region)
-                hosts = self._hosts(client, job, kind, now)
-                queries = self._queries(job, kind, hosts, period_s)
+                hosts = self._hosts(client, job, published, now)
+                queries = self._queries(job, published, hosts, period_s)
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
             absent = Missing("metric_denied", str(denied).rstrip("."))
             return measure(job, (), self._types, absent=absent)
         return measure(job, raw, self._types, absent=absent, notes=tuple(notes))
 
-    def _hosts(self, client: Any, job: Job, kind: JobMetrics, now: datetime) -> list[str]:
+    def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
         """The names of the job's hosts.
 
         A list has the hosts of all jobs of a kind: only the recent ones where that suffices.
         """
-        if kind.hosts_numbered:
+        if published.hosts_numbered:
             return [f"{job.name}/algo-{n}" for n in range(1, (job.instance_count or 0) + 1)]
         pages = client.get_paginator("list_metrics").paginate(
-            Namespace=kind.namespace,
+            Namespace=published.namespace,
             MetricName=Metric.CPU.value,
             Dimensions=[{"Name": "Host"}],
             PaginationConfig={"MaxItems": _MAX_LISTED},
@@ -87,7 +87,7 @@ class CloudWatchMetrics:
         return sorted(hosts)
 
     def _queries(
-        self, job: Job, kind: JobMetrics, hosts: list[str], period_s: int
+        self, job: Job, published: JobMetrics, hosts: list[str], period_s: int
     ) -> list[dict[str, Any]]:
         """One a host and metric, and one an algorithm metric, which the job itself publishes.
 
@@ -96,18 +96,18 @@ class CloudWatchMetrics:
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
         gpus = any(known is None or known.gpus for known in instance_types)
         metrics = [m for m in Metric if gpus or m not in {Metric.GPU, Metric.GPU_MEMORY}]
-        if not kind.disk:
+        if not published.disk:
             metrics.remove(Metric.DISK)
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
-        if kind.algorithm_dimension is not None:
+        if published.algorithm_dimension is not None:
             names = job.metric_names[:_MOST_ALGORITHM_METRICS]
-            series += [(kind.algorithm_dimension, job.name, name) for name in names]
+            series += [(published.algorithm_dimension, job.name, name) for name in names]
         return [
             {
                 "Id": f"q{number}",
                 "MetricStat": {
                     "Metric": {
-                        "Namespace": kind.namespace,
+                        "Namespace": published.namespace,
                         "MetricName": metric,
                         "Dimensions": [{"Name": dimension, "Value": value}],
                     },

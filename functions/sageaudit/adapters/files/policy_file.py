@@ -84,7 +84,7 @@ def _parsed(text: str) -> dict[str, Any] | None:
 def _check_names(discounts: Discounts) -> None:
     """Families and types of the catalogue: a typing mistake never changes a price unseen."""
     types = packaged.types()
-    known = {kind.family for kind in types.values()} | {part.value for part in Component}
+    known = {row.family for row in types.values()} | {part.value for part in Component}
     if strange := sorted(set(discounts.percent) - known):
         raise _refused("is neither a component nor a family", "percent", strange[0])
     regions = known_regions() if discounts.rates else set()

@@ -91,7 +91,7 @@ class PackagedPrices:
     def _exceptions(
         self, region: str, component: Component, instance_type: str
     ) -> Iterator[Mapping[str, Any]]:
-        """What speaks against a figure, while no later read of the price list settled it."""
+        """Reasons to doubt a figure, until a later read of the price list confirms it."""
         for row in self.hourly_table["exceptions"]:
             family = f"ml.{row['family']}." if "family" in row else None
             named = row.get("type") == instance_type or (

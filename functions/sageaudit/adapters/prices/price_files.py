@@ -65,12 +65,12 @@ class PriceFiles:
                 RegionCode=region,
             )
         lists = [
-            PastList(region, one["PriceListArn"], date(*map(int, version.groups())))
-            for one in answer.get("PriceLists", ())
-            if one.get("RegionCode") == region
-            and (version := _VERSION.search(one["PriceListArn"])) is not None
+            PastList(region, listed["PriceListArn"], date(*map(int, version.groups())))
+            for listed in answer.get("PriceLists", ())
+            if listed.get("RegionCode") == region
+            and (version := _VERSION.search(listed["PriceListArn"])) is not None
         ]
-        return max(lists, key=lambda one: one.arn, default=None)
+        return max(lists, key=lambda listed: listed.arn, default=None)
 
     def listing(self, past: PastList, component: Component) -> Listing:
         """The rates of a component in that list. Raises AwsError."""
@@ -91,7 +91,7 @@ class PriceFiles:
 
 
 def open_https(url: str) -> IO[bytes]:
-    """Opens an address with a GET and follows nothing."""
+    """Opens an address with a GET request; redirects are not followed."""
     parts = urlsplit(url)
     connection = HTTPSConnection(parts.netloc, timeout=_TIMEOUT_S)
     connection.request("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path)
@@ -142,7 +142,7 @@ def _is_on_demand(row: Sequence[str], names: Sequence[str]) -> bool:
 
 
 def _document(row: dict[str, str], region: str) -> object:
-    said = {
+    attributes = {
         "instanceName": row["instancename"],
         "component": row["component"],
         "usagetype": row["usagetype"],
@@ -150,8 +150,8 @@ def _document(row: dict[str, str], region: str) -> object:
         "regionCode": row.get("regioncode") or region,
     }
     if row.get("instancetype"):
-        said["instanceType"] = row["instancetype"]
+        attributes["instanceType"] = row["instancetype"]
     price = {"unit": row["unit"], "pricePerUnit": {row["currency"]: row["priceperunit"]}}
     term = {"effectiveDate": row.get("effectivedate"), "priceDimensions": {"": price}}
-    product = {"productFamily": row["productfamily"], "attributes": said}
+    product = {"productFamily": row["productfamily"], "attributes": attributes}
     return {"product": product, "terms": {"OnDemand": {"": term}}}

@@ -22,7 +22,7 @@ SERVICE = "AmazonSageMaker"
 ENDPOINT, CHINA_ENDPOINT = "us-east-1", "cn-northwest-1"
 _PAGE = 100
 _MOST_PAGES = 30
-"""225 types make three pages; an answer that never ends is none."""
+"""225 types make three pages; an answer with more pages than this is refused."""
 
 
 def endpoint_of(region: str) -> str:
@@ -77,7 +77,7 @@ class PriceList:
 
 
 def _document(text: object) -> object:
-    """A product that cannot be read is no product: others of the page can."""
+    """The product; None when it cannot be read, so that the others of the page still count."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

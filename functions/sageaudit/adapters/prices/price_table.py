@@ -67,7 +67,9 @@ def storage_refreshed(old: Mapping[str, Any], listings: list[Listing], day: date
     regions = {region: dict(row) for region, row in old["regions"].items()}
     for row in regions.values():
         row.setdefault("as_of", old["provenance"]["as_of"])
-    for listing in sorted(listings, key=lambda one: one.component is not Component.TRAINING):
+    for listing in sorted(
+        listings, key=lambda listing: listing.component is not Component.TRAINING
+    ):
         rate, part = listing.rates.get(STORAGE), listing.component.value.lower()
         if rate is None or listing.component is Component.TRANSFORM:
             continue

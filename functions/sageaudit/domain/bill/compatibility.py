@@ -58,20 +58,20 @@ def warm_pool_refused(job: Job) -> str | None:
     return next((why for applies, why in reasons if applies), None)
 
 
-def has_tensor_cores(kind: InstanceType) -> bool:
+def has_tensor_cores(instance_type: InstanceType) -> bool:
     """Does its GPU multiply 16-bit matrices many times as fast as 32-bit ones?"""
-    return kind.gpus > 0 and kind.gpu_model not in _WITHOUT_TENSOR_CORES
+    return instance_type.gpus > 0 and instance_type.gpu_model not in _WITHOUT_TENSOR_CORES
 
 
-def has_bf16(kind: InstanceType) -> bool:
+def has_bf16(instance_type: InstanceType) -> bool:
     """Does its GPU compute in bf16, and run FlashAttention?"""
-    return kind.gpus > 0 and kind.gpu_model not in _WITHOUT_BF16
+    return instance_type.gpus > 0 and instance_type.gpu_model not in _WITHOUT_BF16
 
 
 def type_refused(job: Job, today: InstanceType, other: InstanceType) -> str | None:
     """Why work that needs its GPUs cannot move to another type, or None."""
     several = (job.instance_count or 0) > 1
-    gpus = [(kind.gpu_model, kind.gpu_memory_gib) for kind in (today, other)]
+    gpus = [(row.gpu_model, row.gpu_memory_gib) for row in (today, other)]
     if gpus[0] == gpus[1]:
         apart = several and job.hints.distribution is not None and today.efa and not other.efa
         return (

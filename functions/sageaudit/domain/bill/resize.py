@@ -121,9 +121,9 @@ def resize(
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
     trial = _Trial(elsewhere, today, need, market, billed, headroom_percent)
     candidates = [
-        trial.candidate(kind)
-        for kind in market.types.values()
-        if kind.name != today.name and only(kind)
+        trial.candidate(other)
+        for other in market.types.values()
+        if other.name != today.name and only(other)
     ]
     return Resize(
         today, _rate(job, market, today), billed, need, tuple(sorted(candidates, key=_by_cost))
@@ -141,48 +141,48 @@ class _Trial:
     billed: Bill
     headroom_percent: Decimal
 
-    def candidate(self, kind: InstanceType) -> Candidate:
+    def candidate(self, other: InstanceType) -> Candidate:
         """Fits with its bill, or is refused."""
-        rate = _rate(self.job, self.market, kind)
-        refused = self._not_sold(kind, rate) or next(self._refusals(kind), None)
+        rate = _rate(self.job, self.market, other)
+        refused = self._not_sold(other, rate) or next(self._refusals(other), None)
         if refused is not None:
-            return Candidate(kind, rate, refused)
-        takes = self._takes(kind)
+            return Candidate(other, rate, refused)
+        takes = self._takes(other)
         if isinstance(takes, Refusal):
-            return Candidate(kind, rate, takes)
-        after, at_best = self._bill(kind, takes.counted), self._bill(kind, takes.best)
+            return Candidate(other, rate, takes)
+        after, at_best = self._bill(other, takes.counted), self._bill(other, takes.best)
         usd, best_usd = after.total_usd, at_best.total_usd
         missing = [what for what in after.missing if what not in self.billed.missing]
         if missing:
-            why = f"the bill on {kind.name} would not be complete: {', '.join(missing)}"
-            return Candidate(kind, rate, Refusal(Constraint.BILL, why))
+            why = f"the bill on {other.name} would not be complete: {', '.join(missing)}"
+            return Candidate(other, rate, Refusal(Constraint.BILL, why))
         even = self._break_even(takes, usd, best_usd)
-        return Candidate(kind, rate, None, takes, usd, best_usd, even)
+        return Candidate(other, rate, None, takes, usd, best_usd, even)
 
-    def _not_sold(self, kind: InstanceType, rate: Rate | None) -> Refusal | None:
-        if self.job.kind not in kind.kinds:
-            why = f"{self.job.kind.value} jobs do not take {kind.name}"
+    def _not_sold(self, other: InstanceType, rate: Rate | None) -> Refusal | None:
+        if self.job.kind not in other.kinds:
+            why = f"{self.job.kind.value} jobs do not take {other.name}"
             return Refusal(Constraint.NOT_OFFERED, why)
         if rate is None:
-            why = f"no price known for {kind.name} in {self.job.region}"
+            why = f"no price known for {other.name} in {self.job.region}"
             return Refusal(Constraint.BILL, why)
         today = _rate(self.job, self.market, self.today)
         if today is not None and not comparable(today, rate):
-            why = f"{kind.name} and {self.today.name} have no price of one time and kind"
+            why = f"{other.name} and {self.today.name} have no price of one time and kind"
             return Refusal(Constraint.BILL, why)
         return None
 
-    def _refusals(self, kind: InstanceType) -> Iterator[Refusal]:
+    def _refusals(self, other: InstanceType) -> Iterator[Refusal]:
         """What certainly does not hold, then what nobody can say."""
-        if kind.accelerator and not kind.gpus:
-            yield Refusal(Constraint.ACCELERATOR, f"{kind.name} has no GPU and needs other code")
-        if kind.family.endswith(_NOT_STEADY):
-            yield Refusal(Constraint.VCPU, f"the vCPUs of {kind.family} are not its own all day")
+        if other.accelerator and not other.gpus:
+            yield Refusal(Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code")
+        if other.family.endswith(_NOT_STEADY):
+            yield Refusal(Constraint.VCPU, f"the vCPUs of {other.family} are not its own all day")
         if not self.need.recorded:
             reason = self.need.vcpu.unknown or "no metrics"
             yield Refusal(Constraint.NOT_RECORDED, f"nothing was recorded of the run ({reason})")
         unknown = []
-        for constraint, unit, need, offered in self._resources(kind):
+        for constraint, unit, need, offered in self._resources(other):
             holds = True if self._stays(need, offered) else need.held_by(offered)
             if holds is False:
                 asked = f"{need.needed:.1f} needed with headroom, {offered:g} offered"
@@ -198,65 +198,67 @@ class _Trial:
         """A GPU that did nothing may go without a record of the rest, while the rest stays."""
         return self.today.gpus > 0 and self.need.gpu_idle and offered >= need.today
 
-    def _resources(self, kind: InstanceType) -> Iterator[tuple[Constraint, str, Need, float]]:
-        need, one = self.need, float(kind.gpu_memory_gib or 0)
-        yield Constraint.GPUS, "", need.gpus, kind.gpus
+    def _resources(self, other: InstanceType) -> Iterator[tuple[Constraint, str, Need, float]]:
+        need, one = self.need, float(other.gpu_memory_gib or 0)
+        yield Constraint.GPUS, "", need.gpus, other.gpus
         # CloudWatch has no split by GPU: on smaller ones, all that is used may have to lie on one
         whole = one >= float(self.today.gpu_memory_gib or 0)
-        yield Constraint.GPU_MEMORY, " GiB", need.gpu_memory_gib, one * kind.gpus if whole else one
-        yield Constraint.VCPU, "", need.vcpu, kind.vcpu
-        yield Constraint.MEMORY, " GiB", need.memory_gib, float(kind.memory_gib)
+        yield Constraint.GPU_MEMORY, " GiB", need.gpu_memory_gib, one * other.gpus if whole else one
+        yield Constraint.VCPU, "", need.vcpu, other.vcpu
+        yield Constraint.MEMORY, " GiB", need.memory_gib, float(other.memory_gib)
 
-    def _takes(self, kind: InstanceType) -> Duration | Refusal:
+    def _takes(self, other: InstanceType) -> Duration | Refusal:
         """How long on this type, which holds everything that was recorded."""
-        unfit = None if self.need.gpu_idle else type_refused(self.job, self.today, kind)
+        unfit = None if self.need.gpu_idle else type_refused(self.job, self.today, other)
         if unfit is not None:
             return Refusal(Constraint.GPU_MODEL, unfit)
-        same = (kind.gpu_model, kind.gpu_memory_gib)
+        same = (other.gpu_model, other.gpu_memory_gib)
         if self.need.gpu_idle or same == (self.today.gpu_model, self.today.gpu_memory_gib):
-            return Duration(_ONE, _ONE, f"Assumes that it takes as long: {self._it_holds(kind)}.")
-        return self._on_other_gpu(kind)
+            return Duration(_ONE, _ONE, f"Assumes that it takes as long: {self._it_holds(other)}.")
+        return self._on_other_gpu(other)
 
-    def _it_holds(self, kind: InstanceType) -> str:
+    def _it_holds(self, other: InstanceType) -> str:
         need, today = self.need, self.today
         held = f"it holds the peaks plus {float(self.headroom_percent):g}%"
         if any(one.unknown for one in (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)):
             held = f"what was not recorded does not shrink, and {held}"
         if today.gpus and need.gpu_idle:
             held = f"the GPU did nothing, and {held}"
-        if kind.family == today.family:
+        if other.family == today.family:
             return held
-        return f"{held} (a vCPU of {kind.family} is taken for one of {today.family})"
+        return f"{held} (a vCPU of {other.family} is taken for one of {today.family})"
 
-    def _on_other_gpu(self, kind: InstanceType) -> Duration | Refusal:
+    def _on_other_gpu(self, other: InstanceType) -> Duration | Refusal:
         today, busy = self.today, self.need.gpu_busy
-        if today.gpu_peaks is None or kind.gpu_peaks is None:
-            nameless = today.gpu_model if today.gpu_peaks is None else kind.gpu_model
+        if today.gpu_peaks is None or other.gpu_peaks is None:
+            nameless = today.gpu_model if today.gpu_peaks is None else other.gpu_model
             why = f"no throughput of the {nameless} has a source"
             return Refusal(Constraint.GPU_MODEL, why)
-        if kind.vcpu < today.vcpu:
-            why = f"vCPU: on another GPU all {today.vcpu} must stay, {kind.vcpu} offered"
+        if other.vcpu < today.vcpu:
+            why = f"vCPU: on another GPU all {today.vcpu} must stay, {other.vcpu} offered"
             return Refusal(Constraint.VCPU, why)
-        links = (today.gpu_peaks.link_gb_s, kind.gpu_peaks.link_gb_s)
+        links = (today.gpu_peaks.link_gb_s, other.gpu_peaks.link_gb_s)
         if today.gpus > 1 and None in links:
-            why = f"the link between several {today.gpu_model} or {kind.gpu_model} has no source"
+            why = f"the link between several {today.gpu_model} or {other.gpu_model} has no source"
             return Refusal(Constraint.GPU_MODEL, why)
         if busy is None:
             why = "how busy the GPU was is not recorded"
             return Refusal(Constraint.NOT_RECORDED, why)
-        busy = min(busy * today.gpus / min(today.gpus, kind.gpus), _ONE)
-        weaker = times_weaker(today.gpu_peaks, kind.gpu_peaks, linked=today.gpus > 1)
+        busy = min(busy * today.gpus / min(today.gpus, other.gpus), _ONE)
+        weaker = times_weaker(today.gpu_peaks, other.gpu_peaks, linked=today.gpus > 1)
         end = (1 + busy * (weaker.times - 1)).quantize(_PLACES, ROUND_UP)
         used = f"the GPU was busy for {busy:.0%} of the time"
         if weaker.times > 1:
             times = f"up to {weaker.times:.2f} times weaker than {today.gpu_model}"
-            because = f"{kind.gpu_model} is {times} ({weaker.respect}), and {used}."
+            because = f"{other.gpu_model} is {times} ({weaker.respect}), and {used}."
             return Duration(end, _ONE, because)
-        because = f"{kind.gpu_model} is no weaker than {today.gpu_model} in any respect, and {used}"
+        because = (
+            f"{other.gpu_model} is no weaker than {today.gpu_model} in any respect, and {used}"
+        )
         return Duration(_ONE, end, f"{because}; counted as taking as long.")
 
-    def _bill(self, kind: InstanceType, times: Decimal) -> Bill:
-        return bill(SetType(kind.name, times).apply(self.job), self.market)
+    def _bill(self, other: InstanceType, times: Decimal) -> Bill:
+        return bill(SetType(other.name, times).apply(self.job), self.market)
 
     def _break_even(
         self, takes: Duration, usd: Decimal | None, best_usd: Decimal | None
@@ -269,8 +271,8 @@ class _Trial:
         return max(takes.best + (today - best_usd) / slope, Decimal(0))
 
 
-def _rate(job: Job, market: Market, kind: InstanceType) -> Rate | None:
-    return market.hourly(job.region, job.kind, kind.name)
+def _rate(job: Job, market: Market, other: InstanceType) -> Rate | None:
+    return market.hourly(job.region, job.kind, other.name)
 
 
 def _by_cost(one: Candidate) -> tuple[bool, Decimal, Decimal, str]:

@@ -1,7 +1,7 @@
 """Parses a Describe* response and the job's tags into a Job.
 
 Every field but name and status may be absent (a job that failed early, an answer of 2018, a partial
-recording); nonsense raises Malformed with its key. Field meanings: botocore's sagemaker model.
+recording); an impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FIELDS: Mapping[JobKind, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     JobKind.TRANSFORM: describe_transform.fields_of,
     JobKind.TUNING: describe_tuning.fields_of,
 }
-"""The fields that differ by kind."""
+"""The parser of each kind."""
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
 
 
@@ -54,7 +54,7 @@ def parse(
 ) -> Job:
     """Reads one job. Account and region fall back to the ARN's; without `key` no fingerprint.
 
-    Raises Malformed when the answer is of no known kind, or a field holds nonsense.
+    Raises Malformed when the answer is of no known kind, or a field has an impossible value.
     """
     kind = kind_of(answer)
     if kind is None:

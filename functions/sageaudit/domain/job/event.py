@@ -1,5 +1,7 @@
-"""From a state-change event to the job it speaks of. The event is only a hint: nothing is priced
-from it but name, ARN, status, tags and the creation time that tells two runs of one name apart.
+"""Reads a state-change event: which job ended.
+
+Only the job's name, ARN, status, tags and creation time are taken from it; the creation time
+distinguishes two runs of one name. Everything that is priced comes from Describe*.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """A job that is said to have ended; `tags` stand in where ListTags is denied."""
+    """A job that ended, by its event; `tags` are used where ListTags is denied."""
 
     ref: JobRef
     status: str
@@ -46,9 +48,9 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
         raise RejectedEvent("malformed", f"detail: {error}") from error
     if status not in TERMINAL:
         raise RejectedEvent("not_terminal", "the job has not ended by this event")
-    for whose, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
+    for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
         if not isinstance(account, str) or account not in accounts:
-            raise RejectedEvent("wrong_account", f"the {whose}'s account is not on the allow-list")
+            raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
     if ref.region != region:
         raise RejectedEvent("wrong_region", "the ARN's region is not the one that is audited")
     return JobEnded(ref, status, created_at, at, _tags(detail.get("Tags")))

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sageaudit.domain.job.job import Job, ParentKind
+from sageaudit.domain.job.kinds import JobKind
 
 FAMILY_VERSION = 1
 """Stored with every family: raise it when the function below answers differently."""
@@ -29,7 +30,7 @@ _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 
 def family(job: Job, tag: str | None = None) -> str:
     """The family's name: tuning ARN; the policy's `tag`; pipeline and step; else what it runs."""
-    if job.kind.value == "tuning" and job.arn:
+    if job.kind is JobKind.TUNING and job.arn:
         return job.arn
     if job.parent is not None and job.parent.kind is ParentKind.TUNING:
         return job.parent.arn

@@ -22,7 +22,7 @@ from sageaudit.domain.job.job import Hints
 from sageaudit.domain.job.user_settings import UserSetting, user_settings
 
 KEY = "Hints"
-"""Where a scrubbed answer keeps them, beside what AWS said."""
+"""Where a sanitized answer keeps them, beside what AWS said."""
 _MOST_WORKERS = 1024
 _DEEP_LEARNING = re.compile(
     r"(?:huggingface-|stabilityai-)?(?:pytorch|tensorflow|mxnet|autogluon)"
@@ -80,7 +80,7 @@ _SCHEDULES = {
 
 
 def of_answer(answer: Mapping[str, Any]) -> Hints:
-    """The hints of a Describe answer, or those that a scrubbed one keeps.
+    """The hints of a Describe answer, or those that a sanitized one keeps.
 
     Raises Malformed where a field is of the wrong type.
     """
@@ -98,7 +98,7 @@ def of_answer(answer: Mapping[str, Any]) -> Hints:
 
 
 def kept(found: Hints) -> dict[str, Any]:
-    """What a scrubbed answer keeps: no more than what is not at its default."""
+    """What a sanitized answer keeps: no more than what is not at its default."""
     plain = asdict(Hints())
     return {name: value for name, value in asdict(found).items() if value != plain[name]}
 
@@ -122,19 +122,19 @@ def hints(image: str | None, settings: Iterable[UserSetting]) -> Hints:
     """The flags of an image and of what was given to it."""
     settings = tuple(settings)
     distribution = _distribution(settings)
-    workers = [count for one in settings if (count := _workers(one)) is not None]
+    workers = [count for setting in settings if (count := _workers(setting)) is not None]
     name = (repository(image) or "").rpartition("/")[2]
     return Hints(
         deep_learning=_DEEP_LEARNING.fullmatch(name) is not None,
-        mixed_precision=any(_is_half(one) for one in settings),
-        flash_attention=any(_is_flash(one) for one in settings),
+        mixed_precision=any(_is_half(setting) for setting in settings),
+        flash_attention=any(_is_flash(setting) for setting in settings),
         training_compiler=any(
-            one.on and "training_compiler" in one.name and one.name.endswith("enabled")
-            for one in settings
+            setting.on and "training_compiler" in setting.name and setting.name.endswith("enabled")
+            for setting in settings
         ),
-        own_checkpoints=any(_saves(one) for one in settings),
+        own_checkpoints=any(_saves(setting) for setting in settings),
         distributed_sampler=distribution not in {None, "parameter_server"}
-        or any(one.on and _says_sampler(one) for one in settings),
+        or any(setting.on and _says_sampler(setting) for setting in settings),
         distribution=distribution,
         loader_workers=max(workers, default=None),
         schedule=next(filter(None, map(_schedule, settings)), None),
@@ -143,67 +143,75 @@ def hints(image: str | None, settings: Iterable[UserSetting]) -> Hints:
 
 def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
     found = set()
-    for one in settings:
-        if not one.on:
+    for setting in settings:
+        if not setting.on:
             continue
-        found.add(_SWITCHES.get(one.name.partition(".")[0]))
-        if not one.name.startswith("sagemaker_"):
-            signs = one.said if one.words & _OTHER_SENSE else one.words | one.said
+        found.add(_SWITCHES.get(setting.name.partition(".")[0]))
+        if not setting.name.startswith("sagemaker_"):
+            signs = (
+                setting.text_words
+                if setting.words & _OTHER_SENSE
+                else setting.words | setting.text_words
+            )
             found |= {_LIBRARIES[word] for word in signs & _LIBRARIES.keys()}
     return next((name for name in _DISTRIBUTIONS if name in found), None)
 
 
-def _is_half(one: UserSetting) -> bool:
+def _is_half(setting: UserSetting) -> bool:
     """A switch, a precision, a value that names one; or a configuration file of its own.
 
     DeepSpeed and Accelerate keep the precision in that file, and both are made for 16 bits.
     """
-    if not one.on or one.words & _OTHER_SENSE or one.name.startswith("sagemaker_"):
+    if not setting.on or setting.words & _OTHER_SENSE or setting.name.startswith("sagemaker_"):
         return False
-    named = one.words & _HALF_NAMES or one.words >= {"mixed", "precision"}
-    if named or one.said & _HALF_WORDS:
+    named = setting.words & _HALF_NAMES or setting.words >= {"mixed", "precision"}
+    if named or setting.text_words & _HALF_WORDS:
         return True
-    if one.words & {"precision", "dtype"}:
-        return _HALF_PRECISION.search(one.text) is not None
-    file = one.text.endswith((".json", ".yaml", ".yml"))
-    return file and bool(one.words & {"deepspeed", "accelerate"})
+    if setting.words & {"precision", "dtype"}:
+        return _HALF_PRECISION.search(setting.text) is not None
+    file = setting.text.endswith((".json", ".yaml", ".yml"))
+    return file and bool(setting.words & {"deepspeed", "accelerate"})
 
 
-def _is_flash(one: UserSetting) -> bool:
-    if not one.on or one.words & _OTHER_SENSE:
+def _is_flash(setting: UserSetting) -> bool:
+    if not setting.on or setting.words & _OTHER_SENSE:
         return False
-    return _FLASH.search(one.name) is not None or _FLASH.search(one.text) is not None
+    return _FLASH.search(setting.name) is not None or _FLASH.search(setting.text) is not None
 
 
-def _saves(one: UserSetting) -> bool:
-    if not one.on:
+def _saves(setting: UserSetting) -> bool:
+    if not setting.on:
         return False
-    if _CHECKPOINT_PLACE.search(one.text) or _SAVES.search(one.name):
+    if _CHECKPOINT_PLACE.search(setting.text) or _SAVES.search(setting.name):
         return True
-    if one.leaf in _MODEL_NAMES:
-        return one.text == "true" or one.text.startswith("/")
-    return bool(one.words & _CHECKPOINTS) and not one.words & _NOT_SAVED
+    if setting.leaf in _MODEL_NAMES:
+        return setting.text == "true" or setting.text.startswith("/")
+    return bool(setting.words & _CHECKPOINTS) and not setting.words & _NOT_SAVED
 
 
-def _says_sampler(one: UserSetting) -> bool:
-    return "sampler" in one.words or "sampler" in one.said or "distributedsampler" in one.text
+def _says_sampler(setting: UserSetting) -> bool:
+    return (
+        "sampler" in setting.words
+        or "sampler" in setting.text_words
+        or "distributedsampler" in setting.text
+    )
 
 
-def _workers(one: UserSetting) -> int | None:
-    loads = one.leaf.endswith(("workers", "num_worker")) and not one.words & _NOT_LOADING
-    if not loads or not re.fullmatch(r"[0-9]{1,4}", one.text):
+def _workers(setting: UserSetting) -> int | None:
+    loads = setting.leaf.endswith(("workers", "num_worker")) and not setting.words & _NOT_LOADING
+    if not loads or not re.fullmatch(r"[0-9]{1,4}", setting.text):
         return None
-    count = int(one.text)
+    count = int(setting.text)
     return count if count <= _MOST_WORKERS else None
 
 
-def _schedule(one: UserSetting) -> str | None:
-    if not one.on or one.words & _NOT_A_RATE:
+def _schedule(setting: UserSetting) -> str | None:
+    if not setting.on or setting.words & _NOT_A_RATE:
         return None
-    rate = bool(one.words & {"lr", "learning"})
-    if "cosine" in one.words and (rate or one.words & _DECLINES):
+    rate = bool(setting.words & {"lr", "learning"})
+    if "cosine" in setting.words and (rate or setting.words & _DECLINES):
         return "cosine"
-    named = one.words & {"scheduler", "schedule", "sched"}
-    if not named and not (rate and one.words & {"policy", "mode", "style", "decay"}):
+    named = setting.words & {"scheduler", "schedule", "sched"}
+    if not named and not (rate and setting.words & {"policy", "mode", "style", "decay"}):
         return None
-    return next((name for name, word in _SCHEDULES.items() if word.search(one.text)), None)
+    return next((name for name, word in _SCHEDULES.items() if word.search(setting.text)), None)

@@ -126,7 +126,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What hyperparameters, environment and image tell, as flags: no value of the user's is kept.
+    """What hyperparameters, environment and image show, as flags; none of their values is kept.
 
     `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
     `schedule`: "cosine", "linear", ..., which gain late. False means no sign, which is no proof.

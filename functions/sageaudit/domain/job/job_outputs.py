@@ -1,4 +1,4 @@
-"""What the service tells of a job beside its run: Debugger's verdicts, metrics, outputs, limits."""
+"""What SageMaker reports about a job besides its run: Debugger results, metrics, outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_METRICS = 40
 _LONGEST_NAME = 255
 _TUNED_FOR = "_tuning_objective_metric"
 TUNED_FOR = "TunedFor"
-"""Where a scrubbed answer keeps the name, beside what AWS said."""
+"""Where a sanitized answer keeps the name, beside what AWS said."""
 _EVALUATIONS = ("ProfilerRuleEvaluationStatuses", "DebugRuleEvaluationStatuses")
 
 

@@ -60,7 +60,10 @@ class KindRow:
     """What differs by kind of job."""
 
     prefix: str
-    """Before JobName, JobArn, JobStatus, StartTime and EndTime in an answer, and in its calls."""
+    """Before JobName, JobArn, JobStatus, StartTime and EndTime in an answer, and in its calls.
+
+    Also the name of the phase in which the user's code runs.
+    """
     sdk_noun: str
     """The job in boto3's method names: `describe_training_job`."""
     arn_word: str

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from sageaudit.domain.job.kinds import JobKind
 
-__all__ = ["JOB_NAME", "JobKind", "JobRef", "partition_of"]
-
-
 JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}\Z")
 """botocore's pattern of TrainingJobName; processing, transform and tuning use the same letters."""
 

@@ -51,7 +51,7 @@ class UserSetting:
         return frozenset(_WORD.findall(self.name))
 
     @property
-    def said(self) -> frozenset[str]:
+    def text_words(self) -> frozenset[str]:
         """The words of a short text; none of an address, which names other things."""
         long = len(self.text) > _SHORT or "://" in self.text
         return frozenset() if long else frozenset(_WORD.findall(self.text))

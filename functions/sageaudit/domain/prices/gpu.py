@@ -42,11 +42,11 @@ class Weaker:
 
 def times_weaker(today: GpuPeaks, other: GpuPeaks, *, linked: bool) -> Weaker:
     """The largest quotient; the link between GPUs, both known, counts where there are several."""
-    held = other.held_share
+    lasting = other.held_share
     quotients = [
-        Weaker(today.fp32_tflops / other.fp32_tflops / held, "FP32 arithmetic"),
-        Weaker(today.matmul32_tflops / other.matmul32_tflops / held, "FP32 matrix arithmetic"),
-        Weaker(today.matmul16_tflops / other.matmul16_tflops / held, "FP16 matrix arithmetic"),
+        Weaker(today.fp32_tflops / other.fp32_tflops / lasting, "FP32 arithmetic"),
+        Weaker(today.matmul32_tflops / other.matmul32_tflops / lasting, "FP32 matrix arithmetic"),
+        Weaker(today.matmul16_tflops / other.matmul16_tflops / lasting, "FP16 matrix arithmetic"),
         Weaker(today.memory_gb_s / other.memory_gb_s, "memory bandwidth"),
     ]
     if linked and today.link_gb_s is not None and other.link_gb_s is not None:

@@ -16,7 +16,7 @@ Era = Literal["today", "past", "before_known", "ambiguous"]
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A price in USD per unit, with its date (ISO), source and what speaks against it.
+    """A price in USD per unit, with its date (ISO), source and the reason to doubt it.
 
     `kind` says whether it is AWS's list price or what the company pays. `era`: the price of today's
     book, one of an earlier time, the earliest that is known for a job still older, or one of two
@@ -34,7 +34,7 @@ class Rate:
 
 
 def comparable(rate: Rate | None, other: Rate | None) -> bool:
-    """Two rates of which one is past, or one own and one list, differ by more than the type."""
+    """False where one rate is past, or one own and one list: they differ by more than the type."""
     if rate is None or other is None:
         return False
     return rate.kind == other.kind and (rate.era == "past") == (other.era == "past")

@@ -1,4 +1,4 @@
-"""Which of the known prices held on a job's day.
+"""Which of the known prices was in force on a job's day.
 
 Nobody publishes when a price changed; it is only known that one was seen on some days and another
 on later ones. Between two that differ the figure is ambiguous: the newer is taken and both shown.
@@ -23,9 +23,9 @@ _SEEN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 @dataclass(frozen=True, slots=True)
 class KnownRate:
-    """A price and the days on which it is known to have held; `as_of` is how to name them.
+    """A price and the days on which it is known to have been in force, named `as_of`.
 
-    `vague`: it was seen somewhere in that time, so that on any one day another may have held.
+    `vague`: it was seen some time in that span; on any one day another may have been in force.
     `kind` as in Rate: AWS's list price, or what the company pays.
     """
 
@@ -53,9 +53,9 @@ def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
     newest = max(known, key=lambda rate: (rate.last, rate.first))
     if day is None:
         return _rate(newest)
-    held = [rate for rate in known if rate.first <= day <= rate.last and not rate.vague]
-    if held:
-        of_day = max(held, key=lambda rate: (rate.last, rate.first))
+    in_force = [rate for rate in known if rate.first <= day <= rate.last and not rate.vague]
+    if in_force:
+        of_day = max(in_force, key=lambda rate: (rate.last, rate.first))
         return _rate(of_day, era="today" if of_day is newest else "past")
     earlier = (rate for rate in known if rate.last < day or (rate.vague and rate.first <= day))
     before = max(earlier, key=lambda rate: rate.last, default=None)

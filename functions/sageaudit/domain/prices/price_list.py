@@ -88,22 +88,25 @@ def read(documents: Iterable[object], region: str, component: Component) -> List
         entry = _entry(document, usage_type, unit)
         if entry is not None:
             found.setdefault(name, []).append(entry)
-    return Listing(region, component, {name: _one(found[name]) for name in sorted(found)})
+    return Listing(region, component, {name: _agreed(found[name]) for name in sorted(found)})
 
 
 def _wanted(document: object, region: str, component: Component) -> tuple[str, str, str] | None:
     """Name, usage type and unit of a product of this region and component; None for all others."""
     product = _mapping(_mapping(document).get("product"))
-    said = _mapping(product.get("attributes"))
-    if said.get("servicecode", _SERVICE) != _SERVICE or said.get("regionCode") != region:
+    attributes = _mapping(product.get("attributes"))
+    if (
+        attributes.get("servicecode", _SERVICE) != _SERVICE
+        or attributes.get("regionCode") != region
+    ):
         return None
-    if said.get("locationType") != "AWS Region":
+    if attributes.get("locationType") != "AWS Region":
         return None
-    family, usage_type = str(product.get("productFamily")), said.get("usagetype")
-    name = said.get("instanceName") if family == _INSTANCES else STORAGE
+    family, usage_type = str(product.get("productFamily")), attributes.get("usagetype")
+    name = attributes.get("instanceName") if family == _INSTANCES else STORAGE
     if family not in _UNITS or not isinstance(name, str) or not isinstance(usage_type, str):
         return None
-    if family == _INSTANCES and not _is_instance_of(said, name, component):
+    if family == _INSTANCES and not _is_instance_of(attributes, name, component):
         return None
     role, _, what = usage_type.partition(":")
     if what != name or role.rpartition("-")[2] != ROLES[component]:
@@ -111,18 +114,20 @@ def _wanted(document: object, region: str, component: Component) -> tuple[str, s
     return name, usage_type, _UNITS[family]
 
 
-def _is_instance_of(said: Mapping[str, object], name: str, component: Component) -> bool:
-    suffixed = said.get("instanceType", name)
+def _is_instance_of(attributes: Mapping[str, object], name: str, component: Component) -> bool:
+    suffixed = attributes.get("instanceType", name)
     suffix = str(suffixed).removeprefix(name).lower()
     agrees = suffix in {"", f"-{component.value.lower()}"}
-    return said.get("component") == component.value and name.startswith("ml.") and agrees
+    return attributes.get("component") == component.value and name.startswith("ml.") and agrees
 
 
 def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
     """A product's rate; None when all that it charges is 0, which is a free tier and no rate."""
     terms = list(_terms(document))
     dimensions = [
-        _mapping(one) for term in terms for one in _mapping(term.get("priceDimensions")).values()
+        _mapping(dimension)
+        for term in terms
+        for dimension in _mapping(term.get("priceDimensions")).values()
     ]
     if not dimensions:
         return Refused(f"{_shown(usage_type)} has no price")
@@ -159,8 +164,8 @@ def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | Refused:
     return Decimal(f"{whole}.{decimals.rstrip('0')}")
 
 
-def _one(entries: list[Entry]) -> Entry:
-    """A refused product spoils its name: nobody knows which of the products is billed."""
+def _agreed(entries: list[Entry]) -> Entry:
+    """The one rate of all products of a name; one refused product makes the rate unknown."""
     refused = sorted(entry.reason for entry in entries if isinstance(entry, Refused))
     if refused:
         return Refused(refused[0])

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import BILLED_KINDS
 
-WORK_PHASES = frozenset({"Training", "Processing", "Transform", "Running"})
+WORK_PHASES = frozenset({"Running", *(kind.row.prefix for kind in BILLED_KINDS)})
 
 
 def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:

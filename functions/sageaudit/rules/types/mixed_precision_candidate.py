@@ -29,7 +29,7 @@ from __future__ import annotations
 from sageaudit.domain.bill.compatibility import has_bf16, has_tensor_cores
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
 from sageaudit.domain.job.family import repository
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.series import mean_of_hosts

@@ -25,7 +25,7 @@ SageMaker Python SDK, TrainingCompilerConfig: the hyperparameters that it sets.
 from __future__ import annotations
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import JobCase, rule
 
 

@@ -39,7 +39,7 @@ from sageaudit.domain.bill.finding import (
 )
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import comparable
 from sageaudit.rules.card import JobCase, Threshold, rule
 

@@ -42,7 +42,7 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Measurements, Metric

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules.card import JobCase, Threshold, rule
 

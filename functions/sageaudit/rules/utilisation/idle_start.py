@@ -41,7 +41,7 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.usage.edges import before_gpu, idle_head, unseen, work_phase
 from sageaudit.domain.usage.measurements import Measurements, Metric

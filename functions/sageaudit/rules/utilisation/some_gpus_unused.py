@@ -46,7 +46,7 @@ from sageaudit.domain.bill.finding import (
 from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Metric

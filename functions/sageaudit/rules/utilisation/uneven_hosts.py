@@ -43,7 +43,7 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import DataSource, Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.request_paths import COUNT_PATHS, TYPE_PATHS
 from sageaudit.domain.usage.edges import at_work, work_metric, work_phase
 from sageaudit.domain.usage.measurements import Metric, Missing

@@ -27,13 +27,13 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
     `api` is one JSON object of JSONPath and value (null: remove it); the others are fragments of
     source that parse by themselves.
     """
-    of = JobKind(kind)
+    job_kind = JobKind(kind)
     if dialect == "api":
-        return _api(of, fix)
+        return _api(job_kind, fix)
     rows: list[Row] = []
     comments: list[str] = []
     for one in fix:
-        row, comment = _row(of, one, dialect)
+        row, comment = _row(job_kind, one, dialect)
         rows += [row] if row else []
         comments += [f"# {comment}"] if comment else []
     if dialect == "terraform":

@@ -5,7 +5,7 @@ from dataclasses import replace
 from sageaudit.domain.bill.finding import Bucket, Clear
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import CustomRule
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job
 from tests.fakes.judging import excuse, found, outcome, priced
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job, RuleEvaluation
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 

@@ -9,7 +9,7 @@ import pytest
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Unknown
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import ran
 from tests.fakes.judging import excuse, found, outcome, priced, usd

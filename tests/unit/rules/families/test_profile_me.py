@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Found, NotApplicable, Unknown
 from sageaudit.domain.job.job import InstanceGroup
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from tests.fakes.jobs import TYPES, FixedPrices, flat, instance_type, market, ran, series, usage

@@ -7,7 +7,7 @@ import pytest
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, Parent, ParentKind
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job, market, phases, ran
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 

@@ -8,7 +8,7 @@ from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import market, phases, ran
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
 

@@ -4,7 +4,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, NotApplicable
 from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.jobs import job
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown

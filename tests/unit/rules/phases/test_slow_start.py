@@ -10,7 +10,7 @@ import pytest
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Unknown
 from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Purchase, WarmPool
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, market, phases
 from tests.fakes.judging import excuse, found, outcome

@@ -11,7 +11,7 @@ from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, RuleName
 from sageaudit.domain.job.job import Job, Upload
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.batch_jobs import batch_job, used
 from tests.fakes.jobs import market, ran
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown

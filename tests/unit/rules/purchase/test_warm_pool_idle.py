@@ -8,7 +8,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, Phase, Purchase, WarmPool
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 

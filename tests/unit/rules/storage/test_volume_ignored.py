@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Found
 from sageaudit.domain.job.job import InstanceGroup, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 

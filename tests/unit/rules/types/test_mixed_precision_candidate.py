@@ -7,7 +7,7 @@ import pytest
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
 from tests.fakes.jobs import FixedPrices, flat, ran, series

@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import flat, phases, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown

@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable
 from sageaudit.domain.job.job import InstanceGroup, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from tests.fakes.jobs import TYPES, flat, instance_type, market, phases, ran, series, usage
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd

@@ -9,7 +9,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, flat, market, phases, ran, series, usage

@@ -10,7 +10,7 @@ import pytest
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import flat, phases, ran, series, usage

@@ -6,7 +6,7 @@ from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import Points, flat, market, phases, ran, series, usage
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd

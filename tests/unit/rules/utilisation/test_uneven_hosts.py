@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import DataSource, Hints, InputChannel, InstanceGroup, Job
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from tests.fakes.jobs import Points, phases, ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
