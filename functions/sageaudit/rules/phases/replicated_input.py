@@ -13,9 +13,9 @@ Possible, never in a total: between 0 and (n - 1)/n of the Downloading phase. Ho
 this channel, other channels and the image pull take is not recorded.
 
 ## When it is wrong
-A distributed sampler, or model parallelism, needs all data on every host. Uneven shards can hang
-DistributedDataParallel: the host that runs out of batches first leaves the others waiting. With
-fewer objects than instances, some hosts get no data.
+A distributed sampler, or model parallelism, needs all data on every host: change nothing then.
+Uneven shards can hang DistributedDataParallel: the host that runs out of batches first leaves the
+others waiting. With fewer objects than instances, some hosts get no data.
 
 ## What to do
 S3DataDistributionType ShardedByS3Key, with more objects than instances, all of similar size, and

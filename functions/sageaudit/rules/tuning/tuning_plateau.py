@@ -1,8 +1,8 @@
 """Most of the trials came after the objective had stopped improving.
 
 ## What it checks
-In the order in which trials ended, at least 10 trials started after the best objective had gained
-more than 1% for the last time.
+Trials are compared in the order in which they ended: at least 10 of them started after the best
+objective had gained more than 1% for the last time.
 
 ## Why it costs
 Each trial is a training job at full price.
