@@ -1,4 +1,4 @@
-"""A run of a family that explores settings reached its last gain in its first minutes.
+"""A run that explores settings made its last gain in its first minutes.
 
 ## What it checks
 The objective made its last gain of more than 1% in the first 20% of Training, which took at least

@@ -38,7 +38,7 @@ EXPOSED_FROM = api.Threshold(
 TIMES_THE_RUN = api.Threshold(
     "times_the_run", 10, "limit / run", "time efficiency of 10% or less is red", "Jobstats"
 )
-RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer show no longest run", "our choice")
+RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest", "our choice")
 _SUGGESTED_TIMES = 3
 
 

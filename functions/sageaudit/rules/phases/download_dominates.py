@@ -31,42 +31,37 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.downloading import (
-    OVER,
-    SHARE_FROM,
-    copied_channels,
-    holds_image_pull,
-    long_download,
-    numbers,
-)
+from sageaudit.rules.phases import downloading
 from sageaudit.rules.phases.phase_share import PhaseShare
 
 _MODEL_CHANNEL = "model"
 
 
 def _no_copy(case: api.JobCase) -> str | None:
-    return None if copied_channels(case.job) else "no data channel reads S3 in File mode"
+    copied = downloading.copied_channels(case.job)
+    return None if copied else "no data channel reads S3 in File mode"
 
 
 @api.rule(
     id="SA101",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(SHARE_FROM, OVER),
+    thresholds=(downloading.SHARE_FROM, downloading.OVER),
     not_applicable=(api.serverless, _no_copy),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""
-    share = long_download(case)
+    share = downloading.large_share(case)
     if not isinstance(share, PhaseShare):
         return share
-    with_pull = holds_image_pull(case.job)
+    channels = downloading.copied_channels(case.job)
+    with_pull = downloading.holds_image_pull(case.job)
     cause = "data copy and image pull together" if with_pull else "the data copy"
-    pipe = _input_mode(case.job, "Pipe")
+    pipe = _input_mode(channels, "Pipe")
     return api.derived(
         f"Downloading took {share.text}: {cause}, before the code starts.",
-        {**numbers(share), "file_mode_channels": len(copied_channels(case.job))},
-        fix=_input_mode(case.job, "FastFile"),
+        {**downloading.evidence(share), "file_mode_channels": len(channels)},
+        fix=_input_mode(channels, "FastFile"),
         alternatives=(pipe,) if pipe else (),
         change=api.CutPhase("Downloading", Decimal(0)),
         best=api.CutPhase("Downloading", share.seconds),
@@ -77,9 +72,9 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _input_mode(job: api.Job, mode: str) -> tuple[api.Parameter, ...]:
+def _input_mode(channels: list[api.Channel], mode: str) -> tuple[api.Parameter, ...]:
     return tuple(
         api.Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", mode)
-        for channel in copied_channels(job)
+        for channel in channels
         if channel.name != _MODEL_CHANNEL
     )

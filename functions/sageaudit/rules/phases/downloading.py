@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.phase_share import PhaseShare, large_share
+from sageaudit.rules.phases import phase_share
+from sageaudit.rules.phases.phase_share import PhaseShare
 
 SHARE_FROM = api.Threshold(
     "share_from_percent", 20, "percent of billed seconds", "a fifth of the bill", "our choice"
@@ -35,9 +36,9 @@ def holds_image_pull(job: api.Job) -> bool:
     return bool(job.image_pull_in_download) or recent
 
 
-def long_download(case: api.JobCase, *names: str) -> PhaseShare | api.Clear | api.Unknown:
+def large_share(case: api.JobCase, *names: str) -> PhaseShare | api.Clear | api.Unknown:
     """The share of Downloading, and of phases of these names, when it passes both thresholds."""
-    return large_share(
+    return phase_share.large_share(
         case.job,
         "Downloading",
         *names,
@@ -46,7 +47,7 @@ def long_download(case: api.JobCase, *names: str) -> PhaseShare | api.Clear | ap
     )
 
 
-def numbers(share: PhaseShare) -> dict[str, api.Evidence]:
+def evidence(share: PhaseShare) -> dict[str, api.Evidence]:
     """The evidence that all rules about Downloading have."""
     return {
         "downloading_s": share.seconds,

@@ -30,24 +30,17 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.bill_facts import image_region
 from sageaudit.rules import api
-from sageaudit.rules.phases.downloading import (
-    OVER,
-    SHARE_FROM,
-    copied_channels,
-    holds_image_pull,
-    long_download,
-    numbers,
-)
+from sageaudit.rules.phases import downloading
 from sageaudit.rules.phases.phase_share import PhaseShare
 
 
 def _copies_data(case: api.JobCase) -> str | None:
-    copies = copied_channels(case.job)
+    copies = downloading.copied_channels(case.job)
     return "a channel copies data in the same phase: see download-dominates" if copies else None
 
 
 def _pulled_in_training(case: api.JobCase) -> str | None:
-    inside = holds_image_pull(case.job)
+    inside = downloading.holds_image_pull(case.job)
     return None if inside else "before 2024 the image was pulled inside Training"
 
 
@@ -55,7 +48,7 @@ def _pulled_in_training(case: api.JobCase) -> str | None:
     id="SA105",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(SHARE_FROM, OVER),
+    thresholds=(downloading.SHARE_FROM, downloading.OVER),
     not_applicable=(api.serverless, _copies_data, _pulled_in_training),
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -66,7 +59,7 @@ def check(case: api.JobCase) -> api.Outcome:
     ):
         reason = "whether a channel copies its data is not recorded"
         return api.Unknown("input_mode_unknown", reason)
-    share = long_download(case, "DownloadingTrainingImage")
+    share = downloading.large_share(case, "DownloadingTrainingImage")
     if not isinstance(share, PhaseShare):
         return share
     region = image_region(job.image)
@@ -74,7 +67,7 @@ def check(case: api.JobCase) -> api.Outcome:
     return api.derived(
         f"Downloading took {share.text} and no channel copies data: the image pull{origin}.",
         {
-            **numbers(share),
+            **downloading.evidence(share),
             "image_region": region,
             "message_says_image": job.image_pull_in_download,
         },

@@ -13,9 +13,9 @@ Possible, never in a total: between 0 and (n - 1)/n of the Downloading phase. Ho
 this channel, other channels and the image pull take is not recorded.
 
 ## When it is wrong
-A distributed sampler, or model parallelism, needs all data on every host. Uneven shards can hang
-DistributedDataParallel: the host that runs out of batches first leaves the others waiting. With
-fewer objects than instances, some hosts get no data.
+A distributed sampler, or model parallelism, needs all data on every host: change nothing then.
+Uneven shards can hang DistributedDataParallel: the host that runs out of batches first leaves the
+others waiting. With fewer objects than instances, some hosts get no data.
 
 ## What to do
 S3DataDistributionType ShardedByS3Key, with more objects than instances, all of similar size, and
@@ -31,20 +31,14 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.downloading import (
-    OVER,
-    SHARE_FROM,
-    copied_channels,
-    long_download,
-    numbers,
-)
+from sageaudit.rules.phases import downloading
 from sageaudit.rules.phases.phase_share import PhaseShare
 
 
 def _replicated(job: api.Job) -> list[api.InputChannel]:
     return [
         channel
-        for channel in copied_channels(job)
+        for channel in downloading.copied_channels(job)
         if channel.distribution == "FullyReplicated" and "train" in channel.name.lower()
     ]
 
@@ -62,7 +56,7 @@ def _sampled(case: api.JobCase) -> str | None:
     id="SA102",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(SHARE_FROM, OVER),
+    thresholds=(downloading.SHARE_FROM, downloading.OVER),
     not_applicable=(api.serverless, api.one_instance, _not_replicated, _sampled),
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -73,14 +67,14 @@ def check(case: api.JobCase) -> api.Outcome:
     if len(job.groups) > 1:
         reason = "which instance group reads a channel is not recorded"
         return api.Unknown("groups_unmapped", reason)
-    share = long_download(case)
+    share = downloading.large_share(case)
     if not isinstance(share, PhaseShare):
         return share
     names = [channel.name for channel in _replicated(job)]
     path = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
     return api.possible(
         f"Each of {count} instances downloaded all of {', '.join(names)}: {share.text}.",
-        {**numbers(share), "instances": count, "replicated_channels": len(names)},
+        {**downloading.evidence(share), "instances": count, "replicated_channels": len(names)},
         fix=tuple(
             api.Parameter(path.format(name), "FullyReplicated", "ShardedByS3Key") for name in names
         ),

@@ -11,7 +11,7 @@ Starting and Pending are not billed. The wait costs people's time.
 
 ## Saving
 None, and never positive dollars: a warm pool is billed at the full rate while it waits. The finding
-compares the minutes that a pool would have saved with its cost between these runs.
+compares the minutes that a pool would have saved with its bill between these runs.
 
 ## When it is wrong
 Nobody waits for the runs (a pipeline at night). If later runs come further apart, the pool waits in

@@ -11,8 +11,9 @@ Managed spot bills fewer seconds of the same run; on demand bills all of them.
 ## Saving
 SageMaker publishes no spot rate. With at least 3 completed spot runs of its own family on this type
 the saving is derived from their worst quartile; the range goes to the best of them. With fewer it
-is possible, never in a total: the worst of six published managed spot runs saved 60%, the best 70%.
-A run of an hour or more without CheckpointConfig has no figure: an interruption would restart it.
+is possible, never in a total: the figure is what the worst of six published managed spot runs saved
+(60%), the range goes to the best (70%). A run of an hour or more without CheckpointConfig has no
+figure: an interruption would restart it.
 
 ## When it is wrong
 EC2 spot prices lie between 62% above and 90% below on demand; a scarce type may wait for hours.

@@ -1,8 +1,8 @@
 """Most of the trials came after the objective had stopped improving.
 
 ## What it checks
-In the order in which trials ended, at least 10 trials started after the best objective had gained
-more than 1% for the last time.
+Trials are compared in the order in which they ended: at least 10 of them started after the best
+objective had gained more than 1% for the last time.
 
 ## Why it costs
 Each trial is a training job at full price.
@@ -28,6 +28,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.job.job import Direction
 from sageaudit.domain.usage.objective import last_gain, objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning.trials import (
@@ -59,11 +61,9 @@ def check(case: api.TuningCase) -> api.Outcome:
     if better is None:
         reason = "whether more or less of its objective is better is not known"
         return api.Unknown("direction_unknown", reason)
-    reached = [trial for trial in case.trials if trial.objective is not None]
-    values = [trial.objective for trial in reached if trial.objective is not None]
-    if not values:
+    best = _last_better(case, better)
+    if best is None:
         return api.Unknown("metric_missing", "no trial is known to have reached an objective")
-    best = reached[last_gain(values, better, Decimal(str(case.limit(NO_GAIN))))]
     if best.ended_at is None:
         return api.Unknown("times_missing", f"when {best.name} ended is not known")
     later = [
@@ -90,6 +90,15 @@ def check(case: api.TuningCase) -> api.Outcome:
         change=api.DropTrials(frozenset(trial.name for trial in later)),
         caution="It also depends on luck: a later trial can still find a better result.",
     )
+
+
+def _last_better(case: api.TuningCase, better: Direction) -> Trial | None:
+    """The last trial that gained more than the threshold; None when none has an objective."""
+    reached = [trial for trial in case.trials if trial.objective is not None]
+    values = [trial.objective for trial in reached if trial.objective is not None]
+    if not values:
+        return None
+    return reached[last_gain(values, better, Decimal(str(case.limit(NO_GAIN))))]
 
 
 def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
