@@ -35,7 +35,7 @@ _MANY = 1000
 _SHORTEST, _LONGEST, _MONEY, _GAP = 18, 48, 9, 2
 """Characters: a column of text, a column of dollars, what is between columns."""
 _COLUMNS, _TOP = ("Cost", "Avoidable", "Lost"), "Top finding"
-_POSSIBLE = "Dollars beside a rule are possible: worth a trial and in no sum."
+_POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
 
 
 def main() -> int:
@@ -43,7 +43,7 @@ def main() -> int:
     console, jobs, policy = Console(), recorded_jobs(), load(POLICY)
     console.print(
         f"{len(jobs)} recorded jobs end on the local AWS; nothing leaves this machine. Most cost"
-        f" cents: local/policy.toml tells of {usd(policy.floor_usd)} or more.\n",
+        f" cents: local/policy.toml sends a message from {usd(policy.floor_usd)} on.\n",
         highlight=False,
     )
     with (

@@ -71,7 +71,7 @@ def slack_code(text: str, limit: int = 300) -> str:
 
 
 def middle(text: str, limit: int) -> str:
-    """Cut in the middle to `limit` units: the start and the end of a name are what tells it."""
+    """Cut in the middle to `limit` units: a name is recognised by its start and its end."""
     return _joined(_clusters(text), limit)
 
 
