@@ -56,7 +56,7 @@ def feed_from_stream(worker: Worker, stream_arn: str, *, given_up: sqs.Queue) ->
         "Source",
         function_name=worker.function.function_name,
         event_source_arn=stream_arn,
-        # Not LATEST: an audit written while the mapping starts would never be told.
+        # Not LATEST: an audit written while the mapping starts would never be notified.
         starting_position="TRIM_HORIZON",
         batch_size=10,
         function_response_types=["ReportBatchItemFailures"],

@@ -54,7 +54,7 @@ def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: Slac
     console = Console()
     console.print(
         f"{len(jobs)} recorded jobs end on the local AWS; nothing leaves this machine. Most cost"
-        f" cents: local/policy.toml tells of {usd(policy.floor_usd)} or more.\n",
+        f" cents: local/policy.toml sends a message from {usd(policy.floor_usd)} on.\n",
         highlight=False,
     )
     left = _run(console, aws, jobs)

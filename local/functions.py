@@ -17,7 +17,7 @@ from local import ACCOUNT, REGION
 
 Handler = Callable[[Any, Any], Any]
 Step = Callable[[str], None]
-"""Told of each step of a handler; may raise Killed."""
+"""Called at each step of a handler; may raise Killed."""
 
 
 class Killed(BaseException):
@@ -30,7 +30,7 @@ class FunctionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What Lambda tells a handler of its invocation."""
+    """Lambda's context object of one invocation."""
 
     function_name: str
     memory_limit_in_mb: int

@@ -74,7 +74,7 @@ def slack_code(text: str, limit: int = 300) -> str:
 
 
 def middle(text: str, limit: int) -> str:
-    """Cut in the middle to `limit` units: start and end are what identifies a name."""
+    """Cut in the middle to `limit` units: a name is recognised by its start and its end."""
     return _joined(_clusters(text), limit)
 
 

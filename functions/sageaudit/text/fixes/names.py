@@ -122,7 +122,7 @@ ELEMENT_NAMES = {
     "ProcessingInputs": "InputName",
     "Tags": "Key",
 }
-"""What tells the elements of a request's list apart."""
+"""The members that identify an element of a request's list."""
 TEXT_MAPS = frozenset({"Environment", "HyperParameters", "StaticHyperParameters"})
 """Maps of texts in a request."""
 

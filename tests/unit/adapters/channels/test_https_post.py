@@ -72,6 +72,17 @@ def test_one_post_is_made_and_its_answer_read(monkeypatch: pytest.MonkeyPatch) -
     assert b"Content-Type: application/json\r\n" in heard[0]
 
 
+def test_the_query_of_an_address_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some services keep the password there."""
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    with server(answer, monkeypatch) as heard:
+        https_post(f"{URL}?sig=s3cr3t", b"{}", HEADERS)
+    assert heard[0].startswith(b"POST /services/T0001/B0001/s3cr3ts3cr3t?sig=s3cr3t HTTP/1.1\r\n")
+
+
 def test_a_redirect_is_handed_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server hears one request and the guard of the tests no other host."""
 
