@@ -39,7 +39,10 @@ MAY_IMPORT = {
 """A part of the package, and the other parts that it may import."""
 ORDER = {
     "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
-    "cli": ("exits", "options", "sources", "views", "commands", "main"),
+    "cli": (
+        *("exits", "messages", "options", "sources", "views", "commands"),
+        *("command_folder", "main"),
+    ),
 }
 """Folders of one part that follow the flow: each may import those before it."""
 

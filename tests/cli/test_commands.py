@@ -1,0 +1,68 @@
+"""What all commands have in common: they are found by their files, and explain themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from sageaudit.cli.main import commands
+from tests.fakes.command_line import Run
+
+FILES = sorted(
+    path.stem
+    for path in (Path(__file__).parents[2] / "functions" / "sageaudit" / "cli" / "commands").glob(
+        "[a-z]*.py"
+    )
+)
+CONTEXT = click.Context(commands)
+
+
+def paths() -> Iterator[tuple[str, ...]]:
+    """Every command and subcommand, as it is typed."""
+    for name in commands.list_commands(CONTEXT):
+        yield (name,)
+        command = commands.get_command(CONTEXT, name)
+        if isinstance(command, click.Group):
+            yield from ((name, inner) for inner in command.list_commands(CONTEXT))
+
+
+def test_each_file_is_a_command_of_its_name() -> None:
+    """Nothing else is edited to add one."""
+    names = commands.list_commands(CONTEXT)
+    assert names == [stem.replace("_", "-") for stem in FILES]
+    for name in names:
+        command = commands.get_command(CONTEXT, name)
+        assert command is not None
+        assert command.name == name
+
+
+def test_the_list_shows_what_each_command_says_of_itself(run: Run) -> None:
+    """It reads the sources; the sentence is the one of the command's own help."""
+    listed = run("--help").stdout
+    for name in commands.list_commands(CONTEXT):
+        command = commands.get_command(CONTEXT, name)
+        assert command is not None
+        summary = command.get_short_help_str(80)
+        assert not summary.endswith("...")
+        assert f"  {name:9}  {summary}\n" in listed
+
+
+@pytest.mark.parametrize("path", [(), *paths()], ids=" ".join)
+def test_every_help_shows_an_example(run: Run, path: tuple[str, ...]) -> None:
+    """Which starts as the command itself is typed."""
+    done = run(*path, "--help")
+    assert done.exit_code == 0
+    _, _, examples = done.stdout.partition("Example")
+    start = "sageaudit prices" if path == ("prices", "show") else " ".join(("sageaudit", *path))
+    assert f"\n    {start}" in examples
+
+
+def test_an_unknown_command_is_wrong_usage(run: Run) -> None:
+    """Exit 2, naming it; a module's name with an underscore is none either."""
+    for word in ("audits", "what_if", "__init__"):
+        done = run(word)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert f"No such command '{word}'" in done.stderr

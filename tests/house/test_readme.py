@@ -1,0 +1,94 @@
+"""The README's numbers and names are those of the product: each is compared with its source."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.job.ref import JobKind
+from sageaudit.rules import catalogue
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+WORDS = re.sub(r"\s+", " ", README)
+"""The same without line breaks, so that a sentence is found wherever it is wrapped."""
+
+
+def ids_by_hundred() -> dict[str, list[str]]:
+    """SA1: SA101 to SA105, and so on."""
+    ids = sorted(rule.name.id for rule in catalogue.load())
+    return {hundred: list(group) for hundred, group in groupby(ids, lambda name: name[:3])}
+
+
+def shown(ids: list[str]) -> str:
+    """How the table writes a range of ids."""
+    return ", ".join(ids) if len(ids) <= 2 else f"{ids[0]} … {ids[-1]}"
+
+
+def table() -> dict[str, list[str]]:
+    """Each row of the rules' table: its ids, and the rules that it names."""
+    rows = re.findall(r"^\| (SA\d.*?) \|.*?\| (.*?) \|$", README, re.MULTILINE)
+    return {ids: names.split(", ") for ids, names in rows}
+
+
+def test_the_number_of_rules_is_the_catalogues() -> None:
+    """Every file of the rules' folder is one."""
+    assert f"{len(catalogue.load())} rules, each one file" in WORDS
+
+
+def test_the_table_of_rules_has_a_row_for_each_hundred() -> None:
+    """From its first id to its last."""
+    assert list(table()) == [shown(ids) for ids in ids_by_hundred().values()]
+
+
+@pytest.mark.parametrize("ids", table())
+def test_the_examples_of_a_row_are_rules_of_its_hundred(ids: str) -> None:
+    """By name, in the order of their ids."""
+    names = {rule.name.name: rule.name.id for rule in catalogue.load()}
+    found = [names[name] for name in table()[ids]]
+    assert found == sorted(found)
+    assert {name[:3] for name in found} == {ids[:3]}
+
+
+def test_the_quality_is_that_of_the_labelled_set() -> None:
+    """How many jobs were generated, and what every rule reaches on them."""
+    first, *lines = (
+        (ROOT / "tests" / "golden" / "labelled" / "confusion.txt").read_text().splitlines()
+    )
+    assert f"On {first.split()[0]} generated jobs" in WORDS
+    [percent] = re.findall(r"every rule reaches (\d+)% precision and recall", WORDS)
+    rates = [line.split()[-2:] for line in lines if re.search(r"\d\.\d\d +\d\.\d\d$", line)]
+    assert len(rates) >= len(catalogue.load())
+    assert all(float(rate) >= int(percent) / 100 for pair in rates for rate in pair)
+
+
+def test_the_number_of_jobs_with_debuggers_answers_is_that_of_the_page() -> None:
+    """docs/debugger.md is written from the recordings."""
+    page = (ROOT / "docs" / "debugger.md").read_text(encoding="utf-8")
+    [count] = re.findall(r"^(\d+) recorded jobs", page, re.MULTILINE)
+    assert f"on {count} real jobs" in WORDS
+
+
+def test_other_facts_are_the_products() -> None:
+    """The oldest Python, the kinds of job, the Lambdas, and the date of the packaged prices."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    [python] = re.findall(r'requires-python = ">=([\d.]+)"', project)
+    assert f"Python {python} or newer" in WORDS
+    assert f"{len(JobKind)} job kinds" in WORDS
+    numbers = {2: "two", 3: "three", 4: "four"}
+    handlers = len(list((ROOT / "functions").glob("*/handler.py")))
+    assert f"{numbers[handlers]} Lambdas" in WORDS
+    assert f"packaged prices are of {packaged.prices().as_of}" in WORDS
+
+
+@pytest.mark.parametrize(
+    "command", re.findall(r"^(?:\.venv/bin/)?sageaudit ([a-z-]+)", README, re.MULTILINE)
+)
+def test_every_command_shown_exists(command: str) -> None:
+    """As a file of the commands' folder."""
+    folder = ROOT / "functions" / "sageaudit" / "cli" / "commands"
+    assert (folder / f"{command.replace('-', '_')}.py").exists()
