@@ -352,11 +352,8 @@ def ran(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
     return audit
 
 
-def test_every_page_is_read_and_the_next_month_for_its_volumes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Seven jobs over four pages; one more ended in November and has a volume of October."""
-    monkeypatch.setattr(command, "_PAGE", 2)
+def test_a_whole_month_is_read_and_the_next_one_for_its_volumes() -> None:
+    """Seven jobs; one more ended in November and has a volume of October."""
     history = MemoryHistory()
     for n in range(7):
         history.record(entry(ran(f"j{n}", "2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")))

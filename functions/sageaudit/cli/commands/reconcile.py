@@ -33,7 +33,6 @@ from sageaudit.domain.reconcile.reconcile import reconcile as compared
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
 
-_PAGE = 100
 _MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
 _EPILOG = """\b
 Examples:
@@ -107,13 +106,13 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
     month, after = f"{first_day:%Y-%m}", _next(first_day)
     lines: list[AuditedLine] = []
     jobs = rollups = unauditable = 0
-    for head in _heads(history, account, month):
+    for head in history.by_account(account, month):
         rollups += head.rollup
         unauditable += not head.rollup and head.unauditable is not None
         if _has_bill(head):
             jobs += 1
             lines += _lines(history, head, month)
-    for head in _heads(history, account, f"{after:%Y-%m}"):
+    for head in history.by_account(account, f"{after:%Y-%m}"):
         if _has_bill(head) and head.key.created_at.date() < after:
             lines += _lines(history, head, month)
     return Audited(
@@ -128,16 +127,6 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
 def _has_bill(head: Head) -> bool:
     """A roll-up repeats its children; what could not be audited has nothing to compare."""
     return not head.rollup and head.unauditable is None
-
-
-def _heads(history: History, account: str, month: str) -> Iterator[Head]:
-    cursor = None
-    while True:
-        page = history.by_account(account, month, limit=_PAGE, cursor=cursor)
-        yield from page.rows
-        cursor = page.cursor
-        if cursor is None:
-            return
 
 
 def _lines(history: History, head: Head, month: str) -> Iterator[AuditedLine]:

@@ -29,7 +29,6 @@ from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 
-_PAGE = 100
 _DAYS = re.compile(r"(\d{1,3})d\Z")
 _MOST_DAYS = 90
 """As long as the history keeps what is needed to judge a run again."""
@@ -104,26 +103,16 @@ def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run
 def heads(history: History, since: date, until: date) -> Iterator[Head]:
     """The runs that ended in these days, both included, the newest day first."""
     for days in range((until - since).days + 1):
-        cursor: str | None = None
-        while True:
-            page = history.by_day(until - timedelta(days=days), limit=_PAGE, cursor=cursor)
-            yield from page.rows
-            cursor = page.cursor
-            if cursor is None:
-                break
+        yield from history.by_day(until - timedelta(days=days))
 
 
 def account_heads(history: History, account: str, since: date, until: date) -> Iterator[Head]:
     """One account's runs that ended in these days, both included, the newest first."""
     month = until.replace(day=1)
     while month >= since.replace(day=1):
-        cursor: str | None = None
-        while True:
-            page = history.by_account(account, f"{month:%Y-%m}", limit=_PAGE, cursor=cursor)
-            yield from (head for head in page.rows if since <= head.ended_at.date() <= until)
-            cursor = page.cursor
-            if cursor is None:
-                break
+        for head in history.by_account(account, f"{month:%Y-%m}"):
+            if since <= head.ended_at.date() <= until:
+                yield head
         month = (month - timedelta(days=1)).replace(day=1)
 
 
