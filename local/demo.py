@@ -172,7 +172,7 @@ def _show_dearest(console: Console, heads: Iterable[Head]) -> None:
 
 def _heads(history: DynamoHistory, months: Iterable[str]) -> Iterator[Head]:
     for month in months:
-        yield from history.by_account(ACCOUNT, month, limit=_MANY).rows
+        yield from history.by_account(ACCOUNT, month)
 
 
 def _findings(history: DynamoHistory, months: Iterable[str]) -> Iterator[FindingRow]:

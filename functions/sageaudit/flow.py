@@ -14,7 +14,7 @@ from sageaudit.domain.audit import rollup
 from sageaudit.domain.audit.audit import iso
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
-from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey, Recorded, earlier_run
+from sageaudit.domain.audit.record import Detail, Entry, JobKey, Recorded, earlier_run
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.unaudited import unaudited
 from sageaudit.domain.job.describe import parse
@@ -145,14 +145,14 @@ def earlier_runs(
     job: Job, named: str, history: History, *, now: datetime
 ) -> tuple[EarlierRun, ...]:
     """The newest runs of a job's family that ended before it, in one query."""
-    page = history.by_family(
+    heads = history.by_family(
         job.account or "",
         job.region or "",
         named,
-        limit=FAMILY_RUNS,
         before=job.ended_at or now,
+        limit=FAMILY_RUNS,
     )
-    return tuple(run for head in page.rows if (run := earlier_run(head)) is not None)
+    return tuple(run for head in heads if (run := earlier_run(head)) is not None)
 
 
 def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[EarlierRun, ...] | None:
@@ -190,7 +190,8 @@ def _roll_up(
     attempt: int | None,
 ) -> Done | Later:
     """A tuning job waits for its children's audits, then adds them up."""
-    children = [head for head in _children(job, deps.history) if not head.rollup]
+    family_heads = deps.history.by_family(job.account or "", job.region or "", job.arn or "")
+    children = [head for head in family_heads if not head.rollup]
     launched = job.tuning.launched if job.tuning else None
     missing = launched is not None and len(children) < launched
     if missing and attempt is not None and attempt < ROLL_UP_ATTEMPTS:
@@ -206,24 +207,6 @@ def _roll_up(
         document["audit"]["due_at"] = iso(now + SECOND_LOOK_AFTER)
     document["children"] = None  # they stand in the history, under this family
     return _record(deps, ended, document, job=job)
-
-
-def _children(job: Job, history: History) -> list[Head]:
-    heads: list[Head] = []
-    cursor: str | None = None
-    while True:
-        page = history.by_family(
-            job.account or "", job.region or "", job.arn or "", limit=100, cursor=cursor
-        )
-        heads.extend(page.rows)
-        cursor = page.cursor
-        if cursor is None:
-            return heads
-
-
-def _unaudited(deps: AuditDependencies, ended: JobEnded, reason: str) -> Done:
-    document = unaudited(ended, reason, deps.policy, deps.ruleset.version)
-    return _record(deps, ended, document)
 
 
 def _record(

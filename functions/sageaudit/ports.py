@@ -61,7 +61,11 @@ class Markets(Protocol):
 
 
 class History(Protocol):
-    """The table of audits. Lists are newest first unless said otherwise."""
+    """The table of audits. Lists are newest first unless said otherwise.
+
+    An iterator reads on as it is asked, and raises what the table answers only then; a page is for
+    who comes back with its cursor.
+    """
 
     def record(self, entry: Entry) -> Recorded:
         """Writes HEAD, version, findings and detail in one conditional transaction."""
@@ -75,7 +79,7 @@ class History(Protocol):
     def detail(self, key: JobKey) -> Detail | None:
         """What is needed to judge the job again, while it is kept."""
 
-    def by_day(self, day: date, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_day(self, day: date) -> Iterator[Head]:
         """Jobs that ended on a day in UTC."""
 
     def by_family(
@@ -84,18 +88,15 @@ class History(Protocol):
         region: str,
         family: str,
         *,
-        limit: int,
-        cursor: str | None = None,
         before: datetime | None = None,
-    ) -> Page[Head]:
-        """Runs of one family that ended before a moment (None: all)."""
+        limit: int | None = None,
+    ) -> Iterator[Head]:
+        """Runs of one family that ended before a moment (None: all), `limit` of them at most."""
 
     def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """Jobs of one owner."""
 
-    def by_account(
-        self, account: str, month: str, *, limit: int, cursor: str | None = None
-    ) -> Page[Head]:
+    def by_account(self, account: str, month: str) -> Iterator[Head]:
         """`month` is YYYY-MM, by the job's end in UTC."""
 
     def by_rule(

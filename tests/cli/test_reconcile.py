@@ -19,7 +19,6 @@ from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.cli.commands import reconcile as command
 from sageaudit.cli.commands.audit import of_recording
-from sageaudit.cli.sources import history_table
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
@@ -346,11 +345,8 @@ def ran(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
     return audit
 
 
-def test_every_page_is_read_and_the_next_month_for_its_volumes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Seven jobs over four pages; one more ended in November and has a volume of October."""
-    monkeypatch.setattr(history_table, "_PAGE", 2)
+def test_a_whole_month_is_read_and_the_next_one_for_its_volumes() -> None:
+    """Seven jobs; one more ended in November and has a volume of October."""
     history = MemoryHistory()
     for n in range(7):
         history.record(entry(ran(f"j{n}", "2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")))

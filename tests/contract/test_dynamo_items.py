@@ -15,7 +15,16 @@ from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import LastNotice
-from tests.contract.entries import NOON, entry, key, unsettled, with_detail
+from tests.contract.entries import (
+    ACCOUNT,
+    NOON,
+    REGION,
+    ended,
+    entry,
+    key,
+    unsettled,
+    with_detail,
+)
 from tests.contract.faults import everything, meanwhile, once, refusal
 from tests.contract.tables import new_table
 
@@ -73,6 +82,35 @@ def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> No
         client.meta.events.unregister("before-call.dynamodb", note)
 
 
+def test_a_list_reads_on_over_dynamodbs_pages_and_no_further_than_asked(
+    client: Any, table: str
+) -> None:
+    """Seven rows over pages of two; two rows are one query for two."""
+    history, asked = DynamoHistory(client, table), list[int | None]()
+    for minute in range(7):
+        history.record(ended(f"job-{minute}", NOON + timedelta(minutes=minute)))
+    family = (ACCOUNT, REGION, "training/resnet")
+
+    def small_pages(params: dict[str, Any], **_: Any) -> dict[str, Any]:
+        asked.append(params.get("Limit"))
+        return params | {"Limit": 2}
+
+    client.meta.events.register("provide-client-params.dynamodb.Query", small_pages)
+    try:
+        for heads in (
+            history.by_day(NOON.date()),
+            history.by_account(ACCOUNT, "2026-11"),
+            history.by_family(*family),
+        ):
+            assert [head.name for head in heads] == [f"job-{minute}" for minute in range(6, -1, -1)]
+        assert set(asked) == {None}
+        asked.clear()
+        assert len(list(history.by_family(*family, limit=2))) == 2
+        assert asked == [2]
+    finally:
+        client.meta.events.unregister("provide-client-params.dynamodb.Query", small_pages)
+
+
 def _actions(operation: str, params: dict[str, Any]) -> set[str]:
     """The IAM actions of one call; of a transaction, those of its parts."""
     if operation != "TransactWriteItems":
@@ -92,16 +130,16 @@ def _ask_history(history: DynamoHistory) -> None:
     history.audit(key())
     history.audit(key(), 1)
     history.detail(key())
-    history.by_day(NOON.date(), limit=1)
+    list(history.by_day(NOON.date()))
     history.by_owner("ana", limit=1)
-    history.by_account("111122223333", "2026-11", limit=1)
+    list(history.by_account("111122223333", "2026-11"))
     history.by_rule("gpu-underused", "2026-11", limit=1)
     history.due(NOON, limit=1)
     _ask_family(history)
 
 
 def _ask_family(history: DynamoHistory) -> None:
-    history.by_family("111122223333", "us-east-1", "f", limit=1)
+    list(history.by_family("111122223333", "us-east-1", "f", limit=1))
     history.family_avoidable_usd("1", "r", "f", since=NOON, enough_usd=Decimal(5))
 
 

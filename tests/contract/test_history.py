@@ -221,7 +221,7 @@ def test_hostile_text_is_stored_as_text(history: History, text: str) -> None:
     assert head is not None
     assert len(head.family) <= 2_000
     assert history.by_owner(text, limit=5).rows == (head,)
-    assert history.by_family(head.account, head.region, text, limit=5).rows == (head,)
+    assert list(history.by_family(head.account, head.region, text)) == [head]
 
 
 @pytest.mark.parametrize("odd", [Decimal("NaN"), Decimal("Infinity"), Decimal("1E+40")])
@@ -252,7 +252,7 @@ def test_a_job_without_an_end_counts_by_its_creation(history: History) -> None:
     assert head is not None
     assert head.ended_at == key().created_at
     assert (head.account, head.region, head.owner) == ("unknown", "unknown", None)
-    assert history.by_day(key().created_at.date(), limit=5).rows == (head,)
+    assert list(history.by_day(key().created_at.date())) == [head]
 
 
 def test_the_top_rule_is_the_one_that_counts_most(history: History) -> None:

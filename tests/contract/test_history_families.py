@@ -35,9 +35,9 @@ def test_what_rules_compare_comes_back_as_it_was(history: History) -> None:
     history.record(replace(ended("full", NOON), facts=FACTS))
     history.record(replace(ended("bare", NOON - timedelta(hours=1)), facts=BARE))
     history.record(ended("none", NOON - timedelta(hours=2)))
-    page = history.by_family(ACCOUNT, REGION, "training/resnet", limit=10)
-    assert [head.facts for head in page.rows] == [FACTS, BARE, None]
-    runs = [earlier_run(head) for head in page.rows]
+    heads = list(history.by_family(ACCOUNT, REGION, "training/resnet"))
+    assert [head.facts for head in heads] == [FACTS, BARE, None]
+    runs = [earlier_run(head) for head in heads]
     assert [run and run.name for run in runs] == ["full", "bare", None]
 
 
@@ -45,14 +45,14 @@ def test_only_runs_that_ended_before_are_listed(history: History) -> None:
     """A run that ended at that very moment is not before it; the newest come first."""
     for hour in range(5):
         history.record(ended(f"at-{hour}", NOON + timedelta(hours=hour)))
-    page = history.by_family(
+    heads = history.by_family(
         ACCOUNT, REGION, "training/resnet", limit=2, before=NOON + timedelta(hours=3)
     )
-    assert [head.name for head in page.rows] == ["at-2", "at-1"]
+    assert [head.name for head in heads] == ["at-2", "at-1"]
 
 
 def test_a_roll_up_is_no_run_to_compare_with(history: History) -> None:
     """Its dollars are its children's."""
     history.record(replace(ended("sweep", NOON, rollup=True), facts=BARE))
-    [head] = history.by_family(ACCOUNT, REGION, "training/resnet", limit=1).rows
+    [head] = history.by_family(ACCOUNT, REGION, "training/resnet", limit=1)
     assert earlier_run(head) is None

@@ -106,13 +106,15 @@ def seen(history: History) -> list[Any]:
     """Everything that can be asked of a history of these entries."""
     day = date(2026, 11, 20)
     family = (ACCOUNT, REGION, "training/resnet")
-    first = history.by_day(day, limit=2)
+    first = history.by_owner(RULES[0], limit=1)
     since = NOON - timedelta(days=1)
     return [
         first,
-        history.by_day(day, limit=2, cursor=first.cursor),
-        history.by_family(*family, limit=5),
-        history.by_account(ACCOUNT, "2026-11", limit=1),
+        history.by_owner(RULES[0], limit=2, cursor=first.cursor),
+        list(history.by_day(day)),
+        list(history.by_family(*family)),
+        list(history.by_family(*family, limit=2)),
+        list(history.by_account(ACCOUNT, "2026-11")),
         [history.by_owner(owner, limit=2) for owner in RULES],
         [history.by_rule(rule, "2026-11", limit=2) for rule in RULES],
         history.due(NOON + timedelta(hours=3), limit=2),

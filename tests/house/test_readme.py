@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.job.ref import JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules import catalogue
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +82,7 @@ def test_other_facts_are_the_products() -> None:
     numbers = {2: "two", 3: "three", 4: "four"}
     handlers = len(list((ROOT / "functions").glob("*/handler.py")))
     assert f"{numbers[handlers]} Lambdas" in WORDS
-    assert f"packaged prices are of {packaged.prices().as_of}" in WORDS
+    assert f"packaged prices are of {packaged.tables().as_of}" in WORDS
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,7 @@ def test_it_adds_its_children_up() -> None:
     assert document["lost_usd"] == Decimal("0.736")
     assert (document["bill"]["complete"], document["audit"]["settled"]) == (True, True)
     assert document["job"]["family"] == TUNING_ARN
-    [head] = [
-        head
-        for head in of.history.by_family(ACCOUNT, REGION, TUNING_ARN, limit=10).rows
-        if head.rollup
-    ]
+    [head] = [head for head in of.history.by_family(ACCOUNT, REGION, TUNING_ARN) if head.rollup]
     assert (head.name, head.total_usd) == ("sweep", Decimal("2.208"))
 
 

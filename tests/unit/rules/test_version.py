@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -157,3 +160,15 @@ def test_a_built_package_says_what_its_sources_said(package: Path, before: str) 
 def test_the_name_of_a_ruleset() -> None:
     """The package's version and eight digits, as the history keeps it."""
     assert re.fullmatch(rf"{re.escape(sageaudit.__version__)}\+[0-9a-f]{{8}}", catalogue.version())
+
+
+def test_a_package_is_built_with_its_version(tmp_path: Path) -> None:
+    """As pip builds a wheel: nothing is computed when it is used."""
+    subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib", str(tmp_path)],
+        cwd=PACKAGE.parents[1],
+        check=True,
+    )
+    built = json.loads((tmp_path / "sageaudit" / version.BUILT).read_text(encoding="utf-8"))
+    assert built == {"version": catalogue.version()}
+    assert not (PACKAGE / version.BUILT).exists()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from sageaudit.adapters.dynamo import items, keys
@@ -148,9 +149,9 @@ class DynamoHistory:
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
         return None if item is None else items.read_detail(item)
 
-    def by_day(self, day: date, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_day(self, day: date) -> Iterator[Head]:
         """Jobs that ended on a day in UTC, newest first, merged from its shards."""
-        return self._heads("by-day", keys.day_pks(day), limit, cursor)
+        return self._heads("by-day", keys.day_pks(day))
 
     def by_family(
         self,
@@ -158,23 +159,24 @@ class DynamoHistory:
         region: str,
         family: str,
         *,
-        limit: int,
-        cursor: str | None = None,
         before: datetime | None = None,
-    ) -> Page[Head]:
+        limit: int | None = None,
+    ) -> Iterator[Head]:
         """The runs of one family that ended before a moment, newest first."""
         partition = keys.family_pk(account, region, family)
-        return self._heads("by-family", [partition], limit, cursor, before)
+        last = keys.moment_text(before) if before else None
+        return islice(self._heads("by-family", [partition], last, page_size=limit), limit)
 
     def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """One owner's jobs, newest first."""
-        return self._heads("by-owner", [keys.owner_pk(owner)], limit, cursor)
+        partition = keys.owner_pk(owner)
+        asked = f"by-owner {partition}"
+        walked = self._newest("by-owner", [partition], last_seen(asked, cursor), limit + 1)
+        return page_of(asked, ((sk, items.read_head(item)) for sk, item in walked), limit)
 
-    def by_account(
-        self, account: str, month: str, *, limit: int, cursor: str | None = None
-    ) -> Page[Head]:
+    def by_account(self, account: str, month: str) -> Iterator[Head]:
         """One account's jobs of a month, newest first."""
-        return self._heads("by-account", [keys.account_pk(account, month)], limit, cursor)
+        return self._heads("by-account", [keys.account_pk(account, month)])
 
     def by_rule(
         self, rule: str, month: str, *, limit: int, cursor: str | None = None
@@ -182,7 +184,7 @@ class DynamoHistory:
         """What one rule found in a month, newest first."""
         partition = keys.rule_pk(rule, month)
         asked = f"by-rule {partition}"
-        walked = self._newest("by-rule", [partition], limit, last_seen(asked, cursor))
+        walked = self._newest("by-rule", [partition], last_seen(asked, cursor), limit + 1)
         return page_of(asked, ((sk, items.read_finding(item)) for sk, item in walked), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
@@ -196,7 +198,8 @@ class DynamoHistory:
                 KeyConditionExpression="#p = :p AND #s BETWEEN :last AND :until",
                 ExpressionAttributeNames=names,
                 ExpressionAttributeValues={":p": shard, ":last": last or "0", ":until": until},
-                Limit=_share(limit, keys.DUE_SHARDS),
+                # A fair share and as much again, for shards that fill unevenly.
+                Limit=max(8, 2 * limit // keys.DUE_SHARDS),
             )
             for shard in keys.due_pks()
             if last <= until
@@ -242,17 +245,14 @@ class DynamoHistory:
         self,
         index: str,
         partitions: Sequence[str],
-        limit: int,
-        cursor: str | None,
-        before: datetime | None = None,
-    ) -> Page[Head]:
-        asked = f"{index} {partitions[0]}"
-        last = last_seen(asked, cursor) or (keys.moment_text(before) if before else None)
-        walked = self._newest(index, partitions, limit, last)
-        return page_of(asked, ((sk, items.read_head(item)) for sk, item in walked), limit)
+        last: str | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
+        walked = self._newest(index, partitions, last, page_size)
+        return (items.read_head(item) for _, item in walked)
 
     def _newest(
-        self, index: str, partitions: Sequence[str], limit: int, last: str | None
+        self, index: str, partitions: Sequence[str], last: str | None, page_size: int | None
     ) -> Iterator[tuple[str, Item]]:
         walks = [
             self._walk(
@@ -262,7 +262,7 @@ class DynamoHistory:
                 ExpressionAttributeNames=_names(index),
                 ExpressionAttributeValues={":p": partition, ":last": last or "~"},
                 ScanIndexForward=False,
-                Limit=_share(limit, len(partitions)),
+                **({} if page_size is None else {"Limit": page_size}),
             )
             for partition in partitions
         ]
@@ -290,8 +290,3 @@ def _names(index: str) -> dict[str, str]:
 
 def _sort_key(walked: tuple[str, Item]) -> str:
     return walked[0]
-
-
-def _share(limit: int, partitions: int) -> int:
-    """Rows to ask of each partition: a fair share and as much again, for days that lie unevenly."""
-    return limit + 1 if partitions == 1 else max(8, 2 * limit // partitions)

@@ -5,10 +5,11 @@ It shares the decisions, rows, keys and cursors; nothing here expires.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import islice
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.items import Item, packed_detail, read_detail
@@ -91,14 +92,11 @@ class MemoryHistory:
         known = self._runs.get(keys.job_pk(key))
         return None if known is None or known.detail is None else read_detail(known.detail)
 
-    def by_day(self, day: date, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_day(self, day: date) -> Iterator[Head]:
         """Jobs that ended on a day in UTC, newest first."""
         shards = keys.day_pks(day)
-        return self._heads(
-            f"by-day {shards[0]}",
-            lambda head: keys.day_pk(head.ended_at, head.key) in shards,
-            limit,
-            cursor,
+        return (
+            head for _, head in self._newest() if keys.day_pk(head.ended_at, head.key) in shards
         )
 
     def by_family(
@@ -107,40 +105,38 @@ class MemoryHistory:
         region: str,
         family: str,
         *,
-        limit: int,
-        cursor: str | None = None,
         before: datetime | None = None,
-    ) -> Page[Head]:
+        limit: int | None = None,
+    ) -> Iterator[Head]:
         """The runs of one family that ended before a moment, newest first."""
         wanted = keys.family_pk(account, region, family)
-        return self._heads(
-            f"by-family {wanted}",
-            lambda head: keys.family_pk(head.account, head.region, head.family) == wanted,
-            limit,
-            cursor,
-            before,
+        last = keys.moment_text(before) if before else "~"
+        heads = (
+            head
+            for sk, head in self._newest()
+            if sk < last and keys.family_pk(head.account, head.region, head.family) == wanted
         )
+        return islice(heads, limit)
 
     def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """One owner's jobs, newest first."""
         wanted = keys.owner_pk(owner)
-        return self._heads(
-            f"by-owner {wanted}",
-            lambda head: head.owner is not None and keys.owner_pk(head.owner) == wanted,
-            limit,
-            cursor,
+        asked = f"by-owner {wanted}"
+        last = last_seen(asked, cursor) or "~"
+        rows = (
+            (sk, head)
+            for sk, head in self._newest()
+            if sk < last and head.owner is not None and keys.owner_pk(head.owner) == wanted
         )
+        return page_of(asked, rows, limit)
 
-    def by_account(
-        self, account: str, month: str, *, limit: int, cursor: str | None = None
-    ) -> Page[Head]:
+    def by_account(self, account: str, month: str) -> Iterator[Head]:
         """One account's jobs of a month, newest first."""
         wanted = keys.account_pk(account, month)
-        return self._heads(
-            f"by-account {wanted}",
-            lambda head: keys.account_pk(head.account, keys.month_of(head.ended_at)) == wanted,
-            limit,
-            cursor,
+        return (
+            head
+            for _, head in self._newest()
+            if keys.account_pk(head.account, keys.month_of(head.ended_at)) == wanted
         )
 
     def by_rule(
@@ -191,18 +187,6 @@ class MemoryHistory:
             if of_family and not head.rollup and keys.job_pk(head.key) != left_out:
                 total_usd += (head.avoidable_usd or 0) + (head.lost_usd or 0)
         return total_usd
-
-    def _heads(
-        self,
-        asked: str,
-        wanted: Callable[[Head], bool],
-        limit: int,
-        cursor: str | None,
-        before: datetime | None = None,
-    ) -> Page[Head]:
-        last = last_seen(asked, cursor) or (keys.moment_text(before) if before else "~")
-        rows = ((sk, head) for sk, head in self._newest() if sk < last and wanted(head))
-        return page_of(asked, rows, limit)
 
     def _newest(self) -> Iterator[tuple[str, Head]]:
         heads = (kept.head for kept in self._runs.values())

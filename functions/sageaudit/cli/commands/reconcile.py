@@ -109,13 +109,13 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
     month, after = f"{first_day:%Y-%m}", _next(first_day)
     lines: list[AuditedLine] = []
     jobs = rollups = unauditable = 0
-    for head in history_table.heads_of_month(history, account, first_day):
+    for head in history.by_account(account, month):
         rollups += head.rollup
         unauditable += not head.rollup and head.unauditable is not None
         if _has_bill(head):
             jobs += 1
             lines += _lines(history, head, month)
-    for head in history_table.heads_of_month(history, account, after):
+    for head in history.by_account(account, f"{after:%Y-%m}"):
         if _has_bill(head) and head.key.created_at.date() < after:
             lines += _lines(history, head, month)
     return Audited(

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import partial
 from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.cli.sources.session import open_session
-from sageaudit.domain.audit.record import Head, Page
+from sageaudit.domain.audit.record import Head
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 
 _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 _ACCOUNT = re.compile(r"\d{12}\Z")
 _DAYS = re.compile(r"(\d{1,3})d\Z")
-_PAGE = 100
 _MOST_DAYS = 90
 """How long the history keeps what is needed to judge a run again."""
 
@@ -64,29 +62,14 @@ def days_of(since: str) -> int:
 def heads_of_days(history: History, since: date, until: date) -> Iterator[Head]:
     """The runs that ended in these days, both included, the newest day first."""
     for days in range((until - since).days + 1):
-        yield from _every_page(partial(history.by_day, until - timedelta(days=days)))
-
-
-def heads_of_month(history: History, account: str, month: date) -> Iterator[Head]:
-    """One account's runs that ended in the month of this day."""
-    yield from _every_page(partial(history.by_account, account, f"{month:%Y-%m}"))
+        yield from history.by_day(until - timedelta(days=days))
 
 
 def heads_of_account(history: History, account: str, since: date, until: date) -> Iterator[Head]:
     """One account's runs that ended in these days, both included, the newest month first."""
     month = until.replace(day=1)
     while month >= since.replace(day=1):
-        for head in heads_of_month(history, account, month):
+        for head in history.by_account(account, f"{month:%Y-%m}"):
             if since <= head.ended_at.date() <= until:
                 yield head
         month = (month - timedelta(days=1)).replace(day=1)
-
-
-def _every_page(read: Callable[..., Page[Head]]) -> Iterator[Head]:
-    cursor = None
-    while True:
-        page = read(limit=_PAGE, cursor=cursor)
-        yield from page.rows
-        cursor = page.cursor
-        if cursor is None:
-            return

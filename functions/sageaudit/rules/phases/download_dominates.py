@@ -72,7 +72,7 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _input_mode(channels: list[api.Channel], mode: str) -> tuple[api.Parameter, ...]:
+def _input_mode(channels: list[api.InputChannel], mode: str) -> tuple[api.Parameter, ...]:
     return tuple(
         api.Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", mode)
         for channel in channels
