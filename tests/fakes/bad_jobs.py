@@ -171,9 +171,9 @@ def every_kind() -> Iterator[FamilyCase]:
 
 
 def every_purchase() -> Iterator[FamilyCase]:
-    """On demand, spot, training plan, serverless: with and without a plan's name."""
+    """On demand, spot, training plan, serverless: with and without instances."""
     for purchase in Purchase:
-        yield from altered(purchase=purchase, training_plan_arn=None)
+        yield from altered(purchase=purchase)
         yield from altered(purchase=purchase, groups=(), max_wait_s=10**9, checkpointed=True)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sageaudit.auditing import audit_job, audit_tuning
-from sageaudit.domain.audit import rollup
+from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.ref import JobKind
@@ -29,7 +29,7 @@ OFF = RuleChoices(off=frozenset({RULE}))
 def audited(*sections: Section) -> Any:
     """An on-demand run of three hours, as a document."""
     policy = Policy(sections=sections)
-    return audit_job(RAN, usage(RAN), market(), policy, RULES, now=NOW).document()
+    return document(audit_job(RAN, usage(RAN), market(), policy, RULES, now=NOW))
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,6 @@ def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     rule = next(one for one in RULES.rules if one.scope is TuningCase)
     off = RuleChoices(off=frozenset({rule.name.name}))
     policy = Policy(sections=(Section(sweep.arn, None, None, off),))
-    document = audit_tuning(sweep, rollup.of_job(sweep, None), [], policy, RULES, now=NOW)
-    reasons = {one["rule"]: one["reason"] for one in document["not_applicable"]}
+    audit = audit_tuning(sweep, [], policy, RULES, now=NOW)
+    reasons = {one["rule"]: one["reason"] for one in document(audit)["not_applicable"]}
     assert reasons[rule.name.name] == "switched off by the policy"

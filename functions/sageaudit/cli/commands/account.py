@@ -16,7 +16,7 @@ from sageaudit.auditing import AccountAudit, audit_account
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.sources import stored
-from sageaudit.domain.audit.audit import (
+from sageaudit.domain.audit.document import (
     clear_names,
     finding_document,
     not_applicable_documents,

@@ -20,7 +20,7 @@ from sageaudit.auditing import audit_job
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.sources import stored
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves, by_rule, moves
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
@@ -135,7 +135,7 @@ def _judged(kept: stored.Stored, policy: Policy) -> AuditDocument:
         now=run.now,
         earlier=kept.earlier,
     )
-    return audit.document()
+    return document(audit)
 
 
 def _document(done: Replayed) -> dict[str, object]:

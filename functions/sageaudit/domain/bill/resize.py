@@ -118,7 +118,7 @@ def resize(
     need = demand(usage, today, headroom_percent)
     elsewhere = job
     if job.purchase is Purchase.TRAINING_PLAN:
-        elsewhere = replace(job, purchase=Purchase.ON_DEMAND, training_plan_arn=None)
+        elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
     trial = _Trial(elsewhere, today, need, market, billed, headroom_percent)
     candidates = [
         trial.candidate(kind)

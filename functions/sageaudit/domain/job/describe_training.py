@@ -33,7 +33,6 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     created = fields.time(answer, "CreationTime")
     seconds = fields.count(answer, "TrainingTimeInSeconds")
     billable = fields.count(answer, "BillableTimeInSeconds")
-    plan = fields.text(resources, "TrainingPlanArn") or _preferred_plan(resources, chosen)
     return {
         "secondary_status": fields.text(answer, "SecondaryStatus"),
         "started_at": start,
@@ -52,8 +51,6 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "max_wait_s": fields.count(stopping, "MaxWaitTimeInSeconds"),
         "checkpointed": bool(fields.section(answer, "CheckpointConfig").get("S3Uri")),
         "left_artifact": _left_artifact(answer, transitions),
-        "training_plan_arn": plan,
-        "billable_tokens": fields.count(answer, "BillableTokenCount", most=10**15),
         "warm_pool": _warm_pool(answer, resources),
         "custom_rules": tuple(_custom_rules(answer)),
         "data_pinned": data_pinned(_addresses(answer)),
@@ -114,20 +111,20 @@ def purchase(
     """How the capacity was bought."""
     if answer.get("ServerlessJobConfig"):
         return Purchase.SERVERLESS
-    if fields.text(resources, "TrainingPlanArn") or _preferred_plan(resources, chosen):
+    if fields.text(resources, "TrainingPlanArn") or _preference_has_plan(resources, chosen):
         return Purchase.TRAINING_PLAN
     return Purchase.SPOT if fields.flag(answer, "EnableManagedSpotTraining") else Purchase.ON_DEMAND
 
 
-def _preferred_plan(resources: Mapping[str, Any], chosen: tuple[InstanceGroup, ...]) -> str | None:
-    """The training plan of the preference that was selected; a type appears only once in them."""
+def _preference_has_plan(resources: Mapping[str, Any], chosen: tuple[InstanceGroup, ...]) -> bool:
+    """Has the preference that was selected a training plan? A type appears only once in them."""
     selected = {group.instance_type for group in chosen}
-    for item in fields.items(resources, "InstancePreferences"):
-        plans = item.get("TrainingPlanArns")
-        preferred = fields.text(item, "InstanceType") in selected
-        if preferred and isinstance(plans, list) and plans:
-            return str(plans[0])
-    return None
+    return any(
+        fields.text(item, "InstanceType") in selected
+        and isinstance(plans := item.get("TrainingPlanArns"), list)
+        and bool(plans)
+        for item in fields.items(resources, "InstancePreferences")
+    )
 
 
 def _data(answer: Mapping[str, Any]) -> list[Any]:

@@ -27,6 +27,8 @@ class Component(enum.Enum):
         return cls.TRANSFORM if kind is JobKind.TRANSFORM else cls.TRAINING
 
 
+PriceKind = Literal["list", "own"]
+"""AWS's list price, or the company's own by its policy."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
 
@@ -44,7 +46,7 @@ class Rate:
     as_of: str | None
     source: str
     note: str | None = None
-    kind: Literal["list", "own"] = "list"
+    kind: PriceKind = "list"
     other_usd: Decimal | None = None
     era: Era = "today"
 

@@ -55,13 +55,13 @@ def _excuse(case: JobCase) -> str | None:
 
 @rule(id="SA404", scope=JobCase, kinds={JobKind.TRAINING}, excuse=_excuse)
 def check(case: JobCase) -> Outcome:
-    """Judges a settled pool only."""
+    """Judges a final pool only."""
     job, pool = case.job, case.job.warm_pool
     if pool is None or pool.status == "Reused":
         return Clear()
     if pool.status is None:
         return Unknown("pool_status_missing", "whether a warm pool was kept is not known")
-    if not pool.settled:
+    if not pool.final:
         return Unknown("pool_not_settled", f"the warm pool is {pool.status}: its seconds grow")
     if pool.retained_s is None:
         return Unknown("retained_missing", "how long the warm pool was retained is not known")

@@ -5,25 +5,32 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.rollup import of_children, roll_up
+from sageaudit.domain.audit.document import document as document_of
+from sageaudit.domain.audit.rollup import job_of_children, roll_up
 from sageaudit.domain.audit.tuning_savings import TrialSavings
-from sageaudit.domain.bill.counterfactual import SeverityLimits
-from tests.fakes.documents import TUNING_ARN, document, finding, job, trial, type_finding
+from sageaudit.domain.bill.counterfactual import Severities
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobKind
+from tests.fakes.documents import TUNING_ARN, document, finding, trial, type_finding
 
 
-def up(*children: AuditDocument, launched: int | None = None) -> AuditDocument:
+def up(
+    *children: AuditDocument, launched: int | None = None, severities: Severities | None = None
+) -> AuditDocument:
     """The tuning job's own document."""
-    tuning = job(name="sweep-7", arn=TUNING_ARN, kind="tuning", instances=None, purchase=None)
-    return roll_up(
-        tuning,
+    audit = roll_up(
+        Job(JobKind.TUNING, "sweep-7", TUNING_ARN, "111122223333", "us-east-1", "Completed"),
         children,
+        family=TUNING_ARN,
+        owner=None,
         launched=launched,
-        limits=SeverityLimits(),
+        severities=severities or Severities(),
         ruleset="r",
         policy="p",
         outcomes=(),
         own=TrialSavings(()),
     )
+    return document_of(audit, children)
 
 
 def test_a_roll_up_adds_its_children_and_is_marked() -> None:
@@ -113,6 +120,6 @@ def test_the_waterfall_sums_to_the_children(launched: int | None) -> None:
 
 def test_a_set_of_children_names_its_tuning_job() -> None:
     """Where the tuning job's own answer was not recorded."""
-    row = of_children([trial(1, "1", None), trial(2, "1", None)])
-    assert (row["name"], row["arn"], row["kind"]) == ("sweep-7", TUNING_ARN, "tuning")
-    assert row["parent"] is None
+    named = job_of_children([trial(1, "1", None), trial(2, "1", None)])
+    assert (named.name, named.arn, named.kind) == ("sweep-7", TUNING_ARN, JobKind.TUNING)
+    assert named.parent is None
