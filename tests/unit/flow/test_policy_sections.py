@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.auditing import audit_job, audit_tuning
+from sageaudit.auditing import Child, audit_job, audit_tuning
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import Parent, ParentKind
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.rule_choices import RuleChoices, Section
@@ -23,6 +24,7 @@ RULE = "spot-not-used"
 NOW = START + timedelta(hours=4)
 RULES = Ruleset(catalogue.load(), "test")
 RAN = job(tags={"team": "research"})
+SWEEP = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:hyper-parameter-tuning-job/sweep"
 OFF = RuleChoices(off=frozenset({RULE}))
 
 
@@ -63,13 +65,25 @@ def test_a_section_sets_thresholds_and_severity() -> None:
     assert RULE in audited(longer)["clear"]
 
 
+def test_a_merged_finding_of_a_tuning_job_follows_its_sections() -> None:
+    """The policy's severity for the tuning job's family holds for its merged findings."""
+    ran = replace(RAN, parent=Parent(ParentKind.TUNING, SWEEP), tags={})
+    child = document(audit_job(ran, usage(ran), market(), Policy(), RULES, now=NOW))
+    assert "high" not in {one["severity"] for one in child["findings"]}
+    high = Section(SWEEP, None, None, RuleChoices(severities={RULE: Severity.HIGH}))
+    policy = Policy(sections=(high,))
+    audit = audit_tuning(None, [Child(child, {})], policy, RULES, now=NOW)
+    [merged] = [one for one in document(audit)["findings"] if one["rule"] == RULE]
+    assert merged["severity"] == "high"
+
+
 def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     """Its family is its ARN."""
     sweep = replace(
         RAN,
         kind=JobKind.TUNING,
         name="sweep",
-        arn=f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:hyper-parameter-tuning-job/sweep",
+        arn=SWEEP,
     )
     rule = next(one for one in RULES.rules if one.scope is TuningCase)
     off = RuleChoices(off=frozenset({rule.name.name}))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,8 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.document import document as document_of
 from sageaudit.domain.audit.rollup import job_of_children, roll_up
 from sageaudit.domain.audit.tuning_savings import TrialSavings
-from sageaudit.domain.bill.counterfactual import Severities
+from sageaudit.domain.bill.counterfactual import Severities, SeverityLimits
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobKind
 from tests.fakes.documents import TUNING_ARN, document, finding, trial, type_finding
@@ -54,6 +56,63 @@ def test_one_finding_stands_for_one_rule_of_all_children() -> None:
     assert merged["severity"] == "medium"  # from $10
     assert merged["evidence"]["training_jobs"] == 2
     assert merged["summary"].startswith("In 2 of 3 training jobs")
+
+
+@pytest.mark.parametrize(
+    ("shares", "severity"),
+    [
+        (("60", "40"), "high"),
+        (("60", "39.99"), "medium"),
+        (("6", "4"), "medium"),
+        (("6", "3.99"), "low"),
+    ],
+)
+def test_the_sum_of_the_shares_decides_the_severity(shares: tuple[str, ...], severity: str) -> None:
+    """Exactly $100 is high and exactly $10 medium, whatever the children's own severities."""
+    whole = up(*(trial(n, "200", share) for n, share in enumerate(shares)), launched=2)
+    assert whole["findings"][0]["severity"] == severity
+
+
+def test_the_policys_limits_decide() -> None:
+    """A policy that calls $2 high makes the merged finding high."""
+    limits = SeverityLimits(high_usd=Decimal(2), medium_usd=Decimal(1))
+    whole = up(trial(1, "5", "1"), trial(2, "5", "1"), launched=2, severities=Severities(limits))
+    assert whole["findings"][0]["severity"] == "high"
+
+
+@pytest.mark.parametrize("share", ["0.50", "500"])
+def test_a_merged_finding_has_the_severity_that_the_policy_gives_its_rule(share: str) -> None:
+    """The override is stronger than dollars, as for one job."""
+    fixed = Severities(by_rule={"gpu-underused": Severity.MEDIUM})
+    whole = up(trial(1, "900", share), launched=1, severities=fixed)
+    assert whole["findings"][0]["severity"] == "medium"
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"saving_usd": None, "severity": "high"}, "low"),
+        ({"saving_usd": None, "severity": "info"}, "info"),
+        ({"bucket": "possible", "saving_usd": Decimal(500)}, "low"),
+        ({"bucket": "none", "saving_usd": None, "severity": "high"}, "info"),
+        ({"saving_usd": Decimal(0), "saving_range_usd": [Decimal(0), Decimal(3)]}, "low"),
+        ({"saving_usd": Decimal(0), "saving_range_usd": None}, "info"),
+    ],
+)
+def test_without_counted_dollars_the_severity_is_as_for_one_job(
+    changes: dict[str, Any], severity: str
+) -> None:
+    """Unknown dollars are low, advice without dollars is information, a trial is low at most."""
+    whole = up(document(findings=[type_finding(**changes)]), launched=1)
+    assert whole["findings"][0]["severity"] == severity
+
+
+def test_unknown_avoidable_dollars_leave_the_lost_ones_known() -> None:
+    """Each sum is unknown by itself: one that lacks a part says nothing of the other."""
+    half = document(avoidable_usd=None, lost_usd=Decimal(2), possible_usd=Decimal(1))
+    whole = up(half, document(lost_usd=Decimal(3), possible_usd=Decimal(4)), launched=2)
+    assert whole["avoidable_usd"] is None
+    assert (whole["lost_usd"], whole["possible_usd"]) == (Decimal(5), Decimal(5))
 
 
 def test_findings_without_dollars_of_their_own_are_not_merged() -> None:
