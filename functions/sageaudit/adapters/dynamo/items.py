@@ -49,11 +49,10 @@ def read_head(item: Item) -> Head:
 
 def audit_item(head: Head, document: AuditDocument) -> Item:
     """AUDIT#<version>: the document, never changed again, with what the console filters by."""
-    attributes = to_item(head)
     return {
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.audit_sk(head.version),
-        **{name: attributes[name] for name in _OF_AN_AUDIT if name in attributes},
+        **_known({name: getattr(head, name) for name in _OF_AN_AUDIT}),
         "document": stored_text(document, head.version),
     }
 

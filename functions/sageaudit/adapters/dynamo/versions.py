@@ -32,8 +32,8 @@ def next_step(newest: Head | None, entry: Entry, digest: str) -> Step:
     newer = modified_at > known_at
     if digest == newest.digest:
         return Step.ADVANCE if newer else Step.DUPLICATE
-    settles = entry.document["audit"]["settled"] and not newest.settled
-    return Step.WRITE if newer or settles or entry.again else Step.DUPLICATE
+    becomes_final = entry.document["audit"]["settled"] and not newest.settled
+    return Step.WRITE if newer or becomes_final or entry.again else Step.DUPLICATE
 
 
 def unchanged(step: Step, newest: Head) -> Recorded:

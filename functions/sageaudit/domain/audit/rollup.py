@@ -16,13 +16,12 @@ from sageaudit.domain.audit.document import AuditDocument, FindingDocument, read
 from sageaudit.domain.audit.tuning_savings import TrialSavings
 from sageaudit.domain.bill.bill import BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
-from sageaudit.domain.bill.counterfactual import Savings, Severities, Slice
+from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slice
 from sageaudit.domain.bill.finding import Bucket, Finding, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobKind
 
 _ZERO = Decimal(0)
-_REST = "rest"
 
 
 def job_of_children(children: Sequence[AuditDocument]) -> Job:
@@ -175,7 +174,7 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
     for child in children:
         for part in child["waterfall"]:
             sums[part["slice"]] = sums.get(part["slice"], _ZERO) + part["usd"]
-    rest = sums.pop(_REST, None)
+    rest = sums.pop(REST, None)
     if rest is not None:
         for finding in own.findings:
             bucket, usd = finding.found.bucket, finding.saving_usd
@@ -184,7 +183,7 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
                 rest -= usd
     yield from (Slice(name, usd) for name, usd in sums.items())
     if rest is not None:
-        yield Slice(_REST, rest)
+        yield Slice(REST, rest)
 
 
 def _sum(values: Iterable[Decimal | None], empty: Decimal | None) -> Decimal | None:

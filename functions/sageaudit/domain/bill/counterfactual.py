@@ -19,6 +19,8 @@ from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, Rul
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market, comparable
 
+REST = "rest"
+"""The slice of a bill that no finding takes."""
 _ZERO = Decimal(0)
 _ONE_WINNER = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
 
@@ -265,4 +267,4 @@ def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice
             if finding.found.bucket is bucket and finding.saving_usd:
                 left -= finding.saving_usd
                 yield Slice(f"{bucket.value}: {finding.rule.name}", finding.saving_usd)
-    yield Slice("rest", left)
+    yield Slice(REST, left)
