@@ -10,14 +10,19 @@ from sageaudit.domain.audit.document import document as document_of
 from sageaudit.domain.audit.rollup import job_of_children, roll_up
 from sageaudit.domain.audit.tuning_savings import TrialSavings
 from sageaudit.domain.bill.counterfactual import Severities, SeverityLimits
-from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobKind
 from tests.fakes.documents import TUNING_ARN, document, finding, trial, type_finding
 
+NOTHING_OWN = TrialSavings(())
+
 
 def up(
-    *children: AuditDocument, launched: int | None = None, severities: Severities | None = None
+    *children: AuditDocument,
+    launched: int | None = None,
+    severities: Severities | None = None,
+    own: TrialSavings = NOTHING_OWN,
 ) -> AuditDocument:
     """The tuning job's own document."""
     audit = roll_up(
@@ -30,7 +35,7 @@ def up(
         ruleset="r",
         policy="p",
         outcomes=(),
-        own=TrialSavings(()),
+        own=own,
     )
     return document_of(audit, children)
 
@@ -175,6 +180,26 @@ def test_the_waterfall_sums_to_the_children(launched: int | None) -> None:
         {"slice": "rest", "usd": Decimal("7.0534")},
     ]
     assert sum(part["usd"] for part in whole["waterfall"]) == whole["bill"]["total_usd"]
+
+
+def test_a_possible_saving_of_the_tuning_job_is_no_slice_of_its_bill() -> None:
+    """Counted shares are taken from the rest; a trial's dollars are in no sum with them."""
+    shares = {Bucket.AVOIDABLE: Decimal(1), Bucket.POSSIBLE: Decimal(2)}
+    own = TrialSavings(tuple(tuning_finding(bucket, usd) for bucket, usd in shares.items()))
+    child = document(waterfall=[{"slice": "rest", "usd": Decimal("4.5534")}])
+    whole = up(child, launched=1, own=own)
+    assert whole["waterfall"] == [
+        {"slice": "avoidable: tuning-avoidable", "usd": Decimal(1)},
+        {"slice": "rest", "usd": Decimal("3.5534")},
+    ]
+    assert whole["possible_usd"] == Decimal("2.9")
+
+
+def tuning_finding(bucket: Bucket, usd: Decimal) -> Finding:
+    """A finding on the tuning job itself, with its share."""
+    rule = RuleName("SA901", f"tuning-{bucket.value}")
+    found = Found(Confidence.DERIVED, bucket, "so", {})
+    return Finding(rule, found, Severity.LOW, usd, usd, None)
 
 
 def test_a_set_of_children_names_its_tuning_job() -> None:
