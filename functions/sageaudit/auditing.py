@@ -9,13 +9,13 @@ from decimal import Decimal
 
 from sageaudit.domain.audit import rollup
 from sageaudit.domain.audit.audit import Audit, Outcomes
-from sageaudit.domain.audit.document import AuditDocument, JobDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
 from sageaudit.domain.audit.trial import trial_of
-from sageaudit.domain.audit.tuning_savings import settle_trials
+from sageaudit.domain.audit.tuning_savings import allocate_trials
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
-from sageaudit.domain.bill.counterfactual import settle, severity
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.family import family
@@ -52,11 +52,11 @@ def audit_job(
     plan = policy.discounts.savings_plan
     name = family(job, policy.family_tag)
     policy = policy.for_job(job.account, name, job.tags)
-    held, warnings = exemptions(policy, name, job.tags, _names(ruleset), now.date())
+    exempt, warnings = exemptions(policy, name, job.tags, _names(ruleset), now.date())
     case = FamilyCase(job, usage.active(), usage, billed, market, earlier, policy=policy)
     outcomes = judge(case, ruleset.rules)
     founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
-    due_at = _pool_due_at(job, now)
+    pool_ends_at = _pool_ends_at(job, now)
     return Audit(
         job=job,
         family=name,
@@ -65,18 +65,11 @@ def audit_job(
         facts=facts(job, billed, market, savings_plan=plan),
         usage=usage,
         outcomes=tuple(outcomes),
-        savings=settle(
-            job,
-            billed,
-            founds,
-            market,
-            policy.severity,
-            held,
-            savings_plan=plan,
-            severities=policy.severities,
+        savings=allocate(
+            job, billed, founds, market, _severities(policy), exempt, savings_plan=plan
         ),
-        settled=job.finished and due_at is None,
-        due_at=due_at,
+        final=job.finished and pool_ends_at is None,
+        recheck_at=pool_ends_at,
         ruleset=ruleset.version,
         policy=policy.version,
         notes=tuple(warnings),
@@ -85,7 +78,7 @@ def audit_job(
 
 def run_facts(audit: Audit) -> RunFacts:
     """What the family's next runs will know of this one."""
-    standing = [one.rule.name for one in audit.savings.findings if one.stands]
+    standing = [finding.rule.name for finding in audit.savings.findings if finding.stands]
     job = audit.job
     failed = None if job.status == "Completed" else reason_class(job)
     return facts_of(job, reason_class=failed, found=standing)
@@ -101,35 +94,40 @@ class Child:
 
 def audit_tuning(
     job: Job | None,
-    named: JobDocument,
     children: Sequence[Child],
     policy: Policy,
     ruleset: Ruleset,
     *,
     now: datetime,
-) -> AuditDocument:
+) -> Audit:
     """Adds a tuning job's children up, and judges it by what they cost and reached.
 
-    `job` is None for a recorded set without its tuning job's own answer; `named` says which it is.
+    `job` is None for a recorded set without its tuning job's own answer: its children name it.
     """
-    tags = job.tags if job else {}
-    launched = job.tuning.launched if job and job.tuning else None
-    policy = policy.for_job(named["account"], named["family"], tags)
-    held, _ = exemptions(policy, named["family"], tags, _names(ruleset), now.date())
-    objective = job.tuning.objective if job and job.tuning else None
+    documents = [child.document for child in children]
+    named = job or rollup.job_of_children(documents)
+    family, owner = named.arn or named.name, policy.owner(named.tags)
+    if job is None:
+        family, owner = documents[0]["job"]["family"], documents[0]["job"]["owner"]
+    policy = policy.for_job(named.account, family, named.tags)
+    exempt, _ = exemptions(policy, family, named.tags, _names(ruleset), now.date())
+    severities = _severities(policy)
+    objective = named.tuning.objective if named.tuning else None
     trials = [trial_of(child.document, child.final_metrics, objective) for child in children]
     trials.sort(key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _LAST)
     outcomes = judge_tuning(TuningCase(job, tuple(trials), policy=policy), ruleset.rules)
     founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
     return rollup.roll_up(
         named,
-        [child.document for child in children],
-        launched=launched,
-        limits=policy.severity,
+        documents,
+        family=family,
+        owner=owner,
+        launched=named.tuning.launched if named.tuning else None,
+        severities=severities,
         ruleset=ruleset.version,
         policy=policy.version,
-        outcomes=outcomes,
-        own=settle_trials(founds, trials, policy.severity, held, policy.severities),
+        outcomes=tuple(outcomes),
+        own=allocate_trials(founds, trials, severities, exempt),
     )
 
 
@@ -146,12 +144,12 @@ def audit_account(
 ) -> AccountAudit:
     """Judges an account by its runs of so many days, newest first."""
     outcomes = judge_account(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
+    severities = _severities(policy)
     findings = [
         Finding(
             rule=name,
             found=found,
-            severity=policy.severities.get(name.name)
-            or severity(found, None, None, policy.severity),
+            severity=severities.of(name, found.bucket, None, priced=found.change is not None),
             saving_usd=None,
             alone_usd=None,
             range_usd=None,
@@ -162,17 +160,21 @@ def audit_account(
     return AccountAudit(outcomes, tuple(findings))
 
 
+def _severities(policy: Policy) -> Severities:
+    return Severities(policy.severity, policy.severities)
+
+
 def _names(ruleset: Ruleset) -> list[str]:
     return [rule.name.name for rule in ruleset.rules]
 
 
-def _pool_due_at(job: Job, now: datetime) -> datetime | None:
+def _pool_ends_at(job: Job, now: datetime) -> datetime | None:
     """The end of the keep-alive while the pool's seconds may still grow.
 
     A pool that was asked for and has no status by then was never kept (a quota of 0).
     """
     pool = job.warm_pool
-    if pool is None or pool.settled or job.ended_at is None:
+    if pool is None or pool.final or job.ended_at is None:
         return None
-    due_at = job.ended_at + timedelta(seconds=pool.keep_alive_s or 0)
-    return None if pool.status is None and now >= due_at else due_at
+    ends_at = job.ended_at + timedelta(seconds=pool.keep_alive_s or 0)
+    return None if pool.status is None and now >= ends_at else ends_at

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sageaudit.auditing import Child, audit_job, audit_tuning, run_facts
-from sageaudit.domain.audit import rollup
-from sageaudit.domain.audit.audit import iso
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import Detail, Entry, JobKey, Recorded, earlier_run
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.unaudited import unaudited
@@ -43,14 +43,14 @@ ROLL_UP_ATTEMPTS = 4
 """A tuning job waits up to three quarters of an hour for its children's audits."""
 FAMILY_RUNS = 50
 """How many earlier runs rules compare with: one query of some 50 KB."""
-SECOND_LOOK_AFTER = timedelta(hours=1)
-_NEVER_TOLD_APART = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for a creation time that nobody gives: such runs are one by their ARN alone."""
+RECHECK_AFTER = timedelta(hours=1)
+_NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""Placeholder creation time; such runs are identified by their ARN alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditDependencies:
-    """Who an audit works with."""
+    """What an audit reads from, writes to and judges by."""
 
     jobs: Jobs
     metrics: Metrics
@@ -60,7 +60,7 @@ class AuditDependencies:
     ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]
     history_is_whole: bool = True
-    """False for a history that starts empty, as the command line's: families are unknown then."""
+    """False for the command line's empty history: family rules then answer Unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,22 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Recorded (or already there), with the document that was made for it."""
+    """Recorded (or already there), with the audit that was made for it and its document."""
 
     recorded: Recorded
     key: JobKey
+    audit: Audit
     document: AuditDocument
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """A job as Describe and ListTags answer; `notes` say what was not permitted."""
+
+    job: Job
+    answer: Mapping[str, Any]
+    tags: Mapping[str, str]
+    notes: tuple[str, ...]
 
 
 def audit_finished_job(
@@ -89,56 +100,64 @@ def audit_finished_job(
     there now. Raises AccessDenied, Throttled or Unavailable when the job cannot be described.
     """
     try:
-        answer = deps.jobs.describe(ended.ref)
-        tags, tag_notes = _tags(ended, deps.jobs)
-        job = parse(
-            answer,
-            tags,
-            account=ended.ref.account,
-            region=ended.ref.region,
-            key=deps.fingerprint_key(),
-        )
-    except JobNotFound as gone:
+        described = _describe(ended, deps)
+    except JobNotFound as error:
         if attempt == 1:
             return Later(LOOK_AGAIN_SOON_S, "the job is not found yet")
-        return _record(
-            deps,
-            ended,
-            unaudited(ended, str(gone), deps.policy, deps.ruleset.version),
-        )
-    except Malformed as error:
-        reason = f"its Describe answer cannot be read: {error}"
-        return _record(
-            deps,
-            ended,
-            unaudited(ended, reason, deps.policy, deps.ruleset.version),
-        )
-    if job.status.startswith("Delet"):
-        reason = f"its status is {job.status}"
-        return _record(
-            deps,
-            ended,
-            unaudited(ended, reason, deps.policy, deps.ruleset.version),
-        )
+        described = str(error)
+    if isinstance(described, str):
+        audit = unaudited(ended, described, deps.policy, deps.ruleset.version)
+        return _record(audit, ended, deps)
+    job = described.job
     if not job.finished and attempt == 1:
         return Later(LOOK_AGAIN_SOON_S, f"Describe still says {job.status}")
     if job.kind is JobKind.TUNING and job.finished:
-        return _roll_up(job, ended, deps, now=now, attempt=attempt)
+        return _audit_tuning_job(job, ended, deps, now=now, attempt=attempt)
+    return _audit_one_job(described, ended, deps, now=now, attempt=attempt)
+
+
+def _describe(ended: JobEnded, deps: AuditDependencies) -> _Described | str:
+    """The job, or why it cannot be audited. Raises JobNotFound."""
+    ref = ended.ref
+    answer = deps.jobs.describe(ref)
+    tags, notes = _tags(ended, deps.jobs)
+    key = deps.fingerprint_key()
+    try:
+        job = parse(answer, tags, account=ref.account, region=ref.region, key=key)
+    except Malformed as error:
+        return f"its Describe answer cannot be read: {error}"
+    if job.status.startswith("Delet"):
+        return f"its status is {job.status}"
+    return _Described(job, answer, tags, notes)
+
+
+def _audit_one_job(
+    described: _Described,
+    ended: JobEnded,
+    deps: AuditDependencies,
+    *,
+    now: datetime,
+    attempt: int | None,
+) -> Done | Later:
+    """Job -> Measurements -> Bill -> Findings -> Audit; late metrics are waited for once."""
+    job = described.job
     usage = deps.metrics.read(job, now)
-    fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
-    asked_again = attempt is not None and attempt > 1
-    late = (fresh or asked_again) and _metrics_incomplete(job, usage)
+    late = _metrics_are_late(job, usage, now=now, attempt=attempt)
     if late and attempt == 1:
         return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
     market = deps.markets.market(job, now)
     earlier = _earlier(job, deps, now=now)
     audit = audit_job(job, usage, market, deps.policy, deps.ruleset, now=now, earlier=earlier)
-    detail = detail_of(answer, tags, usage)
-    if notes := (*tag_notes, *filter(None, (detail.note,))):
+    detail = detail_of(described.answer, described.tags, usage)
+    if notes := (*described.notes, *filter(None, (detail.note,))):
         audit = replace(audit, notes=(*audit.notes, *notes))
     if late or not job.finished:
-        audit = replace(audit, settled=False, due_at=audit.due_at or now + SECOND_LOOK_AFTER)
-    return _record(deps, ended, audit.document(), job=job, detail=detail, facts=run_facts(audit))
+        audit = _provisional(audit, now)
+    return _record(audit, ended, deps, detail)
+
+
+def _provisional(audit: Audit, now: datetime) -> Audit:
+    return replace(audit, final=False, recheck_at=audit.recheck_at or now + RECHECK_AFTER)
 
 
 def earlier_runs(
@@ -170,6 +189,13 @@ def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ..
         return ended.tags, (f"tags: {denied.action} is not permitted{instead}",)
 
 
+def _metrics_are_late(job: Job, usage: Measurements, *, now: datetime, attempt: int | None) -> bool:
+    """Incomplete, of a job that ended so recently that they may still come."""
+    fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
+    waited = attempt is not None and attempt > 1
+    return (fresh or waited) and _metrics_incomplete(job, usage)
+
+
 def _metrics_incomplete(job: Job, usage: Measurements) -> bool:
     """Coverage under the gate of a run long enough to be judged."""
     if not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
@@ -181,7 +207,7 @@ def _metrics_incomplete(job: Job, usage: Measurements) -> bool:
     return any((usage.share(metric) or 0.0) < MIN_COVERAGE for metric in wanted)
 
 
-def _roll_up(
+def _audit_tuning_job(
     job: Job,
     ended: JobEnded,
     deps: AuditDependencies,
@@ -190,48 +216,39 @@ def _roll_up(
     attempt: int | None,
 ) -> Done | Later:
     """A tuning job waits for its children's audits, then adds them up."""
-    family_heads = deps.history.by_family(job.account or "", job.region or "", job.arn or "")
-    children = [head for head in family_heads if not head.rollup]
+    family = deps.history.by_family(job.account or "", job.region or "", job.arn or "")
+    heads = [head for head in family if not head.rollup]
     launched = job.tuning.launched if job.tuning else None
-    missing = launched is not None and len(children) < launched
+    missing = launched is not None and len(heads) < launched
     if missing and attempt is not None and attempt < ROLL_UP_ATTEMPTS:
-        return Later(LOOK_AGAIN_S, f"{len(children)} of {launched} training jobs are audited")
-    documents = [
-        Child(document, head.facts.final_metrics if head.facts else {})
-        for head in children
-        if (document := deps.history.audit(head.key)) is not None
+        return Later(LOOK_AGAIN_S, f"{len(heads)} of {launched} training jobs are audited")
+    children = [
+        Child(audited, head.facts.final_metrics if head.facts else {})
+        for head in heads
+        if (audited := deps.history.audit(head.key)) is not None
     ]
-    named = rollup.of_job(job, deps.policy.owner(job.tags))
-    document = audit_tuning(job, named, documents, deps.policy, deps.ruleset, now=now)
-    if not document["audit"]["settled"]:
-        document["audit"]["due_at"] = iso(now + SECOND_LOOK_AFTER)
-    document["children"] = None  # they stand in the history, under this family
-    return _record(deps, ended, document, job=job)
+    audit = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
+    return _record(audit if audit.final else _provisional(audit, now), ended, deps)
 
 
 def _record(
-    deps: AuditDependencies,
-    ended: JobEnded,
-    document: AuditDocument,
-    *,
-    job: Job | None = None,
-    detail: Detail | None = None,
-    facts: RunFacts | None = None,
+    audit: Audit, ended: JobEnded, deps: AuditDependencies, detail: Detail | None = None
 ) -> Done:
     """Writes the audit under the job's ARN and creation time."""
-    created_at = (job and (job.created_at or job.started_at)) or ended.created_at
-    created_at = created_at or _NEVER_TOLD_APART
-    key = JobKey((job and job.arn) or ended.ref.arn, created_at)
-    modified_at = (job and job.last_modified_at) or (job and job.ended_at) or created_at
+    job = audit.job
+    created_at = job.created_at or job.started_at or ended.created_at or _NO_CREATION_TIME
+    modified_at = job.last_modified_at or job.ended_at or created_at
+    key, written = JobKey(job.arn or ended.ref.arn, created_at), document(audit)
     recorded = deps.history.record(
         Entry(
             key=key,
-            last_modified_at=modified_at,
-            document=document,
+            # The end that an event alone gives must not outdate what Describe answers later.
+            last_modified_at=created_at if audit.unauditable else modified_at,
+            document=written,
             family_version=FAMILY_VERSION,
-            fingerprint=job.fingerprint if job else None,
+            fingerprint=job.fingerprint,
             detail=detail,
-            facts=facts,
+            facts=run_facts(audit) if audit.usage is not None else None,
         )
     )
-    return Done(recorded, key, document)
+    return Done(recorded, key, audit, written)

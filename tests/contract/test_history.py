@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from sageaudit.adapters.dynamo.stored_document import digest_of
 from sageaudit.domain.audit.record import Detail, Head, Recorded, Verdict
 from sageaudit.ports import History
 from tests.contract.entries import (
@@ -34,7 +35,8 @@ def test_a_first_audit_is_version_1(history: History) -> None:
 
 def test_the_head_shows_the_newest_version(history: History) -> None:
     """HEAD is the row that lists show."""
-    history.record(unsettled(due_at="2026-11-20T13:00:00Z"))
+    given = unsettled(due_at="2026-11-20T13:00:00Z")
+    history.record(given)
 
     assert history.head(key()) == Head(
         key=key(),
@@ -56,6 +58,12 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         lost_usd=Decimal(0),
         top_rule="gpu-underused",
         unauditable=None,
+        digest=digest_of(given.document),
+        ruleset="2026.11",
+        policy="default",
+        family_version=1,
+        fingerprint="f" * 64,
+        finding_ids=("SA-gpu-underused",),
     )
 
 

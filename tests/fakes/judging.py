@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
@@ -90,7 +90,7 @@ def priced(rule: str, job: Job, of: Measurements | None = None, **more: object) 
     name, prices = card(rule).name, more.get("on") or market()
     assert isinstance(prices, Market)
     found_slice = found(rule, job, of, **more)
-    savings = settle(job, bill(job, prices), [(name, found_slice)], prices, SeverityLimits(), {})
+    savings = allocate(job, bill(job, prices), [(name, found_slice)], prices, Severities(), {})
     return savings.findings[0]
 
 

@@ -11,7 +11,7 @@ from sageaudit.adapters.files.recording import RecordedSet, Recording, read
 from sageaudit.adapters.prices import packaged
 from sageaudit.auditing import audit_job
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.finding import Outcome
 from sageaudit.domain.job.describe import parse
@@ -56,7 +56,7 @@ class Recorded:
 
     def document(self) -> AuditDocument:
         """The audit as it is printed."""
-        return self._audit().document()
+        return document(self._audit())
 
     def _audit(self, of: Measurements | None = None) -> Audit:
         job = self.job

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from sageaudit.domain.audit.tuning_savings import settle_trials
-from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.audit.tuning_savings import allocate_trials
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName, Unknown
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
@@ -40,7 +40,7 @@ def sound(case: FamilyCase) -> Answers:
     """The answers of all rules to one job; fails where one of them is none."""
     answers = judge(case, catalogue.load())
     founds = _checked(answers, case.job.kind)
-    savings = settle(case.job, case.bill, founds, case.market, SeverityLimits(), {})
+    savings = allocate(case.job, case.bill, founds, case.market, Severities(), {})
     total = case.bill.total_usd
     if total is not None:
         parts = (savings.avoidable_usd, savings.lost_usd)
@@ -54,7 +54,7 @@ def sound_tuning(case: TuningCase) -> Answers:
     """The same of a tuning job: what its rules take is at most what its trials cost."""
     answers = judge_tuning(case, catalogue.load())
     founds = _checked(answers, JobKind.TUNING)
-    savings = settle_trials(founds, case.trials, SeverityLimits(), {}, {})
+    savings = allocate_trials(founds, case.trials, Severities(), {})
     spent = sum((trial.total_usd or Decimal(0) for trial in case.trials), Decimal(0))
     assert savings.usd(Bucket.LOST) + savings.usd(Bucket.AVOIDABLE) <= spent
     return answers

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain.audit.trial import Trial
-from sageaudit.domain.audit.tuning_savings import settle_trials
-from sageaudit.domain.bill.counterfactual import SeverityLimits
+from sageaudit.domain.audit.tuning_savings import allocate_trials
+from sageaudit.domain.bill.counterfactual import Severities
 from sageaudit.domain.bill.finding import Finding, Found, Outcome
 from sageaudit.domain.job.job import Direction, Job, Objective, Tuning
 from sageaudit.domain.job.kinds import JobKind
@@ -59,4 +59,4 @@ def found_in(rule: str, trials: Sequence[Trial], of: Job | None, **more: Any) ->
 def priced_in(rule: str, trials: Sequence[Trial], of: Job | None) -> Finding:
     """The finding with its dollars, as the only one of the tuning job."""
     named = [(card(rule).name, found_in(rule, trials, of))]
-    return settle_trials(named, trials, SeverityLimits(), {}, {}).findings[0]
+    return allocate_trials(named, trials, Severities(), {}).findings[0]

@@ -15,9 +15,9 @@ from sageaudit.domain.audit.document import (
     BillDocument,
     FindingDocument,
     JobDocument,
-    Severity,
 )
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import share, usd
 from sageaudit.text.notice import counted_findings, for_chat, worst
@@ -31,7 +31,6 @@ from sageaudit.text.words import (
     duration,
     label,
     more,
-    time_of,
     value,
 )
 
@@ -145,9 +144,7 @@ def money_notes(document: AuditDocument) -> list[str]:
     notes += [note for note in bill["notes"] if note != NOT_IN_IT]
     notes += [f"bill incomplete: {missing}" for missing in bill["missing"]]
     if not audit["settled"]:
-        due = time_of(audit["due_at"])
-        when = f": looked at again after {due:%Y-%m-%d %H:%M} UTC" if due else ""
-        notes.append(f"not settled yet{when}")
+        notes.append("provisional: metrics or costs were incomplete when it was audited")
     return [note for note in notes if note]
 
 

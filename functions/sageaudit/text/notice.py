@@ -9,17 +9,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    JobDocument,
-    Severity,
-    stands,
-)
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, JobDocument, stands
+from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.text.money import usd
 
 Mode = Literal["tell", "observe"]
-_SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,8 @@ def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
 
 def worst(findings: tuple[FindingDocument, ...]) -> Severity:
     """The severity of a message: that of its worst finding."""
-    return min((finding["severity"] for finding in findings), key=_SEVERITIES.index, default="info")
+    severities = (Severity(finding["severity"]) for finding in findings)
+    return max(severities, key=lambda severity: severity.rank, default=Severity.INFO)
 
 
 def _why_quiet(document: AuditDocument, mode: Mode) -> str | None:
@@ -86,8 +81,8 @@ def _counts(finding: FindingDocument) -> bool:
     """A saving that is not known counts: the floor decides. A saving of zero is no news."""
     return (
         for_chat(finding)
-        and finding["bucket"] in {"avoidable", "lost"}
-        and finding["severity"] != "info"
+        and Bucket(finding["bucket"]).counted
+        and finding["severity"] != Severity.INFO
         and finding["saving_usd"] != 0
     )
 
@@ -95,5 +90,5 @@ def _counts(finding: FindingDocument) -> bool:
 def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
     """Unknown dollars come last; then severity and name, so that the order is always the same."""
     saving = finding["saving_usd"]
-    severity = _SEVERITIES.index(finding["severity"])
-    return saving is None, -(saving or Decimal(0)), severity, finding["rule"]
+    severity = Severity(finding["severity"])
+    return saving is None, -(saving or Decimal(0)), -severity.rank, finding["rule"]

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 
-from sageaudit.domain.audit.document import Basis, FixDocument
+from sageaudit.domain.audit.document import FixDocument
+from sageaudit.domain.bill.bill import Basis
 from sageaudit.text.money import usd
 
 PURCHASE = {

@@ -17,7 +17,7 @@ from sageaudit.domain.bill.change import (
     SetType,
     Stage,
 )
-from sageaudit.domain.bill.counterfactual import Savings, SeverityLimits, settle
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Finding, Found, RuleName
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
 from tests.fakes.jobs import HOURLY_USD, START, job, market, phases
@@ -87,10 +87,10 @@ def findings(draw: st.DrawFn) -> list[tuple[RuleName, Found]]:
 exempted = st.frozensets(st.integers(0, 9).map("r{}".format), max_size=3)
 
 
-def settled(of: Job, founds: Sequence[tuple[RuleName, Found]], names: frozenset[str]) -> Savings:
+def allocated(of: Job, founds: Sequence[tuple[RuleName, Found]], names: frozenset[str]) -> Savings:
     """The savings of these findings."""
     exempt = {name: Exemption("ana", None, "accepted") for name in names}
-    return settle(of, bill(of, MARKET), founds, MARKET, SeverityLimits(), exempt)
+    return allocate(of, bill(of, MARKET), founds, MARKET, Severities(), exempt)
 
 
 @FAST
@@ -100,7 +100,7 @@ def test_avoidable_and_lost_never_exceed_the_bill(
 ) -> None:
     """Whatever is found, no more can be saved than was paid, and nothing is negative."""
     total = bill(of, MARKET).total_usd
-    savings = settled(of, founds, names)
+    savings = allocated(of, founds, names)
     assert total is not None
     assert savings.avoidable_usd is not None
     assert savings.lost_usd is not None
@@ -115,7 +115,7 @@ def test_the_waterfall_sums_to_the_bill(
     of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
 ) -> None:
     """Its slices are the bill, and the counted ones are the two sums."""
-    savings = settled(of, founds, names)
+    savings = allocated(of, founds, names)
     total = bill(of, MARKET).total_usd
     assert total is not None
     assert abs(sum((part.usd for part in savings.waterfall), Decimal(0)) - total) < ALMOST_NOTHING
@@ -134,7 +134,7 @@ def test_shares_do_not_depend_on_the_order_of_the_findings(
 ) -> None:
     """The catalogue's order is an accident."""
     first, second = orders
-    assert settled(of, first, names) == settled(of, second, names)
+    assert allocated(of, first, names) == allocated(of, second, names)
 
 
 @FAST
@@ -143,7 +143,7 @@ def test_exempt_subsumed_and_superseded_findings_leave_the_sums(
     of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
 ) -> None:
     """They are shown with no share."""
-    savings = settled(of, founds, names)
+    savings = allocated(of, founds, names)
     assert len(savings.findings) == len(founds)
     for finding in savings.findings:
         if finding.exempt or finding.subsumed_by or finding.superseded_by:
@@ -167,7 +167,7 @@ def test_one_fix_wins_each_stage_that_takes_one(
     of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
 ) -> None:
     """Of several purchases one stands, and of types and fewer full hosts; the others name it."""
-    savings = settled(of, founds, names)
+    savings = allocated(of, founds, names)
     for stages in ((Stage.COUNT, Stage.TYPE), (Stage.PURCHASE,)):
         rivals = _rivals(savings, *stages)
         winners = {finding.rule.name for finding in rivals if not finding.superseded_by}
@@ -181,7 +181,7 @@ def test_each_sum_is_that_of_its_own_bucket(
     of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
 ) -> None:
     """Possible dollars are in no sum with the others."""
-    savings = settled(of, founds, names)
+    savings = allocated(of, founds, names)
     for bucket, total in (
         (Bucket.AVOIDABLE, savings.avoidable_usd),
         (Bucket.LOST, savings.lost_usd),

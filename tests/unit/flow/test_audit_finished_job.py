@@ -206,6 +206,7 @@ def test_a_job_that_is_gone_is_recorded_as_unauditable(attempt: int | None) -> N
     head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
     assert head is not None
     assert head.unauditable == document["unauditable"]
+    assert head.facts is None  # nothing that the family's next runs could be compared with
 
 
 def test_a_job_that_came_back_is_audited_after_all() -> None:
@@ -277,6 +278,15 @@ def test_an_open_warm_pool_is_looked_at_again_at_its_end() -> None:
     # 280 s of $0.23 so far
     [line] = [line for line in document["bill"]["lines"] if line["item"] == "warm_pool"]
     assert line["usd"] == Decimal("0.017889")
+
+
+def test_late_metrics_do_not_put_off_the_end_of_the_pool() -> None:
+    """Two reasons to look again: the pool's own end comes before the hour for metrics."""
+    of = dependencies(answered(pooled("Available", 280)), LATE)
+    assert isinstance(audit(of), Later)
+    document = done(of, TWENTY, attempt=2)
+    assert document["audit"]["settled"] is False
+    assert document["audit"]["due_at"] == "2026-05-20T11:30:00Z"
 
 
 def test_the_second_look_amends_the_same_record() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.auditing import audit_job, audit_tuning
-from sageaudit.domain.audit import rollup
+from sageaudit.auditing import Child, audit_job, audit_tuning
+from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.rule_choices import RuleChoices, Section
@@ -23,13 +24,14 @@ RULE = "spot-not-used"
 NOW = START + timedelta(hours=4)
 RULES = Ruleset(catalogue.load(), "test")
 RAN = job(tags={"team": "research"})
+SWEEP = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:hyper-parameter-tuning-job/sweep"
 OFF = RuleChoices(off=frozenset({RULE}))
 
 
 def audited(*sections: Section) -> Any:
     """An on-demand run of three hours, as a document."""
     policy = Policy(sections=sections)
-    return audit_job(RAN, usage(RAN), market(), policy, RULES, now=NOW).document()
+    return document(audit_job(RAN, usage(RAN), market(), policy, RULES, now=NOW))
 
 
 @pytest.mark.parametrize(
@@ -63,17 +65,29 @@ def test_a_section_sets_thresholds_and_severity() -> None:
     assert RULE in audited(longer)["clear"]
 
 
+def test_a_merged_finding_of_a_tuning_job_follows_its_sections() -> None:
+    """The policy's severity for the tuning job's family holds for its merged findings."""
+    ran = replace(RAN, parent=Parent(ParentKind.TUNING, SWEEP), tags={})
+    child = document(audit_job(ran, usage(ran), market(), Policy(), RULES, now=NOW))
+    assert "high" not in {one["severity"] for one in child["findings"]}
+    high = Section(SWEEP, None, None, RuleChoices(severities={RULE: Severity.HIGH}))
+    policy = Policy(sections=(high,))
+    audit = audit_tuning(None, [Child(child, {})], policy, RULES, now=NOW)
+    [merged] = [one for one in document(audit)["findings"] if one["rule"] == RULE]
+    assert merged["severity"] == "high"
+
+
 def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     """Its family is its ARN."""
     sweep = replace(
         RAN,
         kind=JobKind.TUNING,
         name="sweep",
-        arn=f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:hyper-parameter-tuning-job/sweep",
+        arn=SWEEP,
     )
     rule = next(one for one in RULES.rules if one.scope is TuningCase)
     off = RuleChoices(off=frozenset({rule.name.name}))
     policy = Policy(sections=(Section(sweep.arn, None, None, off),))
-    document = audit_tuning(sweep, rollup.of_job(sweep, None), [], policy, RULES, now=NOW)
-    reasons = {one["rule"]: one["reason"] for one in document["not_applicable"]}
+    audit = audit_tuning(sweep, [], policy, RULES, now=NOW)
+    reasons = {one["rule"]: one["reason"] for one in document(audit)["not_applicable"]}
     assert reasons[rule.name.name] == "switched off by the policy"

@@ -92,6 +92,7 @@ def test_it_adds_its_children_up() -> None:
     assert document["job"]["family"] == TUNING_ARN
     [head] = [head for head in of.history.by_family(ACCOUNT, REGION, TUNING_ARN) if head.rollup]
     assert (head.name, head.total_usd) == ("sweep", Decimal("2.208"))
+    assert head.facts is None  # a sum is no run to compare with
 
 
 def test_it_is_in_no_sum_of_its_family() -> None:

@@ -9,6 +9,7 @@ from sageaudit.text.message import headline, message_of, money_notes
 from tests.fakes.documents import document, finding, lost_document, phase, rollup_document
 
 BILL = document()["bill"]
+PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 
 
 @pytest.mark.parametrize(
@@ -84,10 +85,10 @@ def test_unknown_facts_take_no_room() -> None:
     assert "Hosts" not in dict(facts)
 
 
-def test_not_settled_without_a_date() -> None:
-    """Where no second look is planned, none is promised."""
+def test_a_provisional_audit_promises_no_second_look() -> None:
+    """It says that figures may be incomplete, and no more."""
     audit = document(audit={**document()["audit"], "settled": False})
-    assert money_notes(audit)[-1] == "not settled yet"
+    assert money_notes(audit)[-1] == PROVISIONAL
 
 
 def test_six_facts_at_most() -> None:
@@ -114,7 +115,7 @@ def test_money_notes() -> None:
         "on-demand list price of 2026-05-20, before discounts",
         "spot run without billable seconds: the bill is an upper bound",
         "bill incomplete: no storage price",
-        "not settled yet: looked at again after 2026-05-20 14:00 UTC",
+        PROVISIONAL,
     ]
 
 

@@ -10,7 +10,7 @@ from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of
-from sageaudit.adapters.dynamo.items import Item
+from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.errors import TableNotFound, Throttled
 

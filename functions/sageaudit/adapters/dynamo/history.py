@@ -12,12 +12,12 @@ from typing import Any
 
 from sageaudit.adapters.dynamo import items, keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
-from sageaudit.adapters.dynamo.items import Item
+from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.paging import last_seen, page_of
-from sageaudit.adapters.dynamo.rows import filed_findings, head_of
+from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, INDEXES, PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.dynamo.versions import Standing, Step, next_step, unchanged
+from sageaudit.adapters.dynamo.versions import Step, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Detail,
@@ -85,23 +85,24 @@ class DynamoHistory:
 
     def _try_to_record(self, entry: Entry, digest: str) -> Recorded:
         item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
-        standing = None if item is None else items.read_standing(item)
-        step = next_step(standing, entry, digest)
-        if standing is None or step is Step.WRITE:
-            return self._write(entry, digest, standing)
+        newest = None if item is None else items.read_head(item)
+        step = next_step(newest, entry, digest)
+        if newest is None or step is Step.WRITE:
+            return self._write(entry, digest, newest)
         if step is Step.ADVANCE:
-            self._advance(entry, standing)
-        return unchanged(step, standing)
+            self._advance(entry, newest)
+        return unchanged(step, newest)
 
-    def _write(self, entry: Entry, digest: str, standing: Standing | None) -> Recorded:
-        version = 1 if standing is None else standing.version + 1
-        filed = filed_findings(entry)
-        head = items.head_item(entry, head_of(entry, version), digest, filed)
-        vanished = set(standing.finding_ids if standing else ()) - set(head["finding_ids"])
+    def _write(self, entry: Entry, digest: str, newest: Head | None) -> Recorded:
+        version = 1 if newest is None else newest.version + 1
+        findings = finding_rows(entry)
+        head = head_of(entry, version, digest=digest, findings=findings)
+        vanished = set(newest.finding_ids if newest else ()) - set(head.finding_ids)
+        audit = items.audit_item(head, entry.document)
         actions = [
-            _put_head(head, standing),
-            put_action(items.audit_item(entry, version), f"attribute_not_exists({PARTITION_KEY})"),
-            *(put_action(items.finding_item(one)) for one in filed),
+            _put_head(items.head_item(head), newest),
+            put_action(audit, f"attribute_not_exists({PARTITION_KEY})"),
+            *(put_action(items.finding_item(finding)) for finding in findings),
             *(
                 delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
                 for rule_id in sorted(vanished)
@@ -113,13 +114,13 @@ class DynamoHistory:
         self._table.transact(actions)
         return Recorded(Verdict.RECORDED, version)
 
-    def _advance(self, entry: Entry, standing: Standing) -> None:
+    def _advance(self, entry: Entry, newest: Head) -> None:
         self._table.update(
             keys.job_pk(entry.key),
             keys.HEAD_SK,
             "SET last_modified_at = :new",
             condition=_AS_READ,
-            values=_as_read(standing) | {":new": keys.moment_text(entry.last_modified_at)},
+            values=_as_read(newest) | {":new": keys.moment_text(entry.last_modified_at)},
             names={},
         )
 
@@ -273,15 +274,15 @@ class DynamoHistory:
             yield from ((item[sort_key], item) for item in page)
 
 
-def _put_head(head: Item, standing: Standing | None) -> dict[str, Any]:
+def _put_head(item: Item, newest: Head | None) -> dict[str, Any]:
     """HEAD only over what was read: the decision holds for nothing else."""
-    if standing is None:
-        return put_action(head, f"attribute_not_exists({PARTITION_KEY})")
-    return put_action(head, _AS_READ, _as_read(standing))
+    if newest is None:
+        return put_action(item, f"attribute_not_exists({PARTITION_KEY})")
+    return put_action(item, _AS_READ, _as_read(newest))
 
 
-def _as_read(standing: Standing) -> Item:
-    return {":version": standing.version, ":read": keys.moment_text(standing.last_modified_at)}
+def _as_read(newest: Head) -> Item:
+    return {":version": newest.version, ":read": keys.moment_text(newest.last_modified_at)}
 
 
 def _names(index: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo
-from sageaudit.adapters.dynamo.items import Item
+from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.leases import LEDGER_DAYS, Lease, State, claim_of, released
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.files.exact_json import whole_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 
@@ -10,6 +10,7 @@ from sageaudit.adapters.dynamo.keys import LONGEST_TEXT, as_utc, read_moment
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
 from sageaudit.domain.audit.record import Entry, FindingRow, Head, JobKey
+from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
 MOST_FINDING_ROWS = 48
 """A transaction has 100 actions: these replace as many others, beside head, version and detail."""
@@ -18,21 +19,10 @@ UNKNOWN = "unknown"
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 20
 """With 6 decimals, 27 digits: Decimal computes with 28, DynamoDB holds 38."""
-_SEVERITIES = ("info", "low", "medium", "high")
 
 
-@dataclass(frozen=True, slots=True)
-class Filed:
-    """A finding's row with what only its item keeps."""
-
-    rule_id: str
-    row: FindingRow
-    confidence: str
-    saving_alone_usd: Decimal | None
-
-
-def head_of(entry: Entry, version: int) -> Head:
-    """What lists show of this version."""
+def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[FindingRow]) -> Head:
+    """HEAD of this version."""
     document = entry.document
     job, audit = document["job"], document["audit"]
     due_at = None if audit["settled"] or audit["due_at"] is None else read_moment(audit["due_at"])
@@ -56,31 +46,40 @@ def head_of(entry: Entry, version: int) -> Head:
         lost_usd=_usd(document["lost_usd"]),
         top_rule=_top_rule(document["findings"]),
         unauditable=None if document["unauditable"] is None else _text(document["unauditable"]),
+        digest=digest,
+        ruleset=audit["ruleset"],
+        policy=audit["policy"],
+        family_version=entry.family_version,
+        fingerprint=entry.fingerprint,
+        finding_ids=tuple(finding.rule_id for finding in findings),
         facts=entry.facts,
     )
 
 
-def filed_findings(entry: Entry) -> tuple[Filed, ...]:
+def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:
     """One row for each rule that found something, in the document's order."""
-    first_of = {finding["id"]: finding for finding in reversed(entry.document["findings"])}
-    chosen = [one for one in entry.document["findings"] if first_of[one["id"]] is one]
-    return tuple(_filed(entry, finding) for finding in chosen[:MOST_FINDING_ROWS])
+    findings = entry.document["findings"]
+    first_of = {finding["id"]: finding for finding in reversed(findings)}
+    chosen = [finding for finding in findings if first_of[finding["id"]] is finding]
+    return tuple(_finding_row(entry, finding) for finding in chosen[:MOST_FINDING_ROWS])
 
 
-def _filed(entry: Entry, finding: FindingDocument) -> Filed:
-    row = FindingRow(
+def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
+    return FindingRow(
         key=run_of(entry),
+        rule_id=finding["id"],
         rule=finding["rule"],
-        severity=finding["severity"],
-        bucket=finding["bucket"],
+        severity=Severity(finding["severity"]),
+        confidence=Confidence(finding["confidence"]),
+        bucket=Bucket(finding["bucket"]),
         name=_text(entry.document["job"]["name"]),
         family=_text(entry.document["job"]["family"]),
         owner=_owner(entry.document),
         ended_at=_ended_at(entry),
         saving_usd=_usd(finding["saving_usd"]),
+        saving_alone_usd=_usd(finding["saving_alone_usd"]),
         summary=_text(finding["summary"]),
     )
-    return Filed(finding["id"], row, finding["confidence"], _usd(finding["saving_alone_usd"]))
 
 
 def run_of(entry: Entry) -> JobKey:
@@ -110,11 +109,11 @@ def _usd(amount: Decimal | None) -> Decimal | None:
 
 def _top_rule(findings: list[FindingDocument]) -> str | None:
     """The finding that counts most: dollars in the sums first, then severity, then order."""
-    standing = [one for one in findings if stands(one)]
+    standing = list(filter(stands, findings))
     return max(standing, key=_weight)["rule"] if standing else None
 
 
 def _weight(finding: FindingDocument) -> tuple[Decimal, int]:
-    counted = finding["bucket"] in ("avoidable", "lost")
+    counted = Bucket(finding["bucket"]).counted
     saving = (_usd(finding["saving_usd"]) if counted else None) or Decimal(0)
-    return saving, _SEVERITIES.index(finding["severity"])
+    return saving, Severity(finding["severity"]).rank

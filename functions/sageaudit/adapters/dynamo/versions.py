@@ -1,24 +1,11 @@
-"""What recording an audit does, given what stands: pure, and the same over both histories."""
+"""What recording an audit does, given the newest version: pure, the same for both histories."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
-from datetime import datetime
 
 from sageaudit.adapters.dynamo.keys import as_utc
-from sageaudit.domain.audit.record import Entry, Recorded, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What HEAD says of the newest version. `finding_ids` are the rules that have a row."""
-
-    version: int
-    last_modified_at: datetime
-    settled: bool
-    digest: str
-    finding_ids: tuple[str, ...]
+from sageaudit.domain.audit.record import Entry, Head, Recorded, Verdict
 
 
 class Step(enum.Enum):
@@ -30,26 +17,26 @@ class Step(enum.Enum):
     OLDER = "older"
 
 
-def next_step(standing: Standing | None, entry: Entry, digest: str) -> Step:
+def next_step(newest: Head | None, entry: Entry, digest: str) -> Step:
     """Decides, so that the order and number of deliveries do not change where it ends.
 
     ADVANCE keeps an older state out after a newer one that said the same. For one state of the job
-    only a second look that settles it, or an order to judge it `again`, makes another version:
+    only a second look that is final, or an order to judge it `again`, makes another version:
     two deliveries that read the metrics a second apart are one audit.
     """
-    if standing is None:
+    if newest is None:
         return Step.WRITE
-    modified_at, known_at = as_utc(entry.last_modified_at), as_utc(standing.last_modified_at)
+    modified_at, known_at = as_utc(entry.last_modified_at), as_utc(newest.last_modified_at)
     if modified_at < known_at:
         return Step.OLDER
     newer = modified_at > known_at
-    if digest == standing.digest:
+    if digest == newest.digest:
         return Step.ADVANCE if newer else Step.DUPLICATE
-    settles = entry.document["audit"]["settled"] and not standing.settled
-    return Step.WRITE if newer or settles or entry.again else Step.DUPLICATE
+    becomes_final = entry.document["audit"]["settled"] and not newest.settled
+    return Step.WRITE if newer or becomes_final or entry.again else Step.DUPLICATE
 
 
-def unchanged(step: Step, standing: Standing) -> Recorded:
+def unchanged(step: Step, newest: Head) -> Recorded:
     """The answer for an entry that made no new version."""
     verdict = Verdict.OLDER if step is Step.OLDER else Verdict.DUPLICATE
-    return Recorded(verdict, standing.version)
+    return Recorded(verdict, newest.version)

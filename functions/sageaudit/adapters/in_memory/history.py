@@ -1,4 +1,4 @@
-"""History in memory: the twin of `dynamo_history`, for the CLI and the tests.
+"""History in memory: the twin of `adapters/dynamo/history.py`, for the CLI and the tests.
 
 It shares the decisions, rows, keys and cursors; nothing here expires.
 """
@@ -12,11 +12,12 @@ from decimal import Decimal
 from itertools import islice
 
 from sageaudit.adapters.dynamo import keys
-from sageaudit.adapters.dynamo.items import Item, packed_detail, read_detail
+from sageaudit.adapters.dynamo.codec import Item
+from sageaudit.adapters.dynamo.items import packed_detail, read_detail
 from sageaudit.adapters.dynamo.paging import last_seen, page_of
-from sageaudit.adapters.dynamo.rows import filed_findings, head_of
+from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stored_text
-from sageaudit.adapters.dynamo.versions import Standing, Step, next_step, unchanged
+from sageaudit.adapters.dynamo.versions import Step, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Detail,
@@ -35,7 +36,6 @@ class _Kept:
     """Everything about one run. `texts` are its documents, the first version first."""
 
     head: Head
-    digest: str
     texts: tuple[str, ...]
     findings: tuple[FindingRow, ...]
     detail: Item | None
@@ -50,26 +50,26 @@ class MemoryHistory:
     def record(self, entry: Entry) -> Recorded:
         """Keeps HEAD, version, findings and detail, or nothing."""
         known = self._runs.get(keys.job_pk(entry.key))
-        standing = None if known is None else _standing(known)
+        newest = None if known is None else known.head
         digest = digest_of(entry.document)
-        step = next_step(standing, entry, digest)
-        if known is None or standing is None or step is Step.WRITE:
+        step = next_step(newest, entry, digest)
+        if known is None or newest is None or step is Step.WRITE:
             return self._write(entry, digest, known)
         if step is Step.ADVANCE:
             modified_at = keys.as_utc(entry.last_modified_at)
-            head = replace(known.head, last_modified_at=modified_at)
+            head = replace(newest, last_modified_at=modified_at)
             self._runs[keys.job_pk(entry.key)] = replace(known, head=head)
-        return unchanged(step, standing)
+        return unchanged(step, newest)
 
     def _write(self, entry: Entry, digest: str, known: _Kept | None) -> Recorded:
         texts = () if known is None else known.texts
         version = len(texts) + 1
         detail = None if known is None else known.detail
+        findings = finding_rows(entry)
         self._runs[keys.job_pk(entry.key)] = _Kept(
-            head=head_of(entry, version),
-            digest=digest,
+            head=head_of(entry, version, digest=digest, findings=findings),
             texts=(*texts, stored_text(entry.document, version)),
-            findings=tuple(one.row for one in filed_findings(entry)),
+            findings=findings,
             detail=detail if entry.detail is None else packed_detail(entry.detail),
         )
         return Recorded(Verdict.RECORDED, version)
@@ -192,16 +192,6 @@ class MemoryHistory:
         heads = (kept.head for kept in self._runs.values())
         keyed = ((keys.ended_sk(head.ended_at, head.key), head) for head in heads)
         return iter(sorted(keyed, key=_sort_key, reverse=True))
-
-
-def _standing(known: _Kept) -> Standing:
-    return Standing(
-        version=known.head.version,
-        last_modified_at=known.head.last_modified_at,
-        settled=known.head.settled,
-        digest=known.digest,
-        finding_ids=(),
-    )
 
 
 def _sort_key(keyed: tuple[str, object]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import Dynamo
-from sageaudit.adapters.dynamo.items import Item
+from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused

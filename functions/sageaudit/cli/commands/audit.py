@@ -21,15 +21,14 @@ from sageaudit.cli.sources import live, recorded_run
 from sageaudit.cli.views import fixes
 from sageaudit.cli.views.layout import console_for
 from sageaudit.cli.views.render import render
-from sageaudit.domain.audit import rollup
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, Malformed, SageauditError
 from sageaudit.rules import catalogue
 from sageaudit.text.fixes.dialects import DIALECTS, Dialect
 
-_SEVERITIES = ("info", "low", "medium", "high")
 _EPILOG = """\b
 Examples:
   sageaudit audit --recording job.json
@@ -48,7 +47,7 @@ Examples:
 @options.OUTPUT
 @click.option(
     "--fail-on",
-    type=click.Choice(_SEVERITIES),
+    type=click.Choice([severity.value for severity in reversed(Severity)]),
     help="Exit with code 10 when a finding is at least this severe.",
 )
 @click.option(
@@ -96,12 +95,12 @@ def _run(
 ) -> Exit:
     """Shows one job's result as soon as it is known; a failure does not stop the other jobs."""
     try:
-        document = task()
+        audited = task()
     except SageauditError as error:
         say(str(error))
         return exit_of(error)
-    show(document)
-    return Exit.FINDINGS if fail_on and _fails(document, fail_on) else Exit.DONE
+    show(audited)
+    return Exit.FINDINGS if fail_on and _fails(audited, fail_on) else Exit.DONE
 
 
 def of_recording(path: Path, policy: Policy) -> AuditDocument:
@@ -121,12 +120,11 @@ def _set(
 ) -> AuditDocument:
     """A tuning job's children together, as of the last one's end."""
     job = recorded_run.of_recording(own).job if own else None
-    documents = [child.document for child in children]
-    named = rollup.of_job(job, policy.owner(job.tags)) if job else rollup.of_children(documents)
     now = max(child.now for child in children)
-    return audit_tuning(
-        job, named, [child.child for child in children], policy, catalogue.ruleset(), now=now
+    tuning = audit_tuning(
+        job, [child.child for child in children], policy, catalogue.ruleset(), now=now
     )
+    return document(tuning, [child.document for child in children])
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,36 +146,34 @@ def _one(recorded: recording.Recording, policy: Policy) -> _Audited:
     run, ruleset = recorded_run.of_recording(recorded), catalogue.ruleset()
     job = run.job
     if job.kind is JobKind.TUNING and job.finished:
-        named = rollup.of_job(job, policy.owner(job.tags))
-        document = audit_tuning(job, named, [], policy, ruleset, now=run.now)
+        written = document(audit_tuning(job, [], policy, ruleset, now=run.now), [])
     else:
-        audit = audit_job(job, run.usage, run.market, policy, ruleset, now=run.now)
-        document = audit.document()
-    return _Audited(document, job.final_metrics, run.now)
+        written = document(audit_job(job, run.usage, run.market, policy, ruleset, now=run.now))
+    return _Audited(written, job.final_metrics, run.now)
 
 
-def _fails(document: AuditDocument, severity: str) -> bool:
-    least = _SEVERITIES.index(severity)
+def _fails(audited: AuditDocument, severity: str) -> bool:
+    least = Severity(severity).rank
     return any(
-        _SEVERITIES.index(finding["severity"]) >= least and finding["exempt"] is None
-        for finding in document["findings"]
+        Severity(finding["severity"]).rank >= least and finding["exempt"] is None
+        for finding in audited["findings"]
     )
 
 
-def _json(document: AuditDocument) -> None:
-    click.echo(to_json(document))
+def _json(audited: AuditDocument) -> None:
+    click.echo(to_json(audited))
 
 
 def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument], None]:
     shown = 0
 
-    def show(document: AuditDocument) -> None:
+    def show(audited: AuditDocument) -> None:
         nonlocal shown
         if shown:
             console.rule(style="dim")
         shown += 1
-        render(document, console)
+        render(audited, console)
         if fix_as:
-            fixes.show(document, console, fix_as)
+            fixes.show(audited, console, fix_as)
 
     return show

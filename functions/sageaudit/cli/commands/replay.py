@@ -16,7 +16,7 @@ from sageaudit.cli.exits import Exit
 from sageaudit.cli.sources import history_table, stored
 from sageaudit.cli.views import replay as view
 from sageaudit.cli.views.layout import console_for
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.policy_diff import FindingMove, moves
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
@@ -111,4 +111,4 @@ def _audit(kept: stored.StoredRun, policy: Policy) -> AuditDocument:
         now=run.now,
         earlier=kept.earlier,
     )
-    return audit.document()
+    return document(audit)

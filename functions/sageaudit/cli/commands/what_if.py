@@ -19,7 +19,7 @@ from sageaudit.cli.sources import live, recorded_run
 from sageaudit.cli.sources.recorded_run import Run
 from sageaudit.cli.views import candidates
 from sageaudit.cli.views.layout import console_for
-from sageaudit.domain.audit.audit import rounded
+from sageaudit.domain.audit.document import rounded
 from sageaudit.domain.bill.bill import Bill, bill, billed_seconds
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, impossible, resize

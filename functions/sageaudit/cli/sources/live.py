@@ -17,7 +17,7 @@ from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.sources.recorded_run import Run
 from sageaudit.cli.sources.session import open_session
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
@@ -41,10 +41,10 @@ class Account:
         children = []
         if ref.kind is JobKind.TUNING:
             children = [self._one(child, deps) for child in deps.jobs.children(ref)]
-        document = self._one(ref, deps)
-        if ref.kind is JobKind.TUNING:
-            document["children"] = children
-        return document
+        done = self._one(ref, deps)
+        if ref.kind is not JobKind.TUNING:
+            return done.document
+        return document(done.audit, [child.document for child in children])
 
     def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
         """One job by ARN or name, with its measurements and list prices."""
@@ -58,7 +58,7 @@ class Account:
         market = deps.markets.market(parsed, now)
         return Run(parsed, deps.metrics.read(parsed, now), market, now)
 
-    def _one(self, ref: JobRef, deps: flow.AuditDependencies) -> AuditDocument:
+    def _one(self, ref: JobRef, deps: flow.AuditDependencies) -> flow.Done:
         ended = JobEnded(ref, "Unknown", None, datetime.now(UTC), {})
         done = flow.audit_finished_job(ended, deps, now=datetime.now(UTC), attempt=None)
         if isinstance(done, flow.Later):
@@ -66,7 +66,7 @@ class Account:
         if done.document["unauditable"] is not None:
             deps.jobs.describe(ref)  # no such job is another failure, and raises JobNotFound
             raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
-        return done.document
+        return done
 
     def _deps(self, policy: Policy) -> flow.AuditDependencies:
         accounts = Accounts(self._session, "", {}, time.time)

@@ -13,6 +13,7 @@ from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import sources
 from sageaudit.auditing import audit_job, run_facts
 from sageaudit.cli.sources import recorded_run
+from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
@@ -70,7 +71,7 @@ def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run
         Entry(
             key=key,
             last_modified_at=job.last_modified_at or run.now,
-            document=audit.document(),
+            document=document(audit),
             family_version=FAMILY_VERSION,
             fingerprint=job.fingerprint,
             detail=detail_of(recorded.describe, recorded.tags, run.usage),

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sageaudit.auditing import AccountAudit
-from sageaudit.domain.audit.audit import (
+from sageaudit.domain.audit.document import (
     clear_names,
     finding_document,
     not_applicable_documents,

@@ -2,177 +2,44 @@
 
 Keys are always present and only ever added. Money is USD, rounded to 6 decimals when written; a
 value that is not known is None. Read it back with `json.loads(text, parse_float=Decimal)`: no
-figure passes through a float.
+figure passes through a float. Words of a list (severity, bucket, kind) are plain text, as JSON
+gives them back: read them with their enumeration, `Bucket(finding["bucket"]).counted`.
+
+A key is added here alone: in its shape, and in the function under it that writes the shape.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
+
+from sageaudit.domain.audit.audit import Audit, Outcomes
+from sageaudit.domain.bill.bill import Basis, Line, PhaseCost
+from sageaudit.domain.bill.counterfactual import Slice
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Clear,
+    Confidence,
+    Evidence,
+    Exemption,
+    Finding,
+    Found,
+    NotApplicable,
+    Parameter,
+    RuleName,
+    Scalar,
+    Severity,
+    Unknown,
+)
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.prices.market import PriceKind
+from sageaudit.domain.usage.measurements import Measurements, Metric
 
 SCHEMA = 1
-
-Severity = Literal["high", "medium", "low", "info"]
-Confidence = Literal["measured", "derived", "heuristic"]
-Bucket = Literal["avoidable", "lost", "possible", "none"]
-Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
-PriceKind = Literal["list", "own"]
-
-
-class JobDocument(TypedDict):
-    """Which job. Times are ISO 8601 in UTC."""
-
-    name: str
-    arn: str | None
-    kind: str
-    status: str
-    account: str | None
-    region: str | None
-    family: str
-    owner: str | None
-    created_at: str | None
-    started_at: str | None
-    ended_at: str | None
-    instances: str | None
-    """What it ran on, for people: "2 x ml.g5.12xlarge"."""
-    purchase: Literal["on_demand", "spot", "training_plan", "serverless"] | None
-    parent: str | None
-    """ARN of the tuning, AutoML, labeling, monitoring or training job that started it."""
-
-
-class CoverageDocument(TypedDict):
-    """What the metrics cover: period, hosts seen of hosts expected, share 0..1 per metric."""
-
-    period_s: int | None
-    hosts: int
-    hosts_expected: int | None
-    share: dict[str, Decimal | None]
-    missing: list[str]
-    """One sentence for each thing that could not be read."""
-
-
-class AuditDocumentHead(TypedDict):
-    """`due_at`: when a second look will settle it, ISO 8601; None when settled or not planned."""
-
-    version: int
-    settled: bool
-    due_at: str | None
-    ruleset: str
-    policy: str
-    coverage: CoverageDocument
-
-
-class PhaseDocument(TypedDict):
-    """One occurrence of a phase. `usd` is its share of the compute lines."""
-
-    name: str
-    seconds: Decimal | None
-    billed: bool
-    usd: Decimal | None
-
-
-class LineDocument(TypedDict):
-    """One line of the bill. `usd` is None when the rate or the quantity is not known.
-
-    `price_kind`: AWS's list price, or the company's own by its policy.
-    """
-
-    item: str
-    usage_type: str | None
-    quantity: Decimal | None
-    unit: str
-    rate_usd: Decimal | None
-    usd: Decimal | None
-    price_as_of: str | None
-    price_source: str | None
-    price_kind: PriceKind | None
-    note: str | None
-
-
-class BillDocument(TypedDict):
-    """`missing`: one sentence for each thing that keeps the bill from being complete.
-
-    `spot_saved_usd`: what the seconds that spot did not bill would have cost.
-    `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
-    `notes`: what to know of the figure, such as what is not in it.
-    """
-
-    total_usd: Decimal | None
-    complete: bool
-    missing: list[str]
-    basis: Basis
-    lines: list[LineDocument]
-    price_kind: PriceKind | None
-    spot_saved_usd: Decimal | None
-    prepaid_value_usd: Decimal | None
-    notes: list[str]
-
-
-class FixDocument(TypedDict):
-    """`parameter` is the path in the Create*Job request; `old` None when it was not set."""
-
-    parameter: str
-    old: Any
-    new: Any
-
-
-class ExemptDocument(TypedDict):
-    """Who exempted a finding, until when (ISO date or None) and why."""
-
-    by: str
-    until: str | None
-    reason: str
-
-
-class FindingDocument(TypedDict):
-    """One slice of the bill, its reason and its fix. A `fix` list applies together."""
-
-    rule: str
-    id: str
-    severity: Severity
-    confidence: Confidence
-    bucket: Bucket
-    summary: str
-    saving_usd: Decimal | None
-    saving_alone_usd: Decimal | None
-    saving_range_usd: list[Decimal] | None
-    superseded_by: str | None
-    subsumed_by: str | None
-    exempt: ExemptDocument | None
-    evidence: dict[str, Any]
-    fix: list[FixDocument]
-    alternatives: list[list[FixDocument]]
-    caution: str | None
-    """What may make the advice wrong, or why it has no dollars: one or two sentences."""
-    in_chat: bool
-    """False for guard-rails that are stored and shown, but never posted."""
-
-
-def stands(finding: FindingDocument) -> bool:
-    """Nobody exempted it, and no other finding tells its story or takes its place."""
-    return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
-
-
-class UnknownDocument(TypedDict):
-    """A rule that could not be judged: a stable code and a sentence."""
-
-    rule: str
-    code: str
-    reason: str
-
-
-class NotApplicableDocument(TypedDict):
-    """A rule that does not speak of this job, and why."""
-
-    rule: str
-    reason: str
-
-
-class SliceDocument(TypedDict):
-    """One slice of the waterfall; slices sum to `bill.total_usd`."""
-
-    slice: str
-    usd: Decimal
+_MICRO = Decimal("0.000001")
+_MILLI = Decimal("0.001")
 
 
 class AuditDocument(TypedDict):
@@ -195,3 +62,402 @@ class AuditDocument(TypedDict):
     rollup: bool
     unauditable: str | None
     """Why the job could not be audited at all (gone, never described); None for a real audit."""
+
+
+def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> AuditDocument:
+    """The audit as it is stored and printed; History sets `audit.version`.
+
+    `children` are shown inside: None where they have their own audits in the history.
+    """
+    return {
+        "schema": SCHEMA,
+        "job": _job(audit),
+        "audit": _head(audit),
+        "phases": [_phase(cost) for cost in audit.bill.phases],
+        "bill": _bill(audit),
+        "avoidable_usd": rounded(audit.savings.avoidable_usd),
+        "lost_usd": rounded(audit.savings.lost_usd),
+        "possible_usd": rounded(audit.savings.possible_usd),
+        "findings": [finding_document(finding) for finding in audit.savings.findings],
+        "unknown": unknown_documents(audit.outcomes),
+        "not_applicable": not_applicable_documents(audit.outcomes),
+        "clear": clear_names(audit.outcomes),
+        "waterfall": _waterfall(audit.savings.waterfall, audit.bill.total_usd),
+        "children": None if children is None else list(children),
+        "rollup": audit.rollup,
+        "unauditable": audit.unauditable,
+    }
+
+
+class JobDocument(TypedDict):
+    """Which job. Times are ISO 8601 in UTC."""
+
+    name: str
+    arn: str | None
+    kind: str
+    """A JobKind."""
+    status: str
+    account: str | None
+    region: str | None
+    family: str
+    owner: str | None
+    created_at: str | None
+    started_at: str | None
+    ended_at: str | None
+    instances: str | None
+    """What it ran on, for people: "2 x ml.g5.12xlarge"."""
+    purchase: str | None
+    """A Purchase; None of a tuning job, and where it is not known."""
+    parent: str | None
+    """ARN of the tuning, AutoML, labeling, monitoring or training job that started it."""
+
+
+def _job(audit: Audit) -> JobDocument:
+    job = audit.job
+    bought = job.kind is not JobKind.TUNING and audit.unauditable is None
+    return {
+        "name": job.name,
+        "arn": job.arn,
+        "kind": job.kind.value,
+        "status": job.status,
+        "account": job.account,
+        "region": job.region,
+        "family": audit.family,
+        "owner": audit.owner,
+        "created_at": iso(job.created_at),
+        "started_at": iso(job.started_at),
+        "ended_at": iso(job.ended_at),
+        "instances": job.instances,
+        "purchase": job.purchase.value if bought else None,
+        "parent": job.parent.arn if job.parent else None,
+    }
+
+
+class AuditDocumentHead(TypedDict):
+    """`settled` False while it is provisional; `due_at`: when a second look may say more."""
+
+    version: int
+    settled: bool
+    due_at: str | None
+    ruleset: str
+    policy: str
+    coverage: CoverageDocument
+
+
+def _head(audit: Audit) -> AuditDocumentHead:
+    return {
+        "version": 1,
+        "settled": audit.final,
+        "due_at": iso(audit.recheck_at),
+        "ruleset": audit.ruleset,
+        "policy": audit.policy,
+        "coverage": _coverage(audit.usage, audit.notes),
+    }
+
+
+class CoverageDocument(TypedDict):
+    """What the metrics cover: period, hosts with metrics, hosts expected, share 0..1 per metric."""
+
+    period_s: int | None
+    hosts: int
+    hosts_expected: int | None
+    share: dict[str, Decimal | None]
+    missing: list[str]
+    """One sentence for each thing that could not be read."""
+
+
+def _coverage(usage: Measurements | None, notes: Sequence[str]) -> CoverageDocument:
+    if usage is None:
+        nothing = dict[str, Decimal | None]()
+        return {
+            "period_s": None,
+            "hosts": 0,
+            "hosts_expected": None,
+            "share": nothing,
+            "missing": [*notes],
+        }
+    shares = {metric: usage.share(metric) for metric in Metric}
+    absent = dict.fromkeys(
+        f"{metric.value}: {missing.reason}"
+        for metric, missing in usage.missing.items()
+        if missing.code != "no_gpu"
+    )
+    return {
+        "period_s": usage.period_s,
+        "hosts": len(usage.hosts),
+        "hosts_expected": usage.hosts_expected,
+        "share": {
+            metric.value: None if share is None else Decimal(share).quantize(_MILLI)
+            for metric, share in shares.items()
+        },
+        "missing": [*absent, *usage.notes, *notes],
+    }
+
+
+class PhaseDocument(TypedDict):
+    """One occurrence of a phase. `usd` is its share of the compute lines."""
+
+    name: str
+    seconds: Decimal | None
+    billed: bool
+    usd: Decimal | None
+
+
+def _phase(cost: PhaseCost) -> PhaseDocument:
+    return {
+        "name": cost.phase.name,
+        "seconds": rounded(cost.phase.seconds),
+        "billed": cost.phase.billed,
+        "usd": rounded(cost.usd),
+    }
+
+
+class BillDocument(TypedDict):
+    """`missing`: one sentence for each thing that keeps the bill from being complete.
+
+    `spot_saved_usd`: what the seconds that spot did not bill would have cost.
+    `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
+    `notes`: what to know of the figure, such as what is not in it.
+    """
+
+    total_usd: Decimal | None
+    complete: bool
+    missing: list[str]
+    basis: Basis
+    lines: list[LineDocument]
+    price_kind: PriceKind | None
+    spot_saved_usd: Decimal | None
+    prepaid_value_usd: Decimal | None
+    notes: list[str]
+
+
+def _bill(audit: Audit) -> BillDocument:
+    bill, facts = audit.bill, audit.facts
+    return {
+        "total_usd": rounded(bill.total_usd),
+        "complete": bill.complete,
+        "missing": list(bill.missing),
+        "basis": bill.basis,
+        "lines": [_line(line) for line in bill.lines],
+        "price_kind": facts.price_kind,
+        "spot_saved_usd": rounded(facts.spot_saved_usd),
+        "prepaid_value_usd": rounded(facts.prepaid_value_usd),
+        "notes": list(facts.notes),
+    }
+
+
+class LineDocument(TypedDict):
+    """One line of the bill. `usd` is None when the rate or the quantity is not known."""
+
+    item: str
+    usage_type: str | None
+    quantity: Decimal | None
+    unit: str
+    rate_usd: Decimal | None
+    usd: Decimal | None
+    price_as_of: str | None
+    price_source: str | None
+    price_kind: PriceKind | None
+    note: str | None
+
+
+def _line(line: Line) -> LineDocument:
+    return {
+        "item": line.item,
+        "usage_type": line.usage_type,
+        "quantity": rounded(line.quantity),
+        "unit": line.unit,
+        "rate_usd": rounded(line.rate.usd) if line.rate else None,
+        "usd": rounded(line.usd),
+        "price_as_of": line.rate.as_of if line.rate else None,
+        "price_source": line.rate.source if line.rate else None,
+        "price_kind": line.rate.kind if line.rate else None,
+        "note": line.note,
+    }
+
+
+class FindingDocument(TypedDict):
+    """One slice of the bill, its reason and its fix. A `fix` list applies together."""
+
+    rule: str
+    id: str
+    severity: str
+    """A Severity."""
+    confidence: str
+    """A Confidence."""
+    bucket: str
+    """A Bucket."""
+    summary: str
+    saving_usd: Decimal | None
+    saving_alone_usd: Decimal | None
+    saving_range_usd: list[Decimal] | None
+    superseded_by: str | None
+    subsumed_by: str | None
+    exempt: ExemptDocument | None
+    evidence: dict[str, Any]
+    fix: list[FixDocument]
+    alternatives: list[list[FixDocument]]
+    caution: str | None
+    """What may make the advice wrong, or why it has no dollars: one or two sentences."""
+    in_chat: bool
+    """False for guard-rails that are stored and shown, but never posted."""
+
+
+def stands(finding: FindingDocument) -> bool:
+    """Nobody exempted it, and no other finding includes or replaces it."""
+    return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
+
+
+def finding_document(finding: Finding) -> FindingDocument:
+    """One finding as documents show it."""
+    found, span = finding.found, finding.range_usd
+    return {
+        "rule": finding.rule.name,
+        "id": finding.rule.id,
+        "severity": finding.severity.value,
+        "confidence": found.confidence.value,
+        "bucket": found.bucket.value,
+        "summary": found.summary,
+        "saving_usd": rounded(finding.saving_usd),
+        "saving_alone_usd": rounded(finding.alone_usd),
+        "saving_range_usd": [end.quantize(_MICRO) for end in span] if span else None,
+        "superseded_by": finding.superseded_by,
+        "subsumed_by": finding.subsumed_by,
+        "exempt": _exempt(finding.exempt),
+        "evidence": {key: _evidence(value) for key, value in found.evidence.items()},
+        "fix": [_fix(item) for item in found.fix],
+        "alternatives": [[_fix(item) for item in way] for way in found.alternatives],
+        "caution": found.caution,
+        "in_chat": finding.rule.in_chat,
+    }
+
+
+def read_finding(written: FindingDocument) -> Finding:
+    """The finding of a document that stands by itself, without the change that was billed again."""
+    span = written["saving_range_usd"]
+    return Finding(
+        rule=RuleName(written["id"], written["rule"], in_chat=written["in_chat"]),
+        found=Found(
+            confidence=Confidence(written["confidence"]),
+            bucket=Bucket(written["bucket"]),
+            summary=written["summary"],
+            evidence=written["evidence"],
+            fix=tuple(map(_parameter, written["fix"])),
+            alternatives=tuple(tuple(map(_parameter, way)) for way in written["alternatives"]),
+            caution=written["caution"],
+        ),
+        severity=Severity(written["severity"]),
+        saving_usd=written["saving_usd"],
+        alone_usd=written["saving_alone_usd"],
+        range_usd=(span[0], span[1]) if span else None,
+    )
+
+
+class FixDocument(TypedDict):
+    """`parameter` is the path in the Create*Job request; `old` None when it was not set."""
+
+    parameter: str
+    old: Any
+    new: Any
+
+
+def _fix(item: Parameter) -> FixDocument:
+    return {"parameter": item.path, "old": _scalar(item.old), "new": _scalar(item.new)}
+
+
+def _parameter(written: FixDocument) -> Parameter:
+    return Parameter(written["parameter"], written["old"], written["new"])
+
+
+class ExemptDocument(TypedDict):
+    """Who exempted a finding, until when (ISO date or None) and why."""
+
+    by: str
+    until: str | None
+    reason: str
+
+
+def _exempt(exempt: Exemption | None) -> ExemptDocument | None:
+    if exempt is None:
+        return None
+    until = exempt.until.isoformat() if exempt.until else None
+    return {"by": exempt.by, "until": until, "reason": exempt.reason}
+
+
+def _evidence(value: Evidence) -> Evidence:
+    return value if isinstance(value, list) else _scalar(value)
+
+
+def _scalar(value: Scalar) -> Scalar:
+    """Floats become decimals of what they print as: a document holds no float."""
+    return Decimal(str(value)) if isinstance(value, float) else value
+
+
+class UnknownDocument(TypedDict):
+    """A rule that could not be judged: a stable code and a sentence."""
+
+    rule: str
+    code: str
+    reason: str
+
+
+def unknown_documents(outcomes: Outcomes) -> list[UnknownDocument]:
+    """The rules that could not judge, with their reasons."""
+    return [
+        {"rule": name.name, "code": outcome.code, "reason": outcome.reason}
+        for name, outcome in outcomes
+        if isinstance(outcome, Unknown)
+    ]
+
+
+class NotApplicableDocument(TypedDict):
+    """A rule that does not apply to this job, and why."""
+
+    rule: str
+    reason: str
+
+
+def not_applicable_documents(outcomes: Outcomes) -> list[NotApplicableDocument]:
+    """The rules that do not apply to this job, with their reasons."""
+    return [
+        {"rule": name.name, "reason": outcome.reason}
+        for name, outcome in outcomes
+        if isinstance(outcome, NotApplicable)
+    ]
+
+
+def clear_names(outcomes: Outcomes) -> list[str]:
+    """The rules that judged and found nothing."""
+    return [name.name for name, outcome in outcomes if isinstance(outcome, Clear)]
+
+
+class SliceDocument(TypedDict):
+    """One slice of the waterfall; slices sum to `bill.total_usd`."""
+
+    slice: str
+    usd: Decimal
+
+
+def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[SliceDocument]:
+    """The last slice takes what rounding left, so that the slices sum to the rounded bill."""
+    total = rounded(total_usd)
+    if total is None or not slices:
+        return []
+    *counted, rest = slices
+    rows: list[SliceDocument] = [
+        {"slice": part.name, "usd": part.usd.quantize(_MICRO)} for part in counted
+    ]
+    left = total - sum((row["usd"] for row in rows), Decimal(0))
+    return [*rows, {"slice": rest.name, "usd": left}]
+
+
+def rounded(value: Decimal | None) -> Decimal | None:
+    """At most 6 decimals; None stays None."""
+    return None if value is None else value.quantize(_MICRO)
+
+
+def iso(moment: datetime | None) -> str | None:
+    """ISO 8601 in UTC, ending in Z."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

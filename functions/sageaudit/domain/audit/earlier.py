@@ -6,8 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from itertools import islice
 
 from sageaudit.domain.job.job import Job, Purchase
+
+MOST_METRICS = 40
+"""As many as a training job may define."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +24,16 @@ class RunFacts:
     """
 
     purchase: Purchase
-    instance_type: str | None = None
-    instance_count: int | None = None
     elapsed_s: Decimal | None = None
     billable_s: Decimal | None = None
-    phase_s: Mapping[str, Decimal] = field(default_factory=dict)
     retained_s: Decimal | None = None
+    instance_type: str | None = None
+    instance_count: int | None = None
     fingerprint: str | None = None
     data_pinned: bool | None = None
     left_artifact: bool | None = None
     reason_class: str | None = None
+    phase_s: Mapping[str, Decimal] = field(default_factory=dict)
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
     found: tuple[str, ...] = ()
 
@@ -66,6 +70,6 @@ def facts_of(job: Job, *, reason_class: str | None, found: Iterable[str]) -> Run
         data_pinned=job.data_pinned,
         left_artifact=job.left_artifact,
         reason_class=reason_class,
-        final_metrics=dict(job.final_metrics),
+        final_metrics=dict(islice(job.final_metrics.items(), MOST_METRICS)),
         found=tuple(found),
     )

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.bill.finding import Bucket
 
 _ZERO = Decimal(0)
-_COUNTED, _POSSIBLE = ("avoidable", "lost"), ("possible",)
+_COUNTED = frozenset(bucket for bucket in Bucket if bucket.counted)
+_POSSIBLE = frozenset({Bucket.POSSIBLE})
 
 
 class Move(enum.Enum):
@@ -106,8 +108,8 @@ def _standing_words(finding: FindingDocument) -> str:
     return f"left to {other}" if other else "stands"
 
 
-def _usd(finding: FindingDocument | None, buckets: tuple[str, ...]) -> Decimal:
+def _usd(finding: FindingDocument | None, buckets: frozenset[Bucket]) -> Decimal:
     """What it gives to the sum of these buckets."""
-    if finding is None or finding["bucket"] not in buckets or not stands(finding):
+    if finding is None or Bucket(finding["bucket"]) not in buckets or not stands(finding):
         return _ZERO
     return finding["saving_usd"] or _ZERO

@@ -8,8 +8,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Generic, TypeVar
 
-from sageaudit.domain.audit.document import AuditDocument, Severity
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
 Row = TypeVar("Row")
 
@@ -73,7 +74,11 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest version of one job, as lists show it. Dollars that are not known are None."""
+    """The newest version of one job: what lists show, and what the next delivery is compared with.
+
+    Dollars that are not known are None. `digest` is equal for two audits that say the same;
+    `finding_ids` are the rules that have a row.
+    """
 
     key: JobKey
     version: int
@@ -94,6 +99,12 @@ class Head:
     lost_usd: Decimal | None
     top_rule: str | None
     unauditable: str | None
+    digest: str
+    ruleset: str
+    policy: str
+    family_version: int
+    fingerprint: str | None
+    finding_ids: tuple[str, ...]
     facts: RunFacts | None = None
 
 
@@ -120,14 +131,17 @@ class FindingRow:
     """One finding of one job's newest version, as lists show it."""
 
     key: JobKey
+    rule_id: str
     rule: str
     severity: Severity
-    bucket: str
+    confidence: Confidence
+    bucket: Bucket
     name: str
     family: str
     owner: str | None
     ended_at: datetime
     saving_usd: Decimal | None
+    saving_alone_usd: Decimal | None
     summary: str
 
 

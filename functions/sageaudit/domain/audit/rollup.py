@@ -1,155 +1,189 @@
 """A tuning job: the sum of its children's audits, left out of every other sum.
 
-The cost of a tuning job is on the training jobs that it launched. A child's own shares stand; a
+The cost of a tuning job is on the training jobs that it launched. A child keeps its own shares; a
 finding of the roll-up is one rule's finding over all children, with the sum of their shares.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.audit.audit import (
-    Outcomes,
-    clear_names,
-    finding_document,
-    job_document,
-    not_applicable_documents,
-    rounded,
-    unknown_documents,
-)
-from sageaudit.domain.audit.document import (
-    SCHEMA,
-    AuditDocument,
-    BillDocument,
-    FindingDocument,
-    JobDocument,
-    Severity,
-    SliceDocument,
-    stands,
-)
+from sageaudit.domain.audit.audit import Audit, Outcomes
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, read_finding, stands
 from sageaudit.domain.audit.tuning_savings import TrialSavings
-from sageaudit.domain.bill.counterfactual import SeverityLimits
-from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.bill.bill import BillSum
+from sageaudit.domain.bill.bill_facts import BillFacts
+from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slice
+from sageaudit.domain.bill.finding import Bucket, Finding, Severity
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
 
 _ZERO = Decimal(0)
 
 
-def of_job(job: Job, owner: str | None) -> JobDocument:
-    """The tuning job's own row; its family is its ARN."""
-    return job_document(job, job.arn or job.name, owner)
-
-
-def of_children(children: Sequence[AuditDocument]) -> JobDocument:
+def job_of_children(children: Sequence[AuditDocument]) -> Job:
     """What a set of children says of its tuning job, whose own answer was not recorded."""
-    first = children[0]["job"]
-    arn = first["parent"] or first["family"]
+    rows = [child["job"] for child in children]
+    first = rows[0]
     times = [
-        (child["job"]["started_at"], child["job"]["ended_at"])
-        for child in children
-        if child["job"]["started_at"] and child["job"]["ended_at"]
+        (datetime.fromisoformat(row["started_at"]), datetime.fromisoformat(row["ended_at"]))
+        for row in rows
+        if row["started_at"] and row["ended_at"]
     ]
-    return {
-        **first,
-        "name": arn.rpartition("/")[2],
-        "arn": arn if first["parent"] else None,
-        "kind": "tuning",
-        "status": "Unknown",
-        "created_at": None,
-        "started_at": min((start for start, _ in times if start), default=None),
-        "ended_at": max((end for _, end in times if end), default=None),
-        "instances": None,
-        "purchase": None,
-        "parent": None,
-    }
+    return Job(
+        kind=JobKind.TUNING,
+        name=(first["parent"] or first["family"]).rpartition("/")[2],
+        arn=first["parent"],
+        account=first["account"],
+        region=first["region"],
+        status="Unknown",
+        started_at=min((start for start, _ in times), default=None),
+        ended_at=max((end for _, end in times), default=None),
+    )
 
 
 def roll_up(
-    job: JobDocument,
+    job: Job,
     children: Sequence[AuditDocument],
     *,
+    family: str,
+    owner: str | None,
     launched: int | None,
-    limits: SeverityLimits,
+    severities: Severities,
     ruleset: str,
     policy: str,
     outcomes: Outcomes,
     own: TrialSavings,
-) -> AuditDocument:
+) -> Audit:
     """Adds the children up. `launched`: how many there should be, None where nobody says.
 
-    One that launched nothing cost nothing. `outcomes` and `own` are what the tuning rules said of
-    it, and their shares of what the children's findings left.
+    A job that launched nothing cost nothing. `outcomes` and `own` are the answers of the tuning
+    rules, and their shares of what the children's findings left.
     """
     empty = _ZERO if launched == 0 else None
-    missing = _missing(children, launched)
-    settled = not missing and all(child["audit"]["settled"] for child in children)
-    return {
-        "schema": SCHEMA,
-        "job": job,
-        "audit": {
-            "version": 1,
-            "settled": settled,
-            "due_at": None,
-            "ruleset": ruleset,
-            "policy": policy,
-            "coverage": {
-                "period_s": None,
-                "hosts": 0,
-                "hosts_expected": None,
-                "share": {},
-                "missing": missing,
-            },
-        },
-        "phases": [],
-        "bill": _bill(children, missing, empty),
-        "avoidable_usd": _sum(
-            [*(child["avoidable_usd"] for child in children), *_own(own, Bucket.AVOIDABLE)], empty
+    missing = tuple(_missing(children, launched))
+    total_usd = _sum((child["bill"]["total_usd"] for child in children), empty)
+    return Audit(
+        job=job,
+        family=family,
+        owner=owner,
+        bill=BillSum(
+            total_usd=total_usd,
+            complete=not missing and all(child["bill"]["complete"] for child in children),
+            missing=missing,
         ),
-        "lost_usd": _sum(
-            [*(child["lost_usd"] for child in children), *_own(own, Bucket.LOST)], empty
-        ),
-        "possible_usd": _sum(
-            [*(child["possible_usd"] for child in children), *_own(own, Bucket.POSSIBLE)], empty
-        ),
-        "findings": _findings(children, limits, own),
-        "unknown": unknown_documents(outcomes),
-        "not_applicable": not_applicable_documents(outcomes),
-        "clear": clear_names(outcomes),
-        "waterfall": _waterfall(children, own),
-        "children": list(children),
-        "rollup": True,
-        "unauditable": None,
-    }
+        facts=_facts(children),
+        usage=None,
+        outcomes=tuple(outcomes),
+        savings=_savings(children, total_usd, empty, severities, own),
+        final=not missing and all(child["audit"]["settled"] for child in children),
+        recheck_at=None,
+        ruleset=ruleset,
+        policy=policy,
+        notes=missing,
+    )
 
 
-def _bill(
-    children: Sequence[AuditDocument], missing: list[str], empty: Decimal | None
-) -> BillDocument:
-    kinds = {kind for child in children if (kind := child["bill"]["price_kind"])}
-    return {
-        "total_usd": _sum((child["bill"]["total_usd"] for child in children), empty),
-        "complete": not missing and all(child["bill"]["complete"] for child in children),
-        "missing": missing,
-        "basis": "none",
-        "lines": [],
-        "price_kind": next(iter(kinds)) if len(kinds) == 1 else None,
-        "spot_saved_usd": _known_sum(child["bill"]["spot_saved_usd"] for child in children),
-        "prepaid_value_usd": _known_sum(child["bill"]["prepaid_value_usd"] for child in children),
-        "notes": list(dict.fromkeys(n for child in children for n in child["bill"]["notes"])),
-    }
+def _facts(children: Sequence[AuditDocument]) -> BillFacts:
+    bills = [child["bill"] for child in children]
+    kinds = {kind for bill in bills if (kind := bill["price_kind"])}
+    return BillFacts(
+        price_kind=next(iter(kinds)) if len(kinds) == 1 else None,
+        spot_saved_usd=_known_sum(bill["spot_saved_usd"] for bill in bills),
+        prepaid_value_usd=_known_sum(bill["prepaid_value_usd"] for bill in bills),
+        notes=tuple(dict.fromkeys(note for bill in bills for note in bill["notes"])),
+    )
 
 
-def _missing(children: Sequence[AuditDocument], launched: int | None) -> list[str]:
-    missing = []
+def _missing(children: Sequence[AuditDocument], launched: int | None) -> Iterable[str]:
     if launched is None and not children:
-        missing.append("the training jobs that it launched are not known")
+        yield "the training jobs that it launched are not known"
     elif launched is not None and len(children) < launched:
-        missing.append(f"{launched - len(children)} of {launched} training jobs are not audited")
+        yield f"{launched - len(children)} of {launched} training jobs are not audited"
     unpriced = sum(child["bill"]["total_usd"] is None for child in children)
     if unpriced:
-        missing.append(f"{unpriced} of {len(children)} training jobs have no known cost")
-    return missing
+        yield f"{unpriced} of {len(children)} training jobs have no known cost"
+
+
+def _savings(
+    children: Sequence[AuditDocument],
+    total_usd: Decimal | None,
+    empty: Decimal | None,
+    severities: Severities,
+    own: TrialSavings,
+) -> Savings:
+    """The children's shares and the tuning findings' own."""
+
+    def total(parts: Iterable[Decimal | None], bucket: Bucket) -> Decimal | None:
+        usd = own.usd(bucket)
+        return _sum([*parts, *([usd] if usd else [])], empty)
+
+    findings = [*_merged_findings(children, severities), *own.findings]
+    findings.sort(key=lambda finding: (-(finding.saving_usd or _ZERO), finding.rule.id))
+    return Savings(
+        tuple(findings),
+        total((child["avoidable_usd"] for child in children), Bucket.AVOIDABLE),
+        total((child["lost_usd"] for child in children), Bucket.LOST),
+        total((child["possible_usd"] for child in children), Bucket.POSSIBLE),
+        () if total_usd is None else tuple(_waterfall(children, own)),
+    )
+
+
+def _merged_findings(
+    children: Sequence[AuditDocument], severities: Severities
+) -> Iterable[Finding]:
+    by_rule: dict[str, list[FindingDocument]] = {}
+    for child in children:
+        for finding in filter(stands, child["findings"]):
+            by_rule.setdefault(finding["rule"], []).append(finding)
+    for rows in by_rule.values():
+        yield _merged(list(map(read_finding, rows)), len(children), severities)
+
+
+def _merged(findings: Sequence[Finding], children: int, severities: Severities) -> Finding:
+    """One rule's findings as one: the dearest speaks for all, with the sum of their shares."""
+    dearest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
+    rule, found = dearest.rule, dearest.found
+    usd = _sum((finding.saving_usd for finding in findings), empty=None)
+    spans = [finding.range_usd for finding in findings if finding.range_usd]
+    span = None
+    if spans:
+        span = (sum((low for low, _ in spans), _ZERO), sum((high for _, high in spans), _ZERO))
+    # Advice that has no dollars in any child has none here; what is not known is not nothing.
+    priced = usd is not None or any(one.severity is not Severity.INFO for one in findings)
+    return replace(
+        dearest,
+        severity=severities.of(rule, found.bucket, usd, span, priced=priced),
+        found=replace(
+            found,
+            summary=f"In {len(findings)} of {children} training jobs, such as: {found.summary}",
+            evidence={"training_jobs": len(findings), **found.evidence},
+        ),
+        saving_usd=usd,
+        alone_usd=None,
+        range_usd=None,
+    )
+
+
+def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
+    """Slice by slice over all children, then the tuning findings' own, out of the rest."""
+    sums: dict[str, Decimal] = {}
+    for child in children:
+        for part in child["waterfall"]:
+            sums[part["slice"]] = sums.get(part["slice"], _ZERO) + part["usd"]
+    rest = sums.pop(REST, None)
+    if rest is not None:
+        for finding in own.findings:
+            bucket, usd = finding.found.bucket, finding.saving_usd
+            if usd and bucket.counted:
+                sums[f"{bucket.value}: {finding.rule.name}"] = usd
+                rest -= usd
+    yield from (Slice(name, usd) for name, usd in sums.items())
+    if rest is not None:
+        yield Slice(REST, rest)
 
 
 def _sum(values: Iterable[Decimal | None], empty: Decimal | None) -> Decimal | None:
@@ -162,64 +196,6 @@ def _sum(values: Iterable[Decimal | None], empty: Decimal | None) -> Decimal | N
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
-    """The parts that speak of something; None when none does."""
+    """The known parts together; None where no part is known."""
     known = [value for value in values if value is not None]
     return sum(known, _ZERO) if known else None
-
-
-def _own(own: TrialSavings, bucket: Bucket) -> list[Decimal | None]:
-    """The tuning findings' part of a sum, where they have one."""
-    usd = own.usd(bucket)
-    return [rounded(usd)] if usd else []
-
-
-def _findings(
-    children: Sequence[AuditDocument], limits: SeverityLimits, own: TrialSavings
-) -> list[FindingDocument]:
-    by_rule: dict[str, list[FindingDocument]] = {}
-    for child in children:
-        for finding in child["findings"]:
-            if stands(finding):
-                by_rule.setdefault(finding["rule"], []).append(finding)
-    merged = [_merged(rows, len(children), limits) for rows in by_rule.values()]
-    merged += [finding_document(finding) for finding in own.findings]
-    return sorted(merged, key=lambda row: (-(row["saving_usd"] or _ZERO), row["id"]))
-
-
-def _merged(rows: list[FindingDocument], children: int, limits: SeverityLimits) -> FindingDocument:
-    dearest = max(rows, key=lambda row: row["saving_usd"] or _ZERO)
-    usd = _sum((row["saving_usd"] for row in rows), empty=None)
-    return {
-        **dearest,
-        "severity": _severity(dearest["severity"], dearest["bucket"], usd, limits),
-        "summary": f"In {len(rows)} of {children} training jobs, such as: {dearest['summary']}",
-        "saving_usd": usd,
-        "saving_alone_usd": None,
-        "saving_range_usd": None,
-        "evidence": {"training_jobs": len(rows), **dearest["evidence"]},
-    }
-
-
-def _severity(one: Severity, bucket: str, usd: Decimal | None, limits: SeverityLimits) -> Severity:
-    if bucket not in {"avoidable", "lost"} or not usd:
-        return one
-    if usd >= limits.high_usd:
-        return "high"
-    return "medium" if usd >= limits.medium_usd else "low"
-
-
-def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> list[SliceDocument]:
-    if any(child["bill"]["total_usd"] is None for child in children):
-        return []
-    sums: dict[str, Decimal] = {}
-    for child in children:
-        for part in child["waterfall"]:
-            sums[part["slice"]] = sums.get(part["slice"], _ZERO) + part["usd"]
-    rest = sums.pop("rest", None)
-    for finding in own.findings:
-        usd = rounded(finding.saving_usd)
-        if usd and finding.found.bucket in {Bucket.LOST, Bucket.AVOIDABLE} and rest is not None:
-            sums[f"{finding.found.bucket.value}: {finding.rule.name}"] = usd
-            rest -= usd
-    slices: list[SliceDocument] = [{"slice": name, "usd": usd} for name, usd in sums.items()]
-    return slices if rest is None else [*slices, {"slice": "rest", "usd": rest}]

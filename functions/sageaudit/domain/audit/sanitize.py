@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sageaudit.domain.audit.audit import iso
+from sageaudit.domain.audit.document import iso
 from sageaudit.domain.audit.record import Detail
 from sageaudit.domain.job import entry_point, hints, job_outputs
 from sageaudit.domain.job.redact import redact

@@ -12,8 +12,8 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.trial import Trial
 from sageaudit.domain.bill.change import DropTrials
-from sageaudit.domain.bill.counterfactual import SeverityLimits, severity
-from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
+from sageaudit.domain.bill.counterfactual import Severities
+from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName
 
 _ZERO = Decimal(0)
 _ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
@@ -28,40 +28,43 @@ class TrialSavings:
     def usd(self, bucket: Bucket) -> Decimal:
         """The shares of one bucket together."""
         return sum(
-            (one.saving_usd or _ZERO for one in self.findings if one.found.bucket is bucket), _ZERO
+            (
+                finding.saving_usd or _ZERO
+                for finding in self.findings
+                if finding.found.bucket is bucket
+            ),
+            _ZERO,
         )
 
 
-def settle_trials(
+def allocate_trials(
     founds: Iterable[tuple[RuleName, Found]],
     trials: Iterable[Trial],
-    limits: SeverityLimits,
+    severities: Severities,
     exempt: Mapping[str, Exemption],
-    severities: Mapping[str, Severity],
 ) -> TrialSavings:
-    """Gives each finding what is left of the trials that it names. Pure; order plays no part."""
+    """Gives each finding what is left of the trials that it names. Pure; in any order."""
     bills = {trial.name: trial for trial in trials}
     left = {name: _left(trial) for name, trial in bills.items()}
     findings = []
     for name, found in sorted(founds, key=lambda pair: (_ORDER.index(pair[1].bucket), pair[0].id)):
         names = found.change.trials if isinstance(found.change, DropTrials) else frozenset()
-        held = exempt.get(name.name)
+        exemption = exempt.get(name.name)
         share = alone = None
         if found.change is not None:
             alone = _sum(bills[trial].total_usd for trial in names if trial in bills)
-            share = _ZERO if held else _sum(_rest(left, found, trial) for trial in names)
+            share = _ZERO if exemption else _sum(_rest(left, found, trial) for trial in names)
         if share and found.bucket is not Bucket.NONE:
             left |= dict.fromkeys(names, (_ZERO, _ZERO))
-        fixed = severities.get(name.name)
         findings.append(
             Finding(
                 rule=name,
                 found=found,
-                severity=fixed or severity(found, share, None, limits),
+                severity=severities.of(name, found.bucket, share, priced=found.change is not None),
                 saving_usd=share,
                 alone_usd=alone,
                 range_usd=None,
-                exempt=held,
+                exempt=exemption,
             )
         )
     return TrialSavings(tuple(findings))

@@ -78,6 +78,18 @@ class Bill:
         return sum((line.usd for line in self.lines if line.usd is not None), _ZERO)
 
 
+@dataclass(frozen=True, slots=True)
+class BillSum:
+    """The bills of a tuning job's children together: no lines of its own."""
+
+    total_usd: Decimal | None
+    complete: bool
+    missing: tuple[str, ...]
+    basis: Basis = "none"
+    lines: tuple[Line, ...] = ()
+    phases: tuple[PhaseCost, ...] = ()
+
+
 def bill(job: Job, market: Market) -> Bill:
     """Prices one job. Unknown stays unknown; a job that never started costs 0."""
     if (elsewhere := job.kind.row.cost_elsewhere) is not None:
@@ -218,7 +230,7 @@ def _warm_pool(job: Job, market: Market) -> Iterator[Line]:
     pool = job.warm_pool
     if pool is None or not pool.retained_s:
         return
-    note = f"warm pool {pool.status}" if pool.settled else "warm pool still available: so far"
+    note = f"warm pool {pool.status}" if pool.final else "warm pool still available: so far"
     for group in job.groups:
         rate = _hourly(job, market, group)
         seconds = pool.retained_s * group.count
@@ -246,7 +258,7 @@ def _missing(job: Job, lines: list[Line]) -> Iterator[str]:
     if pool is not None and pool.status is not None and not job.free:
         if pool.retained_s is None:
             yield "warm pool: the seconds that it was retained are not known"
-        elif not pool.settled:
+        elif not pool.final:
             yield "warm pool: still available, its figure grows"
 
 

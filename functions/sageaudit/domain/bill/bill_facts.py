@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Literal
 
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.prices.market import Market
+from sageaudit.domain.prices.market import Market, PriceKind
 
 NOT_IN_IT = "not in this figure: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
 UNDER_A_PLAN = (
@@ -30,7 +29,7 @@ class BillFacts:
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
     """
 
-    price_kind: Literal["list", "own"] | None
+    price_kind: PriceKind | None
     spot_saved_usd: Decimal | None
     prepaid_value_usd: Decimal | None
     notes: tuple[str, ...]
@@ -40,7 +39,7 @@ def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Bill
     """Reads them off one bill; pure."""
     rates = [line.rate for line in billed.lines if line.rate is not None]
     kinds = {rate.kind for rate in rates}
-    kind: Literal["list", "own"] | None = None
+    kind: PriceKind | None = None
     if kinds:
         kind = "own" if "own" in kinds else "list"
     return BillFacts(

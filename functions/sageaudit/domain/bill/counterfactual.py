@@ -2,14 +2,14 @@
 
 Shares of the common order sum to the totals, so avoidable + lost is never more than the bill. One
 winner among the fixes of a job's type or count, and of both where fewer hosts take over work; a fix
-whose rule is subsumed by another finding's rule tells the same story and gets no dollars. Fixes of
+whose rule is subsumed by another finding's rule is counted there and gets no dollars. Fixes of
 the bucket `possible` are applied after all others and are never in a sum with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill import Bill, bill
@@ -19,9 +19,10 @@ from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, Rul
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market, comparable
 
+REST = "rest"
+"""The slice of a bill that no finding takes."""
 _ZERO = Decimal(0)
 _ONE_WINNER = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
-_COUNTED = (Bucket.LOST, Bucket.AVOIDABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,39 @@ class SeverityLimits:
 
     high_usd: Decimal = Decimal(100)
     medium_usd: Decimal = Decimal(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Severities:
+    """How severe a finding is: what the policy says of its rule, else by its dollars."""
+
+    limits: SeverityLimits = SeverityLimits()
+    by_rule: Mapping[str, Severity] = field(default_factory=dict)
+
+    def of(
+        self,
+        rule: RuleName,
+        bucket: Bucket,
+        share: Decimal | None,
+        span: tuple[Decimal, Decimal] | None = None,
+        *,
+        priced: bool,
+    ) -> Severity:
+        """A trial (`possible`), or a range that is counted as 0, is low at most.
+
+        `priced` False: advice that has no dollars, as against dollars that are not known.
+        """
+        if rule.name in self.by_rule:
+            return self.by_rule[rule.name]
+        if bucket is Bucket.NONE or not priced:
+            return Severity.INFO
+        if bucket is Bucket.POSSIBLE or share is None:
+            return Severity.LOW
+        if share >= self.limits.high_usd:
+            return Severity.HIGH
+        if share >= self.limits.medium_usd:
+            return Severity.MEDIUM
+        return Severity.LOW if share or (span and span[1]) else Severity.INFO
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +85,17 @@ class Savings:
     waterfall: tuple[Slice, ...]
 
 
-def settle(
+def allocate(
     job: Job,
     billed: Bill,
     founds: Iterable[tuple[RuleName, Found]],
     market: Market,
-    limits: SeverityLimits,
+    severities: Severities,
     exempt: Mapping[str, Exemption],
     *,
     savings_plan: bool = False,
-    severities: Mapping[str, Severity] | None = None,
 ) -> Savings:
-    """Gives every found slice its dollars. Pure; independent of the order of `founds`.
-
-    `severities` are the policy's, by rule name: they stand in place of those by dollars.
-    """
-    fixed = severities or {}
+    """Gives every found slice its dollars. Pure; independent of the order of `founds`."""
     pairs = [
         (name, _compatible(found, job, savings_plan=savings_plan))
         for name, found in sorted(founds, key=lambda pair: pair[0].id)
@@ -92,7 +121,9 @@ def settle(
             Finding(
                 rule=name,
                 found=found,
-                severity=fixed.get(name.name) or severity(found, share, span, limits),
+                severity=severities.of(
+                    name, found.bucket, share, span, priced=found.change is not None
+                ),
                 saving_usd=share,
                 alone_usd=alone[name.id],
                 range_usd=span,
@@ -179,7 +210,7 @@ def _superseded(
         for name, found in pairs
         if found.change and name.name not in subsumed and name.name not in exempt
     ]
-    rivals.sort(key=lambda pair: (pair[1].bucket not in _COUNTED, -(alone[pair[0].id] or _ZERO)))
+    rivals.sort(key=lambda pair: (not pair[1].bucket.counted, -(alone[pair[0].id] or _ZERO)))
     count, kind, purchase = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _ONE_WINNER
@@ -197,7 +228,7 @@ def _together(
 ) -> dict[str, Decimal | None]:
     """Each finding's share: counted fixes in the order of stages, then the possible ones."""
     ordered = sorted(
-        (found.bucket not in _COUNTED, found.change.stage, name.id, found.change)
+        (not found.bucket.counted, found.change.stage, name.id, found.change)
         for name, found in standing
         if found.change is not None
     )
@@ -210,28 +241,10 @@ def _together(
     return shares
 
 
-def severity(
-    found: Found,
-    share: Decimal | None,
-    span: tuple[Decimal, Decimal] | None,
-    limits: SeverityLimits,
-) -> Severity:
-    """By dollars; a trial (`possible`), or a range that is counted as 0, is low at most."""
-    if found.bucket is Bucket.NONE or found.change is None:
-        return Severity.INFO
-    if found.bucket is Bucket.POSSIBLE or share is None:
-        return Severity.LOW
-    if share >= limits.high_usd:
-        return Severity.HIGH
-    if share >= limits.medium_usd:
-        return Severity.MEDIUM
-    return Severity.LOW if share or (span and span[1]) else Severity.INFO
-
-
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
     return (
         not finding.stands,
-        finding.found.bucket not in _COUNTED,
+        not finding.found.bucket.counted,
         -(finding.saving_usd or _ZERO),
         -(finding.alone_usd or _ZERO),
         finding.rule.id,
@@ -249,9 +262,9 @@ def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice
     if total is None:
         return
     left = total
-    for bucket in _COUNTED:
+    for bucket in (Bucket.LOST, Bucket.AVOIDABLE):
         for finding in findings:
             if finding.found.bucket is bucket and finding.saving_usd:
                 left -= finding.saving_usd
                 yield Slice(f"{bucket.value}: {finding.rule.name}", finding.saving_usd)
-    yield Slice("rest", left)
+    yield Slice(REST, left)

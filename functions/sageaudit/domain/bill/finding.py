@@ -11,16 +11,21 @@ from decimal import Decimal
 from sageaudit.domain.bill.change import Change
 
 
-class Severity(enum.Enum):
-    """How much a finding matters; follows the dollars."""
+class Severity(enum.StrEnum):
+    """How much a finding matters, the worst first; follows the dollars."""
 
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
     INFO = "info"
 
+    @property
+    def rank(self) -> int:
+        """0 for the least; as words they sort by letters."""
+        return len(Severity) - 1 - list(Severity).index(self)
 
-class Confidence(enum.Enum):
+
+class Confidence(enum.StrEnum):
     """How a figure is known.
 
     Measured: was billed and produced nothing. Derived: between two figures under a stated
@@ -32,13 +37,18 @@ class Confidence(enum.Enum):
     HEURISTIC = "heuristic"
 
 
-class Bucket(enum.Enum):
+class Bucket(enum.StrEnum):
     """Which sum a finding's dollars belong to; `possible` is never added to the others."""
 
     AVOIDABLE = "avoidable"
     LOST = "lost"
     POSSIBLE = "possible"
     NONE = "none"
+
+    @property
+    def counted(self) -> bool:
+        """Its dollars are part of the bill: they are in a sum."""
+        return self in {Bucket.AVOIDABLE, Bucket.LOST}
 
 
 Scalar = str | int | float | Decimal | bool | None
@@ -70,7 +80,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """Does not speak of this job, and why."""
+    """Does not apply to this job, and why."""
 
     reason: str
 
@@ -135,5 +145,5 @@ class Finding:
 
     @property
     def stands(self) -> bool:
-        """Nobody exempted it, and no other finding tells its story or takes its place."""
+        """Nobody exempted it, and no other finding includes or replaces it."""
         return not (self.exempt or self.superseded_by or self.subsumed_by)

@@ -11,7 +11,7 @@ from decimal import Decimal
 from sageaudit.domain.job.kinds import JobKind
 
 
-class Purchase(enum.Enum):
+class Purchase(enum.StrEnum):
     """How its capacity was bought."""
 
     ON_DEMAND = "on_demand"
@@ -78,14 +78,14 @@ class InputChannel:
 
 @dataclass(frozen=True, slots=True)
 class WarmPool:
-    """The pool kept after a training job. `retained_s` is per instance and grows until settled."""
+    """The pool kept after a training job. `retained_s` is per instance; it grows until final."""
 
     status: str | None
     keep_alive_s: int | None
     retained_s: Decimal | None
 
     @property
-    def settled(self) -> bool:
+    def final(self) -> bool:
         """False while the retained seconds can still grow."""
         return self.status in {"Terminated", "Reused"} or (
             self.status is None and not self.keep_alive_s

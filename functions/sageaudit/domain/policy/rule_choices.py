@@ -14,7 +14,6 @@ Catalogue = Mapping[str, Mapping[str, str]]
 """Each rule's name with its thresholds' keys and their units."""
 _SHARE, _WHOLE_PERCENT = "percent of ", 100
 _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
-_SEVERITIES = {severity.value: severity for severity in Severity}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +92,10 @@ def no_rule(name: str, known: Catalogue) -> str:
 
 
 def _severity(table: TableReader) -> Severity:
-    found = _SEVERITIES.get(table.take("severity", str, ""))
-    if found is None:
-        raise table.refusal("severity", f"is not one of {', '.join(_SEVERITIES)}")
-    return found
+    try:
+        return Severity(table.take("severity", str, ""))
+    except ValueError as error:
+        raise table.refusal("severity", f"is not one of {', '.join(Severity)}") from error
 
 
 def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:

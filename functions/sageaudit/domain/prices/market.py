@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks
 
-RateKind = Literal["list", "own"]
+PriceKind = Literal["list", "own"]
+"""AWS's list price, or the company's own by its policy."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
 
@@ -28,7 +29,7 @@ class Rate:
     as_of: str | None
     source: str
     note: str | None = None
-    kind: RateKind = "list"
+    kind: PriceKind = "list"
     other_usd: Decimal | None = None
     era: Era = "today"
 

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.market import Era, Rate, RateKind
+from sageaudit.domain.prices.market import Era, PriceKind, Rate
 
 SAME_WITHIN = Decimal("0.002")
 """Products round one and the same price differently: by up to 0.18 % where it was checked."""
@@ -36,7 +36,7 @@ class KnownRate:
     source: str
     note: str | None = None
     vague: bool = False
-    kind: RateKind = "list"
+    kind: PriceKind = "list"
 
     @classmethod
     def seen(cls, usd: Decimal, when: str, source: str, note: str | None = None) -> KnownRate:

@@ -50,7 +50,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     if pool.status is None:
         return api.Unknown("pool_status_missing", "whether a warm pool was kept is not known")
-    if not pool.settled:
+    if not pool.final:
         reason = f"the warm pool is {pool.status}: its billed seconds still grow"
         return api.Unknown("pool_not_settled", reason)
     if pool.retained_s is None:

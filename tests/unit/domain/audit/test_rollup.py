@@ -1,29 +1,43 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.rollup import of_children, roll_up
+from sageaudit.domain.audit.document import document as document_of
+from sageaudit.domain.audit.rollup import job_of_children, roll_up
 from sageaudit.domain.audit.tuning_savings import TrialSavings
-from sageaudit.domain.bill.counterfactual import SeverityLimits
-from tests.fakes.documents import TUNING_ARN, document, finding, job, trial, type_finding
+from sageaudit.domain.bill.counterfactual import Severities, SeverityLimits
+from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Found, RuleName, Severity
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
+from tests.fakes.documents import TUNING_ARN, document, finding, trial, type_finding
+
+NOTHING_OWN = TrialSavings(())
 
 
-def up(*children: AuditDocument, launched: int | None = None) -> AuditDocument:
+def up(
+    *children: AuditDocument,
+    launched: int | None = None,
+    severities: Severities | None = None,
+    own: TrialSavings = NOTHING_OWN,
+) -> AuditDocument:
     """The tuning job's own document."""
-    tuning = job(name="sweep-7", arn=TUNING_ARN, kind="tuning", instances=None, purchase=None)
-    return roll_up(
-        tuning,
+    audit = roll_up(
+        Job(JobKind.TUNING, "sweep-7", TUNING_ARN, "111122223333", "us-east-1", "Completed"),
         children,
+        family=TUNING_ARN,
+        owner=None,
         launched=launched,
-        limits=SeverityLimits(),
+        severities=severities or Severities(),
         ruleset="r",
         policy="p",
         outcomes=(),
-        own=TrialSavings(()),
+        own=own,
     )
+    return document_of(audit, children)
 
 
 def test_a_roll_up_adds_its_children_and_is_marked() -> None:
@@ -47,6 +61,63 @@ def test_one_finding_stands_for_one_rule_of_all_children() -> None:
     assert merged["severity"] == "medium"  # from $10
     assert merged["evidence"]["training_jobs"] == 2
     assert merged["summary"].startswith("In 2 of 3 training jobs")
+
+
+@pytest.mark.parametrize(
+    ("shares", "severity"),
+    [
+        (("60", "40"), "high"),
+        (("60", "39.99"), "medium"),
+        (("6", "4"), "medium"),
+        (("6", "3.99"), "low"),
+    ],
+)
+def test_the_sum_of_the_shares_decides_the_severity(shares: tuple[str, ...], severity: str) -> None:
+    """Exactly $100 is high and exactly $10 medium, whatever the children's own severities."""
+    whole = up(*(trial(n, "200", share) for n, share in enumerate(shares)), launched=2)
+    assert whole["findings"][0]["severity"] == severity
+
+
+def test_the_policys_limits_decide() -> None:
+    """A policy that calls $2 high makes the merged finding high."""
+    limits = SeverityLimits(high_usd=Decimal(2), medium_usd=Decimal(1))
+    whole = up(trial(1, "5", "1"), trial(2, "5", "1"), launched=2, severities=Severities(limits))
+    assert whole["findings"][0]["severity"] == "high"
+
+
+@pytest.mark.parametrize("share", ["0.50", "500"])
+def test_a_merged_finding_has_the_severity_that_the_policy_gives_its_rule(share: str) -> None:
+    """The override is stronger than dollars, as for one job."""
+    fixed = Severities(by_rule={"gpu-underused": Severity.MEDIUM})
+    whole = up(trial(1, "900", share), launched=1, severities=fixed)
+    assert whole["findings"][0]["severity"] == "medium"
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"saving_usd": None, "severity": "high"}, "low"),
+        ({"saving_usd": None, "severity": "info"}, "info"),
+        ({"bucket": "possible", "saving_usd": Decimal(500)}, "low"),
+        ({"bucket": "none", "saving_usd": None, "severity": "high"}, "info"),
+        ({"saving_usd": Decimal(0), "saving_range_usd": [Decimal(0), Decimal(3)]}, "low"),
+        ({"saving_usd": Decimal(0), "saving_range_usd": None}, "info"),
+    ],
+)
+def test_without_counted_dollars_the_severity_is_as_for_one_job(
+    changes: dict[str, Any], severity: str
+) -> None:
+    """Unknown dollars are low, advice without dollars is information, a trial is low at most."""
+    whole = up(document(findings=[type_finding(**changes)]), launched=1)
+    assert whole["findings"][0]["severity"] == severity
+
+
+def test_unknown_avoidable_dollars_leave_the_lost_ones_known() -> None:
+    """Each sum is unknown by itself: one that lacks a part says nothing of the other."""
+    half = document(avoidable_usd=None, lost_usd=Decimal(2), possible_usd=Decimal(1))
+    whole = up(half, document(lost_usd=Decimal(3), possible_usd=Decimal(4)), launched=2)
+    assert whole["avoidable_usd"] is None
+    assert (whole["lost_usd"], whole["possible_usd"]) == (Decimal(5), Decimal(5))
 
 
 def test_findings_without_dollars_of_their_own_are_not_merged() -> None:
@@ -111,8 +182,28 @@ def test_the_waterfall_sums_to_the_children(launched: int | None) -> None:
     assert sum(part["usd"] for part in whole["waterfall"]) == whole["bill"]["total_usd"]
 
 
+def test_a_possible_saving_of_the_tuning_job_is_no_slice_of_its_bill() -> None:
+    """Counted shares are taken from the rest; a trial's dollars are in no sum with them."""
+    shares = {Bucket.AVOIDABLE: Decimal(1), Bucket.POSSIBLE: Decimal(2)}
+    own = TrialSavings(tuple(tuning_finding(bucket, usd) for bucket, usd in shares.items()))
+    child = document(waterfall=[{"slice": "rest", "usd": Decimal("4.5534")}])
+    whole = up(child, launched=1, own=own)
+    assert whole["waterfall"] == [
+        {"slice": "avoidable: tuning-avoidable", "usd": Decimal(1)},
+        {"slice": "rest", "usd": Decimal("3.5534")},
+    ]
+    assert whole["possible_usd"] == Decimal("2.9")
+
+
+def tuning_finding(bucket: Bucket, usd: Decimal) -> Finding:
+    """A finding on the tuning job itself, with its share."""
+    rule = RuleName("SA901", f"tuning-{bucket.value}")
+    found = Found(Confidence.DERIVED, bucket, "so", {})
+    return Finding(rule, found, Severity.LOW, usd, usd, None)
+
+
 def test_a_set_of_children_names_its_tuning_job() -> None:
     """Where the tuning job's own answer was not recorded."""
-    row = of_children([trial(1, "1", None), trial(2, "1", None)])
-    assert (row["name"], row["arn"], row["kind"]) == ("sweep-7", TUNING_ARN, "tuning")
-    assert row["parent"] is None
+    named = job_of_children([trial(1, "1", None), trial(2, "1", None)])
+    assert (named.name, named.arn, named.kind) == ("sweep-7", TUNING_ARN, JobKind.TUNING)
+    assert named.parent is None

@@ -12,6 +12,7 @@ import pytest
 
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.auditing import audit_job
+from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT, UNDER_A_PLAN, BillFacts, facts
 from sageaudit.domain.job.describe import parse
@@ -100,7 +101,7 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
             catalogue.ruleset(),
             now=datetime(2026, 1, 1, tzinfo=UTC),
         )
-        return dict(audit.document())
+        return dict(document(audit))
 
     plain = audited(Policy())
     plan = audited(Policy(discounts=Discounts(savings_plan=True)))
@@ -122,12 +123,12 @@ def test_own_prices_mark_the_bill_and_its_lines() -> None:
     audit = audit_job(
         job, usage, market, policy, catalogue.ruleset(), now=datetime(2026, 1, 1, tzinfo=UTC)
     )
-    document = audit.document()
-    assert document["bill"]["price_kind"] == "own"
-    assert {line["price_kind"] for line in document["bill"]["lines"]} == {"own"}
+    own = document(audit)["bill"]
+    assert own["price_kind"] == "own"
+    assert {line["price_kind"] for line in own["lines"]} == {"own"}
     listed = bill(job, market).total_usd
     assert listed is not None
-    assert document["bill"]["total_usd"] == (listed / 2).quantize(Decimal("0.000001"))
+    assert own["total_usd"] == (listed / 2).quantize(Decimal("0.000001"))
 
 
 def test_a_billable_second_of_spot_that_is_none_still_saved_all() -> None:

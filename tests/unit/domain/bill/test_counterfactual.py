@@ -11,7 +11,7 @@ import pytest
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.change import Change, CutPhase, DropRun, SetCount, SetPurchase, SetType
-from sageaudit.domain.bill.counterfactual import Savings, SeverityLimits, saving, settle
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate, saving
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Finding, Found, RuleName
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
@@ -36,7 +36,7 @@ def found(
     return name, Found(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
 
 
-def settled(
+def allocated(
     of: Job,
     *founds: tuple[RuleName, Found],
     exempt: Mapping[str, Exemption] | None = None,
@@ -44,7 +44,7 @@ def settled(
 ) -> Savings:
     """The savings of some findings."""
     prices = on or market()
-    return settle(of, bill(of, prices), founds, prices, SeverityLimits(), exempt or {})
+    return allocate(of, bill(of, prices), founds, prices, Severities(), exempt or {})
 
 
 def the(name: str, savings: Savings) -> Finding:
@@ -60,7 +60,7 @@ def usd(amount: Decimal | None) -> str:
 
 def test_the_worked_example_holds() -> None:
     """Three hours of ml.g5.2xlarge: $1.73 and $0.51 alone are $2.04 together, never $2.23."""
-    savings = settled(job(), found(101, DOWNLOAD), found(202, SMALLER))
+    savings = allocated(job(), found(101, DOWNLOAD), found(202, SMALLER))
     # alone: 3 h x (1.515 - 0.94) and 1/3 h x 1.515
     assert usd(the("r202", savings).alone_usd) == "1.725000"
     assert usd(the("r101", savings).alone_usd) == "0.505000"
@@ -78,20 +78,20 @@ def test_the_worked_example_holds() -> None:
 def test_on_spot_a_cut_second_saves_its_billed_part() -> None:
     """A third of the seconds is billed: cutting 1200 s saves 400 billed seconds."""
     spot = job(purchase=Purchase.SPOT, billable_s=Decimal(3600))
-    savings = settled(spot, found(101, DOWNLOAD))
+    savings = allocated(spot, found(101, DOWNLOAD))
     assert usd(savings.avoidable_usd) == usd(Decimal("1.515") * 400 / 3600)
 
 
 def test_a_cut_takes_no_more_than_the_phase_has() -> None:
     """An hour cannot be cut from a download of 20 minutes."""
-    savings = settled(job(), found(101, CutPhase("Downloading", Decimal(3600))))
+    savings = allocated(job(), found(101, CutPhase("Downloading", Decimal(3600))))
     assert usd(savings.avoidable_usd) == "0.505000"
 
 
 def test_a_cut_takes_from_every_occurrence() -> None:
     """Two downloads of 10 minutes: 15 minutes are cut from both together."""
     twice = job(phases=phases(("Downloading", 600), ("Training", 9600), ("Downloading", 600)))
-    savings = settled(twice, found(101, CutPhase("Downloading", Decimal(900))))
+    savings = allocated(twice, found(101, CutPhase("Downloading", Decimal(900))))
     # 900 s x $1.515 / h
     assert usd(savings.avoidable_usd) == "0.378750"
 
@@ -99,7 +99,9 @@ def test_a_cut_takes_from_every_occurrence() -> None:
 def test_a_run_that_gave_nothing_takes_the_whole_bill() -> None:
     """Lost first: what else could have been saved of it is 0 then."""
     kept = ran(3600, warm_pool=WarmPool("Terminated", 1800, Decimal(1800)))
-    savings = settled(kept, found(602, DropRun(), Bucket.LOST), found(205, SetType("ml.m5.large")))
+    savings = allocated(
+        kept, found(602, DropRun(), Bucket.LOST), found(205, SetType("ml.m5.large"))
+    )
     assert savings.lost_usd == bill(kept, market()).total_usd
     assert savings.avoidable_usd == 0
     assert usd(the("r205", savings).alone_usd) > "0.1"
@@ -108,21 +110,21 @@ def test_a_run_that_gave_nothing_takes_the_whole_bill() -> None:
 
 def test_a_dearer_or_slower_type_saves_nothing() -> None:
     """A marginal saving at or below 0 is 0, alone and together."""
-    dearer = settled(job(), found(202, SetType("ml.g4dn.12xlarge")))
-    slower = settled(job(), found(202, SetType("ml.g4dn.2xlarge", Decimal(2))))
+    dearer = allocated(job(), found(202, SetType("ml.g4dn.12xlarge")))
+    slower = allocated(job(), found(202, SetType("ml.g4dn.2xlarge", Decimal(2))))
     assert (dearer.avoidable_usd, the("r202", dearer).alone_usd) == (0, 0)
     assert (slower.avoidable_usd, the("r202", slower).alone_usd) == (0, 0)
 
 
 def test_a_useless_fix_does_not_make_the_others_worse() -> None:
     """What saves nothing is not applied: the download still counts at the job's own rate."""
-    savings = settled(job(), found(101, DOWNLOAD), found(202, SetType("ml.g4dn.12xlarge")))
+    savings = allocated(job(), found(101, DOWNLOAD), found(202, SetType("ml.g4dn.12xlarge")))
     assert usd(savings.avoidable_usd) == "0.505000"
 
 
 def test_one_type_wins() -> None:
     """Two other types: the one that saves most; the loser has no share and says who won."""
-    savings = settled(
+    savings = allocated(
         job("ml.m5.4xlarge"),
         found(202, SetType("ml.m5.2xlarge")),
         found(205, SetType("ml.m5.xlarge")),
@@ -137,7 +139,7 @@ def test_one_type_wins() -> None:
 
 def test_a_counted_fix_wins_over_a_trial() -> None:
     """`possible` never pushes a derived saving out, however large it hopes to be."""
-    savings = settled(
+    savings = allocated(
         job("ml.m5.4xlarge"),
         found(202, SetType("ml.m5.large"), Bucket.POSSIBLE),
         found(205, SetType("ml.m5.xlarge")),
@@ -148,7 +150,7 @@ def test_a_counted_fix_wins_over_a_trial() -> None:
 
 def test_possible_dollars_are_of_what_is_left() -> None:
     """Spot's 60 % is of the bill after the counted fixes, and in no sum with them."""
-    savings = settled(
+    savings = allocated(
         job(), found(202, SMALLER), found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE)
     )
     assert usd(savings.avoidable_usd) == "1.725000"
@@ -158,7 +160,7 @@ def test_possible_dollars_are_of_what_is_left() -> None:
 
 def test_an_exempt_finding_stays_visible_without_dollars() -> None:
     """It leaves the sums, and its stage is free for another fix."""
-    savings = settled(
+    savings = allocated(
         job("ml.m5.4xlarge"),
         found(202, SetType("ml.m5.2xlarge")),
         found(205, SetType("ml.m5.xlarge")),
@@ -172,7 +174,7 @@ def test_an_exempt_finding_stays_visible_without_dollars() -> None:
 
 def test_a_subsumed_finding_leaves_the_sums() -> None:
     """It tells the same story as the one that subsumes it."""
-    savings = settled(job(), found(101, DOWNLOAD), found(202, SMALLER, subsumes=("r101",)))
+    savings = allocated(job(), found(101, DOWNLOAD), found(202, SMALLER, subsumes=("r101",)))
     assert the("r101", savings).subsumed_by == "r202"
     assert the("r101", savings).saving_usd == 0
     assert usd(savings.avoidable_usd) == "1.725000"
@@ -181,40 +183,40 @@ def test_a_subsumed_finding_leaves_the_sums() -> None:
 def test_nothing_is_subsumed_by_what_was_not_found() -> None:
     """The other rule must have found something."""
     name, what = found(202, None, Bucket.NONE, subsumes=("r999",))
-    savings = settled(job(), (name, what), found(101, DOWNLOAD))
+    savings = allocated(job(), (name, what), found(101, DOWNLOAD))
     assert the("r101", savings).subsumed_by is None
 
 
 def test_a_range_shows_both_ends_alone() -> None:
     """The low end is counted: here nothing, at best the whole download."""
-    savings = settled(job(), found(101, CutPhase("Downloading", Decimal(0)), best=DOWNLOAD))
+    savings = allocated(job(), found(101, CutPhase("Downloading", Decimal(0)), best=DOWNLOAD))
     assert the("r101", savings).range_usd == (0, Decimal("0.505"))
     assert savings.avoidable_usd == 0
 
 
 def test_a_finding_without_change_has_no_dollars() -> None:
     """Unknown, not 0: it is an advice."""
-    savings = settled(job(), found(601, None, Bucket.NONE))
+    savings = allocated(job(), found(601, None, Bucket.NONE))
     assert (the("r601", savings).saving_usd, the("r601", savings).alone_usd) == (None, None)
 
 
 def test_an_unknown_bill_has_no_savings() -> None:
     """All sums and shares are unknown, and there is no waterfall."""
-    savings = settled(ran(3600, region="xx-west-9"), found(205, SetType("ml.m5.large")))
+    savings = allocated(ran(3600, region="xx-west-9"), found(205, SetType("ml.m5.large")))
     assert (savings.avoidable_usd, savings.lost_usd, savings.possible_usd) == (None, None, None)
     assert (savings.findings[0].saving_usd, savings.waterfall) == (None, ())
 
 
 def test_a_change_to_an_unpriced_type_is_unknown() -> None:
     """A bill that misses a line is smaller for the wrong reason."""
-    savings = settled(ran(3600), found(205, SetType("ml.unpriced.xlarge")))
+    savings = allocated(ran(3600), found(205, SetType("ml.unpriced.xlarge")))
     assert the("r205", savings).alone_usd is None
     assert savings.avoidable_usd == 0
 
 
 def test_fewer_instances_take_longer() -> None:
     """4 x 1 h become 2 x 1.5 h: 4 - 3 instance-hours at $0.23, and 1 h of 30 GB."""
-    savings = settled(ran(3600, instances=4), found(303, SetCount(2, Decimal("1.5"))))
+    savings = allocated(ran(3600, instances=4), found(303, SetCount(2, Decimal("1.5"))))
     storage = Decimal(30) / 744 * Decimal("0.14")
     assert usd(savings.avoidable_usd) == usd(Decimal("0.23") + storage)
 
@@ -222,23 +224,23 @@ def test_fewer_instances_take_longer() -> None:
 def test_hosts_that_take_over_work_and_a_smaller_type_are_one_contest() -> None:
     """What the type held was recorded on more hosts: the fix that saves more alone stands."""
     fewer, kind = found(303, SetCount(1, Decimal(1))), found(205, SetType("ml.m5.large"))
-    savings = settled(ran(3600, instances=4), fewer, kind)
+    savings = allocated(ran(3600, instances=4), fewer, kind)
     assert the("r205", savings).superseded_by == "r303"
     assert (the("r205", savings).saving_usd, the("r303", savings).superseded_by) == (0, None)
     beside = found(303, SetCount(3, Decimal(1), refills=False))
-    both = settled(ran(3600, instances=4), beside, kind)
+    both = allocated(ran(3600, instances=4), beside, kind)
     assert not any(one.superseded_by for one in both.findings)
 
 
 def test_the_count_of_a_mixed_cluster_is_left_alone() -> None:
     """Nobody knows which group would shrink."""
     groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 3))
-    savings = settled(ran(3600, groups=groups), found(303, SetCount(1, Decimal(1))))
+    savings = allocated(ran(3600, groups=groups), found(303, SetCount(1, Decimal(1))))
     assert savings.avoidable_usd == 0
 
 
 def test_the_order_of_findings_does_not_matter() -> None:
-    """All orders of five findings settle to the same."""
+    """All orders of five findings are allocated the same."""
     founds = [
         found(101, DOWNLOAD),
         found(202, SMALLER),
@@ -246,7 +248,7 @@ def test_the_order_of_findings_does_not_matter() -> None:
         found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE),
         found(303, SetCount(1, Decimal("1.2"))),
     ]
-    first, *others = (settled(job(), *order) for order in permutations(founds))
+    first, *others = (allocated(job(), *order) for order in permutations(founds))
     assert all(other == first for other in others)
 
 
@@ -258,20 +260,20 @@ def test_the_order_of_findings_does_not_matter() -> None:
 def test_severity_follows_the_dollars_of_one_run(hours: float, severity: str) -> None:
     """Low under $10, medium under $100: $3.67, $11.00, $88.02 and $102.69."""
     lost = ran(int(hours * 3600), "ml.g4dn.12xlarge", 3, status="Failed")
-    savings = settled(lost, found(602, DropRun(), Bucket.LOST))
+    savings = allocated(lost, found(602, DropRun(), Bucket.LOST))
     assert savings.findings[0].severity.value == severity
 
 
 def test_a_trial_is_low_however_dear() -> None:
     """A heuristic is never shown as the main thing."""
     dear = ran(720_000, "ml.g4dn.12xlarge", 3)
-    savings = settled(dear, found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE))
+    savings = allocated(dear, found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE))
     assert savings.findings[0].severity.value == "low"
 
 
 def test_the_dearest_finding_comes_first() -> None:
     """Counted ones by share, then trials, then the quiet ones."""
-    savings = settled(
+    savings = allocated(
         job("ml.m5.4xlarge"),
         found(101, DOWNLOAD),
         found(202, SetType("ml.m5.2xlarge")),
@@ -308,7 +310,7 @@ def test_own_and_list_prices_are_not_compared() -> None:
 def test_possible_fixes_never_take_from_counted_ones() -> None:
     """With or without a trial beside it, a counted fix has the same share."""
     trial = found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE)
-    alone = settled(job(), found(101, DOWNLOAD))
-    beside = settled(job(), found(101, DOWNLOAD), trial)
+    alone = allocated(job(), found(101, DOWNLOAD))
+    beside = allocated(job(), found(101, DOWNLOAD), trial)
     assert the("r101", alone).saving_usd == the("r101", beside).saving_usd
     assert alone.avoidable_usd == beside.avoidable_usd

@@ -213,10 +213,10 @@ def test_a_channels_own_mode_overrides_the_jobs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "settled"),
+    ("status", "final"),
     [("Available", False), ("InUse", False), ("Terminated", True), ("Reused", True)],
 )
-def test_a_warm_pool_is_settled_when_it_is_gone(status: str, settled: bool) -> None:
+def test_a_warm_pool_is_final_when_it_is_gone(status: str, final: bool) -> None:
     """Until then its billable seconds still grow."""
     job = read(
         ResourceConfig={
@@ -227,7 +227,7 @@ def test_a_warm_pool_is_settled_when_it_is_gone(status: str, settled: bool) -> N
         WarmPoolStatus={"Status": status, "ResourceRetainedBillableTimeInSeconds": 640},
     )
     assert job.warm_pool is not None
-    assert (job.warm_pool.settled, job.warm_pool.retained_s) == (settled, 640)
+    assert (job.warm_pool.final, job.warm_pool.retained_s) == (final, 640)
 
 
 def test_no_keep_alive_means_no_warm_pool() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
@@ -55,7 +55,7 @@ def test_the_loss_is_counted_once() -> None:
     """failed-spend is about the same dollars: it is marked, and gets none."""
     job = cut()
     pairs = [(card(rule).name, found(rule, job)) for rule in ("failed-spend", RULE)]
-    savings = settle(job, bill(job, market()), pairs, market(), SeverityLimits(), {})
+    savings = allocate(job, bill(job, market()), pairs, market(), Severities(), {})
     by_name = {one.rule.name: one for one in savings.findings}
     assert by_name["failed-spend"].subsumed_by == RULE
     assert by_name["failed-spend"].saving_usd == 0

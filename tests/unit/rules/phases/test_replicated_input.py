@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import DataSource, Hints, InputChannel, InstanceGroup, Job, Purchase
 from tests.fakes.jobs import job, market, phases
@@ -53,7 +53,7 @@ def test_beside_download_dominates_nothing_is_counted_twice() -> None:
     """Both are about the same minutes; neither counts dollars before a run shows them."""
     run = loads(1200, 2400)
     both = [(card(rule).name, found(rule, run)) for rule in ("download-dominates", RULE)]
-    savings = settle(run, bill(run, market()), both, market(), SeverityLimits(), {})
+    savings = allocate(run, bill(run, market()), both, market(), Severities(), {})
     assert (savings.avoidable_usd, savings.possible_usd) == (0, 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.change import CutPhase
-from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, RuleName
 from sageaudit.domain.job.job import Job, Upload
 from sageaudit.domain.job.kinds import JobKind
@@ -60,7 +60,7 @@ def test_the_tail_is_one_story() -> None:
         here, confidence=Confidence.MEASURED, change=CutPhase("Processing", Decimal(1080))
     )
     both = [(card(RULE).name, here), (RuleName("SA211", "idle-tail"), tail)]
-    savings = settle(run, bill(run, market()), both, market(), SeverityLimits(), {})
+    savings = allocate(run, bill(run, market()), both, market(), Severities(), {})
     assert savings.avoidable_usd == 0
     [quiet] = [one for one in savings.findings if one.subsumed_by]
     assert (quiet.rule.name, quiet.subsumed_by) == ("idle-tail", RULE)

@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Unknown
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
@@ -157,7 +157,7 @@ def test_it_tells_the_story_of_gpu_underused() -> None:
     run, market = hours(), on()
     of = used(run)
     pairs = [(card(name).name, found(name, run, of, on=market)) for name in (RULE, "gpu-underused")]
-    savings = settle(run, bill(run, market), pairs, market, SeverityLimits(), {})
+    savings = allocate(run, bill(run, market), pairs, market, Severities(), {})
     by_name = {finding.rule.name: finding for finding in savings.findings}
     assert by_name["gpu-underused"].subsumed_by == RULE
     assert savings.avoidable_usd == by_name[RULE].saving_usd

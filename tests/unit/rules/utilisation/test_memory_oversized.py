@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Outcome
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
@@ -88,8 +88,8 @@ def test_busy_cores_in_much_memory_go_to_a_c_type() -> None:
         ("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.c5.4xlarge")
     ]
     assert answer.evidence["memory_needed_gib"] == 15.4
-    savings = settle(
-        run, bill(run, MARKET), [(card(RULE).name, answer)], MARKET, SeverityLimits(), {}
+    savings = allocate(
+        run, bill(run, MARKET), [(card(RULE).name, answer)], MARKET, Severities(), {}
     )
     assert usd(savings.avoidable_usd) == "0.104000"
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import SeverityLimits, settle
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
@@ -98,7 +98,7 @@ def test_it_tells_the_story_of_the_little_used_cpu() -> None:
     """Both advise ml.m5.large: one gets the dollars, the other says by whom it is told."""
     of = cores(RUN, [1.0] * 60)
     pairs = [(card(name).name, found(name, RUN, of)) for name in (RULE, "cpu-underused")]
-    settled = settle(RUN, bill(RUN, market()), pairs, market(), SeverityLimits(), {})
+    settled = allocate(RUN, bill(RUN, market()), pairs, market(), Severities(), {})
     told = {one.rule.name: one for one in settled.findings}
     assert told["cpu-underused"].subsumed_by == RULE
     assert usd(settled.avoidable_usd) == "0.805000"

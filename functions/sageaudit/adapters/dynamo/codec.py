@@ -1,0 +1,98 @@
+"""Dataclasses to and from what the table holds. A field is named in its dataclass and nowhere here.
+
+An attribute has the name of its field; a field that is None is absent; a JobKey lies flat beside
+the others. Times, words of a list and tuples are texts and lists. Money is a number attribute,
+while numbers inside the JSON text of RunFacts are texts, since a metric may have any exponent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from datetime import datetime
+from decimal import Decimal
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from sageaudit.adapters.dynamo import keys
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import FindingRow, Head, JobKey
+
+Item = dict[str, Any]
+Stored = TypeVar("Stored", Head, FindingRow, JobKey, RunFacts)
+LONGEST_NAME = 200
+
+
+def to_item(row: Stored) -> Item:
+    """The attributes of a row."""
+    item: Item = {}
+    for field in fields(row):
+        value = getattr(row, field.name)
+        if isinstance(value, JobKey):
+            item |= to_item(value)
+        elif value is not None:
+            item[field.name] = _plain(value)
+    return item
+
+
+def from_item(form: type[Stored], item: Item) -> Stored:
+    """The row of an item. Raises KeyError where an attribute is absent that every item has."""
+    return form(**{name: read(item) for name, read in _READERS[form].items()})
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return keys.moment_text(value)
+    if isinstance(value, RunFacts):
+        return _facts_text(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, str) else value
+
+
+def _facts_text(facts: RunFacts) -> str:
+    """Compact JSON: exact numbers, no key that is not known."""
+    return to_json({name: _facts_value(value) for name, value in to_item(facts).items()})
+
+
+def _facts_value(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name[:LONGEST_NAME]: str(number) for name, number in value.items()}
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _read_facts(text: str) -> RunFacts:
+    return from_item(RunFacts, from_json(text))
+
+
+def _readers(form: type[Any]) -> dict[str, Callable[[Item], Any]]:
+    """What reads each field from an item."""
+    hints = get_type_hints(form)
+    return {field.name: _reader(field.name, hints[field.name]) for field in fields(form)}
+
+
+def _reader(name: str, hint: Any) -> Callable[[Item], Any]:
+    if hint is JobKey:
+        return lambda item: from_item(JobKey, item)
+    known = [kind for kind in get_args(hint) if kind is not NoneType]
+    if NoneType not in get_args(hint):
+        value = _value_reader(hint)
+        return lambda item: value(item[name])
+    value = _value_reader(known[0])
+    return lambda item: value(item[name]) if name in item else None
+
+
+def _value_reader(hint: Any) -> Callable[[Any], Any]:
+    """Numbers come as Decimal or text, words of a list as text: their own types read them."""
+    if get_origin(hint) is tuple:
+        return tuple
+    if get_origin(hint) is Mapping:
+        return lambda numbers: {name: Decimal(number) for name, number in numbers.items()}
+    reader: Callable[[Any], Any] = {datetime: keys.read_moment, RunFacts: _read_facts}.get(
+        hint, hint
+    )
+    return reader
+
+
+_READERS = {form: _readers(form) for form in (Head, FindingRow, JobKey, RunFacts)}
