@@ -37,7 +37,7 @@ def test_every_file_with_a_card_is_a_rule() -> None:
     with_card = {
         path.relative_to(FOLDER)
         for path in FOLDER.rglob("*.py")
-        if re.search(r"^@(?:api\.)?rule\($", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if re.search(r"^@(?:api\.)?rule\(", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert {file_of(rule) for rule in catalogue.load()} == with_card
     assert len(with_card) > 1
