@@ -54,6 +54,7 @@ from sageaudit.rules.card import (
 )
 from sageaudit.rules.outcomes import (
     CHECKPOINTS,
+    ON_INSTANCES,
     advice,
     derived,
     fact,
@@ -67,6 +68,7 @@ from sageaudit.rules.reasons import (
     HISTORY_UNREAD,
     PHASES_MISSING,
     TIMES_MISSING,
+    accelerated,
     free,
     mixed_types,
     never_started,
@@ -83,6 +85,7 @@ __all__ = [
     "CHECKPOINTS",
     "HEADROOM",
     "HISTORY_UNREAD",
+    "ON_INSTANCES",
     "PHASES_MISSING",
     "TIMES_MISSING",
     "AccountCase",
@@ -114,6 +117,7 @@ __all__ = [
     "Threshold",
     "TuningCase",
     "Unknown",
+    "accelerated",
     "advice",
     "derived",
     "fact",

@@ -39,6 +39,14 @@ def on_demand(case: JobCase) -> str | None:
     return None if spot else "it did not run on managed spot"
 
 
+def accelerated(case: JobCase) -> str | None:
+    """For rules on CPU types: the CPUs of other types have another purpose."""
+    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
+    if any(instance_type is not None and instance_type.accelerator for instance_type in types):
+        return "it runs on GPUs or Trainium, and its CPUs are there to feed them"
+    return None
+
+
 def free(case: JobCase) -> str | None:
     """AWS does not bill it: the sentence says why."""
     return case.job.free
