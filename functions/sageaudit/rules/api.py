@@ -39,7 +39,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.job import Job, ParentKind, Purchase
+from sageaudit.domain.job.job import Job, ParentKind, Purchase, Source
 from sageaudit.domain.job.ref import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, mean_of_hosts, percentile
@@ -66,6 +66,7 @@ from sageaudit.rules.outcomes import (
 from sageaudit.rules.reasons import (
     BILL_UNKNOWN,
     HISTORY_UNREAD,
+    HOSTS_UNMAPPED,
     PHASES_MISSING,
     TIMES_MISSING,
     accelerated,
@@ -85,6 +86,7 @@ __all__ = [
     "CHECKPOINTS",
     "HEADROOM",
     "HISTORY_UNREAD",
+    "HOSTS_UNMAPPED",
     "ON_INSTANCES",
     "PHASES_MISSING",
     "TIMES_MISSING",
@@ -114,6 +116,7 @@ __all__ = [
     "SetType",
     "SetVolume",
     "ShortenPool",
+    "Source",
     "Threshold",
     "TuningCase",
     "Unknown",

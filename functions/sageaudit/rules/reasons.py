@@ -15,6 +15,9 @@ TIMES_MISSING = Unknown("times_missing", "how long the run took is not known")
 HISTORY_UNREAD = Unknown("history_unread", "the earlier runs of its family were not read")
 PHASES_MISSING = Unknown("phases_missing", "the answer does not split the run into phases")
 BILL_UNKNOWN = Unknown("bill_unknown", "the cost of this run is not known")
+HOSTS_UNMAPPED = Unknown(
+    "hosts_unmapped", "CloudWatch does not say which host has which of the job's instance types"
+)
 
 
 def unknown(missing: Missing) -> Unknown:

@@ -51,8 +51,13 @@ def why_none(run: Resize, otherwise: str, *, gpu_model: str | None = None) -> st
     return f"{name} does not fit ({reason})"
 
 
-def move(case: api.JobCase, to: Candidate | None) -> Details:
-    """The fix of a finding that names a type, as it is counted and at best; nothing without one."""
+def move(case: api.JobCase, to: Candidate | None, caution: str) -> Details:
+    """The fix of a finding that names a type, as it is counted and at best; only words without."""
     if to is None:
-        return {}
-    return {"fix": api.type_fix(case.job, to.type.name), "change": to.change, "best": to.best}
+        return {"caution": caution}
+    return {
+        "fix": api.type_fix(case.job, to.type.name),
+        "change": to.change,
+        "best": to.best,
+        "caution": caution,
+    }

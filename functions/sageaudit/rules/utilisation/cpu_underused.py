@@ -63,6 +63,5 @@ def check(case: api.JobCase) -> api.Outcome:
             "vcpu": today.vcpu,
             "memory_gib": today.memory_gib,
         },
-        **move(case, smaller),
-        caution=smaller.because,
+        **move(case, smaller, smaller.because),
     )

@@ -69,8 +69,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "vcpu": whole.vcpu,
             "period_s": whole.period_s,
         },
-        **move(case, cpu_type),
-        caution=f"{why} If the code should use the GPU, correct that instead.",
+        **move(case, cpu_type, f"{why} If the code should use the GPU, correct that instead."),
     )
 
 

@@ -105,8 +105,7 @@ def check(case: api.JobCase) -> api.Outcome:
         f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
         f"{case.usage.minutes:.0f} active minutes on {case.job.instances}.",
         _evidence(case, use),
-        **move(case, cheaper_type),
-        caution=f"{why}{feed}",
+        **move(case, cheaper_type, f"{why}{feed}"),
     )
 
 

@@ -76,8 +76,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "active_minutes": round(case.usage.minutes),
             "vcpu": today.vcpu,
         },
-        **move(case, leaner),
-        caution=leaner.because,
+        **move(case, leaner, leaner.because),
     )
 
 

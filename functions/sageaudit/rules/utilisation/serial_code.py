@@ -72,8 +72,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "vcpu": today.vcpu,
             "active_minutes": round(case.usage.minutes),
         },
-        **move(case, smaller),
-        caution=_caution(case, smaller),
+        **move(case, smaller, _caution(case, smaller)),
     )
 
 

@@ -84,7 +84,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     smaller = None if cannot_move(case) else next(cheaper(run), None)
     spread = _distribute(case.job, today)
-    details = move(case, smaller)
+    details = move(case, smaller, _caution(case, run, smaller))
     if smaller is None:
         details["fix"] = spread
     elif spread:
@@ -103,7 +103,6 @@ def check(case: api.JobCase) -> api.Outcome:
             "active_minutes": round(case.usage.minutes),
         },
         **details,
-        caution=_caution(case, run, smaller),
     )
 
 

@@ -29,7 +29,7 @@ def test_a_gpu_that_never_worked_is_not_needed() -> None:
     assert usd(finding.saving_usd) == "0.500355"
     assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
     assert what.evidence["cpu_mean_cores"] == 2.0
-    assert "mend that instead" in (what.caution or "")
+    assert "correct that instead" in (what.caution or "")
 
 
 def test_the_cheapest_cpu_type_that_holds_the_rest_is_named() -> None:
@@ -131,7 +131,7 @@ def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
     only = market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.m5.large": "0.115"})
     what = found(RULE, ONE, of, on=only)
     assert what.fix == ()
-    assert "ml.m5.large is refused (vCPU: 4.6 needed" in (what.caution or "")
+    assert "ml.m5.large does not fit (vCPU: 4.6 needed" in (what.caution or "")
     none = market(hourly_usd={"ml.g4dn.xlarge": "0.736"})
     assert "no cheaper CPU type is priced here" in (found(RULE, ONE, of, on=none).caution or "")
 

@@ -172,7 +172,7 @@ def test_other_types_are_not_its_concern() -> None:
     """A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type."""
     compute = ran(3600, "ml.c5.4xlarge")
     answer = outcome(RULE, compute, used(compute, cpu=70, memory=5), on=MARKET)
-    assert answer == NotApplicable("it is no general-purpose or memory-optimized type")
+    assert answer == NotApplicable("its type is neither general-purpose nor memory-optimized")
     gpu = ran(3600, "ml.g4dn.2xlarge")
     assert "GPU" in excuse(RULE, gpu, flat(gpu, 60, cpu=5, memory=5, gpu=90))
     mixed = ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))

@@ -102,7 +102,7 @@ def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
     assert (what.change, what.bucket, what.confidence) == (
         None, Bucket.NONE, Confidence.HEURISTIC,
     )  # fmt: skip
-    assert "ml.g4dn.4xlarge is refused (vCPU: 17.3 needed" in (what.caution or "")
+    assert "ml.g4dn.4xlarge does not fit (vCPU: 17.3 needed" in (what.caution or "")
     assert [fix.path for fix in what.fix] == ["HyperParameters.sagemaker_torch_distributed_enabled"]
 
 
