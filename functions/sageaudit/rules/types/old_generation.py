@@ -13,7 +13,7 @@ both makers' peaks say: the slow end is counted, the range shown. Only where bot
 and the successor is no dearer by the hour.
 
 ## When it is wrong
-The successor has another GPU: code that was built for the old one must be built again. No figure, and no type
+Code that was built for the old GPU must be built again for the new one. No figure, and no type
 advised, for several GPUs joined by NVLink where the successor has none, for several instances
 (EFA), and where use was not recorded: then the cheaper successors are only mentioned.
 

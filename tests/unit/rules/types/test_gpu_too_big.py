@@ -59,7 +59,7 @@ def test_a_small_run_on_a_v100_fits_an_a10g() -> None:
     finding = priced(RULE, run, used(run), on=market)
     assert finding.found.summary == (
         "120 active minutes on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
-        "ml.g5.2xlarge holds them."
+        "ml.g5.2xlarge has enough."
     )
     # 2 h x 3.825 - 2 h x 1.515 x 1.0786, and 2 h x (3.825 - 1.515)
     assert usd(finding.saving_usd) == "4.381842"
@@ -175,7 +175,7 @@ def test_an_idle_gpu_is_another_story() -> None:
     """It needs no GPU at all."""
     run = hours()
     answer = outcome(RULE, run, used(run, gpu=0, gpu_memory=0), on=on())
-    assert answer == NotApplicable("the GPU did nothing: it needs none")
+    assert answer == NotApplicable("the GPU did nothing: see gpu-idle")
 
 
 def test_points_that_hide_peaks_make_it_unknown() -> None:

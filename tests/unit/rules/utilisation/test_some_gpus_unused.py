@@ -43,8 +43,8 @@ def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
     finding = priced(RULE, FOUR, flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5))
     what = finding.found
     assert what.summary == (
-        "What 4 GPUs did over 60 active minutes on 1 x ml.g4dn.12xlarge fits on 1: with headroom "
-        "it needs at most 1.0 GPUs and 3.8 GiB of their memory."
+        "The work of all 4 GPUs over 60 active minutes on 1 x ml.g4dn.12xlarge fits on one "
+        "(with headroom 1.0 GPUs and 3.8 GiB of GPU memory)."
     )
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == (
