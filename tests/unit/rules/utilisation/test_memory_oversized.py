@@ -179,21 +179,6 @@ def test_other_types_are_not_its_concern() -> None:
     assert "several types" in excuse(RULE, mixed)
 
 
-@pytest.mark.parametrize("absent", ["cpu", "memory"])
-def test_without_either_metric_it_does_not_know(absent: str) -> None:
-    """The other type must hold both."""
-    run = ran(3600, "ml.m5.4xlarge")
-    use = {"cpu": 70.0, "memory": 20.0}
-    del use[absent]
-    assert unknown(RULE, run, flat(run, 60, hosts=1, **use)) == "metric_missing"
-
-
-def test_a_short_run_is_unknown() -> None:
-    """Fourteen minutes."""
-    run = ran(840, "ml.m5.4xlarge")
-    assert unknown(RULE, run, flat(run, 14, cpu=70, memory=20)) == "too_short"
-
-
 def test_without_a_price_nothing_is_cheaper() -> None:
     """No rate of today's type."""
     run = ran(3600, "ml.m5.4xlarge")
