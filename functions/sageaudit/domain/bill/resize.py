@@ -91,7 +91,7 @@ def impossible(job: Job, market: Market) -> str | None:
     if not kinds:
         return "the instance type is not known"
     if len(kinds) > 1:
-        return "hosts of a mixed cluster have no map to their types"
+        return "CloudWatch does not say which host has which of the job's instance types"
     today = market.types.get(next(iter(kinds)))
     if today is None:
         return f"{kinds.pop()} is not in the catalogue: its size is not known"

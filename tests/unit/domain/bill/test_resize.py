@@ -453,7 +453,10 @@ def test_without_billed_seconds_the_hourly_prices_decide() -> None:
         ({"purchase": Purchase.SERVERLESS}, "serverless"),
         ({"region": None}, "region"),
         ({"groups": ()}, "instance type is not known"),
-        ({"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))}, "mixed"),
+        (
+            {"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))},
+            "which host has which",
+        ),
         ({"groups": (InstanceGroup("ml.new.xlarge", 1),)}, "not in the catalogue"),
         ({"groups": (InstanceGroup("ml.trn.xlarge", 1),)}, "accelerators"),
     ],
