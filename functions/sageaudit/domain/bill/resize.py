@@ -177,7 +177,10 @@ class _Trial:
         if kind.accelerator and not kind.gpus:
             yield Refusal(Constraint.ACCELERATOR, f"{kind.name} has no GPU and needs other code")
         if kind.family.endswith(_NOT_STEADY):
-            yield Refusal(Constraint.VCPU, f"the vCPUs of {kind.family} are not its own all day")
+            yield Refusal(
+                Constraint.VCPU,
+                f"{kind.family} is burstable or flexible: its full vCPU is not guaranteed",
+            )
         if not self.need.recorded:
             reason = self.need.vcpu.unknown or "no metrics"
             yield Refusal(Constraint.NOT_RECORDED, f"nothing was recorded of the run ({reason})")
@@ -214,19 +217,19 @@ class _Trial:
             return Refusal(Constraint.GPU_MODEL, unfit)
         same = (kind.gpu_model, kind.gpu_memory_gib)
         if self.need.gpu_idle or same == (self.today.gpu_model, self.today.gpu_memory_gib):
-            return Duration(_ONE, _ONE, f"Assumes that it takes as long: {self._it_holds(kind)}.")
+            return Duration(_ONE, _ONE, f"Assumes the same run time: {self._it_holds(kind)}.")
         return self._on_other_gpu(kind)
 
     def _it_holds(self, kind: InstanceType) -> str:
         need, today = self.need, self.today
-        held = f"it holds the peaks plus {float(self.headroom_percent):g}%"
+        held = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
         if any(one.unknown for one in (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)):
             held = f"what was not recorded does not shrink, and {held}"
         if today.gpus and need.gpu_idle:
             held = f"the GPU did nothing, and {held}"
         if kind.family == today.family:
             return held
-        return f"{held} (a vCPU of {kind.family} is taken for one of {today.family})"
+        return f"{held} (a vCPU of {kind.family} counts as one of {today.family})"
 
     def _on_other_gpu(self, kind: InstanceType) -> Duration | Refusal:
         today, busy = self.today, self.need.gpu_busy
@@ -253,7 +256,7 @@ class _Trial:
             because = f"{kind.gpu_model} is {times} ({weaker.respect}), and {used}."
             return Duration(end, _ONE, because)
         because = f"{kind.gpu_model} is no weaker than {today.gpu_model} in any respect, and {used}"
-        return Duration(_ONE, end, f"{because}; counted as taking as long.")
+        return Duration(_ONE, end, f"{because}; the same run time is counted.")
 
     def _bill(self, kind: InstanceType, times: Decimal) -> Bill:
         return bill(SetType(kind.name, times).apply(self.job), self.market)
