@@ -235,18 +235,17 @@ def test_a_cluster_of_several_types_has_no_map_to_its_metrics(name: str) -> None
     assert answer.code == ("hosts_unmapped" if summed or rule.per_host else "reached")
 
 
-@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.about_cpu])
-def test_a_rule_on_cpus_lets_a_busy_gpu_be(name: str) -> None:
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_busy_gpu_keeps_only_rules_about_cpus_from_judging(name: str) -> None:
     """At half of its active time the GPU is what the job pays for; under it the CPU is judged."""
     rule = RULES[name]
     run = on(rule, 120)
     for percent, busy in ((50, True), (49.9, False)):
-        of = recorded(
-            run, {**lines([60] * 120), Metric.GPU: lines([4 * percent] * 120)[Metric.GPU]}
-        )
-        answer = asked(rule, run, of)
-        assert isinstance(answer, NotApplicable) is busy
-        assert busy or answer == REACHED
+        gpu = lines([4 * percent] * 120)[Metric.GPU]
+        answer = asked(rule, run, recorded(run, {**lines([60] * 120), Metric.GPU: gpu}))
+        applies = not (busy and rule.about_cpu)
+        assert isinstance(answer, NotApplicable) is not applies
+        assert not applies or answer == REACHED
 
 
 @pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.min_earlier])
