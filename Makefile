@@ -9,7 +9,7 @@ RUN := $(VENV)/bin
 PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format synth golden docs lock deploy clean
+.PHONY: help demo test check lint format synth golden docs rule lock deploy clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -44,6 +44,9 @@ golden: $(READY) ## rewrites what tests compare with: review the diff
 docs: $(READY) ## rewrites docs/rules from the rules themselves, docs/debugger.md from recordings
 	@$(RUN)/python -m docs.build_rules
 	@$(RUN)/python -m docs.build_debugger
+
+rule: $(READY) ## starts a rule: make rule NAME=volume-large ID=SA503
+	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"
 
 lock: $(READY) ## writes both requirements.txt from the requirements.in beside them
 	@$(RUN)/python -m pip install --quiet uv

@@ -20,10 +20,26 @@ def _model() -> ServiceModel:
 
 @cache
 def known(kind: JobKind, path: str) -> bool:
-    """Does the request that creates a job of this kind have this parameter?
+    """Does the request that creates a job of this kind have this parameter?"""
+    return _shape(kind, path) is not None
 
-    An item of a list stands in brackets, by its name; what follows a map's name is its key.
-    """
+
+@cache
+def free_text(path: str) -> bool:
+    """Does a request of any kind take any word there? Numbers and words of a list are not free."""
+    shapes = [_shape(kind, path) for kind in JobKind]
+    return any(shape and shape.type_name == "string" and not shape.enum for shape in shapes)
+
+
+@cache
+def number(path: str) -> bool:
+    """Does a request of any kind take a number there?"""
+    shapes = [_shape(kind, path) for kind in JobKind]
+    return any(shape and shape.type_name in {"integer", "long", "float"} for shape in shapes)
+
+
+def _shape(kind: JobKind, path: str) -> Shape | None:
+    """An item of a list stands in brackets, by its name; what follows a map's name is its key."""
     operation = {JobKind.TUNING: "CreateHyperParameterTuningJob"}.get(
         kind, f"Create{kind.row.prefix}Job"
     )
@@ -31,13 +47,13 @@ def known(kind: JobKind, path: str) -> bool:
     steps = path.split(".")
     while steps:
         if isinstance(shape, MapShape):
-            return shape.value.type_name == "string" and bool(".".join(steps))
+            return shape.value if shape.value.type_name == "string" and any(steps) else None
         step = _STEP.match(steps.pop(0))
         if step is None or not isinstance(shape, StructureShape):
-            return False
+            return None
         shape = shape.members.get(step["member"])
         if (step["item"] is not None) is not isinstance(shape, ListShape):
-            return False
+            return None
         if isinstance(shape, ListShape):
             shape = shape.member
-    return shape is not None
+    return shape

@@ -12,9 +12,11 @@ from typing import Any
 from sageaudit.domain.bill.change import Change, CutPhase, SetCount, SetType
 from sageaudit.domain.bill.finding import Finding, Parameter, Scalar
 from sageaudit.text.fixes.names import ELEMENT_NAMES
+from tests.fakes import request
 from tests.labelled.heeded import HAPPENS, changed
 from tests.labelled.tape import Tape, put_together, taken_apart
 
+_NUMBER = re.compile(r"\d+")
 _STEP = re.compile(r"(\w+)(?:\[(.+)\])?\Z")
 
 
@@ -34,18 +36,18 @@ class Way:
 def ways(finding: Finding) -> Iterator[Way]:
     """The fix at both ends of its range, then its alternatives.
 
-    Left out: the end at which the advice did nothing, and a way whose value nobody can guess.
+    Left out: the end at which the advice did nothing, and a way that leaves a value open.
     """
     name, found = finding.rule.name, finding.found
     last = found.best or found.change
-    if found.fix:
+    if found.fix and not left_open(found.fix):
         nothing = isinstance(found.change, CutPhase) and found.change.seconds == 0
         if not nothing:
             yield Way(name, found.fix, found.change)
         if found.best is not None:
             yield Way(name, found.fix, found.best)
     for fix in found.alternatives:
-        if not any(one.new == "<another type>" for one in fix):
+        if not left_open(fix):
             yield Way(name, fix, None if isinstance(last, SetType | SetCount) else last)
 
 
@@ -56,7 +58,7 @@ def followed(told: dict[str, Any], taken: Iterable[Way], *, later: timedelta) ->
         change = way.change or _moved(tape, way.fix)
         HAPPENS.get(way.rule, changed)(tape, change, way.fix)
         for parameter in way.fix:
-            put(tape.describe, parameter.path, _said(parameter))
+            put(tape.describe, parameter.path, _chosen(parameter))
     return put_together(tape, later)
 
 
@@ -83,14 +85,34 @@ def put(answer: dict[str, Any], path: str, value: Scalar) -> None:
         place[last] = value
 
 
-def _said(parameter: Parameter) -> Scalar:
-    """What a person writes for it: numbers of their own where the advice leaves a blank."""
+def left_open(fix: tuple[Parameter, ...]) -> bool:
+    """Does it leave a value to the reader that nobody can make up, such as "<another type>"?
+
+    Any word does for a bucket; for a size, the number that the advice names.
+    """
+    return any(_blank(one) and not (request.free_text(one.path) or _number(one)) for one in fix)
+
+
+def _blank(parameter: Parameter) -> bool:
+    return isinstance(parameter.new, str) and "<" in parameter.new
+
+
+def _number(parameter: Parameter) -> int | None:
+    """The number in the words for a parameter that takes one."""
+    match = _NUMBER.search(str(parameter.new)) if request.number(parameter.path) else None
+    return int(match.group()) if match else None
+
+
+def _chosen(parameter: Parameter) -> Scalar:
+    """What a person writes for it: a value of their own where the advice leaves a blank."""
     new = parameter.new
-    if isinstance(new, str) and "<" in new and parameter.path.endswith("VolumeSizeInGB"):
-        return int(next(iter(re.findall(r"\d+", new)))) + 5
-    if isinstance(new, str) and new.startswith("<"):
+    if not _blank(parameter):
+        return new
+    if (number := _number(parameter)) is not None:
+        return number + 5
+    if str(new).startswith("<"):
         return parameter.old
-    return new.replace("<", "").replace(">", "") if isinstance(new, str) else new
+    return str(new).replace("<", "").replace(">", "")
 
 
 def _moved(tape: Tape, fix: tuple[Parameter, ...]) -> Change | None:

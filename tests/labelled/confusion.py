@@ -15,9 +15,8 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase
 from tests.fakes.recorded import DATA, files
-from tests.labelled.more_stories import MORE
-from tests.labelled.sagas import SAGAS, last_audit
-from tests.labelled.stories import ALL
+from tests.labelled.collected import families, searches, stories
+from tests.labelled.sagas import last_audit
 
 SEEDS = (1, 2, 3, 4, 5)
 """Each story happens on five days: other lengths, strengths and noise."""
@@ -76,7 +75,7 @@ def _told(audit: Audit) -> set[str]:
 
 def _stories() -> Iterator[LastNotice]:
     ruleset, policy = catalogue.ruleset(), Policy(rules_on=frozenset(rules()))
-    for story in (*ALL, *MORE):
+    for story in stories():
         for seed in SEEDS:
             run = of_recording(recording.of_document(story.tell(seed)))
             audit = audit_job(run.job, run.usage, run.market, policy, ruleset, now=run.now)
@@ -88,7 +87,7 @@ def _stories() -> Iterator[LastNotice]:
 
 
 def _sagas() -> Iterator[LastNotice]:
-    for saga in SAGAS:
+    for saga in (*families(), *searches()):
         for seed in _SAGA_SEEDS:
             document = last_audit(saga.tell(seed))
             own = [f for f in document["findings"] if "training_jobs" not in f["evidence"]]

@@ -15,9 +15,8 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries, measure
 from sageaudit.flow import AuditDependencies, Done, audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
-from tests.labelled.machine import ACCOUNT, BEGIN, REGION, Doing, Plot, alike, iso, training
-from tests.labelled.more_stories import falling
-from tests.labelled.stories import BUSY_A10G, TRIALS
+from tests.labelled.machine import ACCOUNT, BEGIN, REGION, Plot, alike, iso, training
+from tests.labelled.story import BUSY_A10G, TRIALS
 
 TUNING_ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/sweep"
 
@@ -30,6 +29,8 @@ class Saga:
     tell: Callable[[int], list[dict[str, Any]]]
     wasteful: frozenset[str] = frozenset()
     either: frozenset[str] = frozenset()
+    search: bool = False
+    """Is it a tuning job with its trials? Else it is a family's runs."""
 
     def truth(self, rule: str) -> bool | None:
         """True, False, or None where both would be right."""
@@ -109,119 +110,6 @@ def family(
     )
 
 
-def _busy(minutes: int, gpus: int = 1) -> tuple[Doing, ...]:
-    return (replace(BUSY_A10G, minutes=minutes, gpus=(0.92,) * gpus),)
-
-
-USUAL = Plot("ml.g5.xlarge", alike(1, *_busy(100)))
-CRASH = Plot(
-    "ml.g5.xlarge",
-    alike(1, *_busy(30)),
-    status="Failed",
-    closing="Failed",
-    uploading_s=0,
-    describe={"FailureReason": "AlgorithmError: ExecuteUserScriptError: exit code: 1"},
-)
-VERSIONED = (
-    {
-        "ChannelName": "train",
-        "InputMode": "FastFile",
-        "DataSource": {
-            "S3DataSource": {
-                "S3DataType": "S3Prefix",
-                "S3Uri": "s3://bucket/data/v=2026-04-30/",
-                "S3DataDistributionType": "FullyReplicated",
-            }
-        },
-    },
-)
-
-
-def _tries(count: int) -> list[Plot]:
-    """Another learning rate each time, on all of the data; each learns all in its first tenth."""
-    return [
-        replace(
-            USUAL,
-            hosts=alike(1, *_busy(150)),
-            hyperparameters={"lr": f'"{0.001 * (number + 1)}"'},
-            curves={"validation:loss": falling(150, 138)},
-        )
-        for number in range(count)
-    ]
-
-
-FAMILIES = (
-    family(
-        "twelve-learning-rates-on-all-of-the-data",
-        _tries(12),
-        "subset-first",
-        "metric-plateau",
-        every=timedelta(hours=5),
-    ),
-    family("the-same-each-night", [USUAL] * 7),
-    family(
-        "a-merge-that-doubled-the-night",
-        [USUAL] * 7 + [replace(USUAL, hosts=alike(1, *_busy(230)))],
-        "cost-regression",
-    ),
-    family(
-        "a-retry-loop-overnight",
-        [CRASH] * 6,
-        "retry-storm",
-        "failed-spend",
-        every=timedelta(hours=1),
-    ),
-    family(
-        "four-hosts-hardly-faster-than-one",
-        [replace(USUAL, channels=VERSIONED)] * 3
-        + [
-            replace(
-                USUAL,
-                channels=VERSIONED,
-                hosts=alike(4, replace(BUSY_A10G, minutes=80, gpus=(0.6,))),
-            )
-        ]
-        * 3,
-        "poor-scaling",
-        either=("duplicate-run", "cost-regression", "gpu-underused"),
-    ),
-    family("one-bad-night", [USUAL] * 5 + [CRASH], "failed-spend"),
-    family(
-        "the-same-run-twice",
-        [replace(USUAL, channels=VERSIONED)] * 2,
-        "duplicate-run",
-    ),
-    family(
-        "debugging-on-a-dear-machine",
-        [
-            Plot(
-                "ml.g5.12xlarge",
-                alike(1, Doing(4, cores=5, gpus=(0.3, 0.3, 0.3, 0.3), gib=20, gpu_gib=(5.0,) * 4)),
-            )
-        ]
-        * 10,
-        "short-experiment",
-        either=("slow-start", "image-pull-heavy"),
-        every=timedelta(minutes=40),
-    ),
-    family(
-        "minutes-of-work-behind-minutes-of-waiting",
-        [
-            replace(
-                USUAL,
-                instance="ml.m5.xlarge",
-                hosts=alike(1, Doing(5, cores=3.6, gib=11)),
-                starting_s=240,
-            )
-        ]
-        * 10,
-        "slow-start",
-        either=("short-experiment", "image-pull-heavy"),
-        every=timedelta(minutes=15),
-    ),
-)
-
-
 def sweep(
     seed: int, objectives: list[float | None], counters: dict[str, int], **config: Any
 ) -> list[dict[str, Any]]:
@@ -276,10 +164,6 @@ def sweep(
     return [*trials, own]
 
 
-def _improving(trials: int) -> list[float | None]:
-    return [0.70 + 0.012 * number for number in range(trials)]
-
-
 def tuning(
     name: str,
     objectives: list[float | None],
@@ -295,40 +179,5 @@ def tuning(
         lambda seed: sweep(seed, objectives, counters, **config),
         frozenset(wasteful),
         frozenset(either),
+        search=True,
     )
-
-
-SWEEPS = (
-    tuning("a-search-that-goes-on-finding", _improving(12)),
-    tuning(
-        "the-best-was-the-second-of-twenty",
-        [0.80, 0.91, *(0.85 + 0.002 * (n % 7) for n in range(18))],
-        "tuning-plateau",
-    ),
-    tuning(
-        "half-of-the-trials-crash",
-        [value if n % 2 else None for n, value in enumerate(_improving(12))],
-        "tuning-failed-trials",
-        either=("failed-spend", "tuning-plateau"),
-    ),
-    tuning(
-        "no-trial-is-ever-cut-short",
-        _improving(12),
-        "tuning-no-early-stop",
-        TrainingJobEarlyStoppingType="Off",
-    ),
-    tuning(
-        "hyperband-stops-by-itself",
-        _improving(12),
-        TrainingJobEarlyStoppingType="Off",
-        Strategy="Hyperband",
-    ),
-    tuning(
-        "thirty-points-at-random",
-        _improving(30),
-        "tuning-strategy",
-        Strategy="Random",
-    ),
-)
-
-SAGAS: tuple[Saga, ...] = (*FAMILIES, *SWEEPS)

@@ -55,6 +55,7 @@ from sageaudit.rules.card import (
 )
 from sageaudit.rules.outcomes import (
     CHECKPOINTS,
+    ON_INSTANCES,
     advice,
     derived,
     fact,
@@ -66,8 +67,10 @@ from sageaudit.rules.outcomes import (
 from sageaudit.rules.reasons import (
     BILL_UNKNOWN,
     HISTORY_UNREAD,
+    HOSTS_UNMAPPED,
     PHASES_MISSING,
     TIMES_MISSING,
+    accelerated,
     free,
     has_parent,
     mixed_types,
@@ -85,6 +88,8 @@ __all__ = [
     "CHECKPOINTS",
     "HEADROOM",
     "HISTORY_UNREAD",
+    "HOSTS_UNMAPPED",
+    "ON_INSTANCES",
     "PHASES_MISSING",
     "TIMES_MISSING",
     "AccountCase",
@@ -119,6 +124,7 @@ __all__ = [
     "Threshold",
     "TuningCase",
     "Unknown",
+    "accelerated",
     "advice",
     "derived",
     "fact",

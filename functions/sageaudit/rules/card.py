@@ -28,12 +28,12 @@ from sageaudit.domain.usage.measurements import (
 )
 
 MIN_POINTS = 3
-"""Of each metric and host: fewer are an accident, however long their period."""
+"""The least points of each metric and host, however long their period."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A number that decides, with its unit, its reason and where it comes from."""
+    """A number that a rule compares with: its unit, why it is this number, and its source."""
 
     key: str
     value: float
@@ -46,7 +46,7 @@ HEADROOM = Threshold(
     "headroom_percent",
     float(HEADROOM_PERCENT),
     "percent above P99.5",
-    "what a smaller type must hold",
+    "room above the recorded peak on a smaller type",
     "Compute Optimizer",
 )
 """Shared by the rules that name a smaller type."""
@@ -54,7 +54,10 @@ HEADROOM = Threshold(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What every scope has. `overrides`: the policy's values for this rule's thresholds, by key."""
+    """What a rule of any scope is given.
+
+    `overrides` are the policy's values for this rule's thresholds, by key.
+    """
 
     policy: Policy = field(default_factory=Policy)
     overrides: Mapping[str, float] = field(default_factory=dict)
@@ -66,7 +69,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class JobCase(Case):
-    """One job. `usage` is cut to the active minutes, without idle head and tail; `whole` is not."""
+    """One job.
+
+    `usage` are its metrics in the active minutes: from the first work to the last. `whole` are the
+    same metrics with the idle minutes before and after. A rule whose card says `whole_run` reads
+    `whole`, any other rule `usage`; each is what the gates have checked for it.
+    """
 
     job: Job
     usage: Measurements
@@ -77,13 +85,13 @@ class JobCase(Case):
 
 @dataclass(frozen=True, slots=True)
 class FamilyCase(JobCase):
-    """One job beside the earlier runs of its family, newest first; None: no history was read."""
+    """One job and the earlier runs of its family, newest first; None when no history was read."""
 
     earlier: tuple[EarlierRun, ...] | None
 
     @property
     def runs(self) -> tuple[EarlierRun, ...]:
-        """The earlier runs that are known."""
+        """The earlier runs, none when no history was read."""
         return self.earlier or ()
 
 
@@ -106,24 +114,28 @@ class AccountCase(Case):
     days: int
 
 
-AnyCase = TypeVar("AnyCase", bound=Case)
-Check = Callable[[AnyCase], Outcome]
-Reason = Callable[[AnyCase], str | None]
-"""Why a rule does not apply to a case, as a sentence; None where it does."""
+CaseT = TypeVar("CaseT", bound=Case)
+Check = Callable[[CaseT], Outcome]
+Reason = Callable[[CaseT], str | None]
+"""Why a rule does not apply to a case, as a sentence; None when it applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule's card and its function.
 
-    `scope` is the case that `check` takes. `not_applicable` are the reasons for which it does not
-    apply to a job: the first that gives a sentence is the answer.
-    Where `needs` names metrics, it judges only with `min_coverage` (0..1) of the points of each,
-    `min_active_minutes`, MIN_POINTS, and periods of at most `coarsest_period_s`; with
-    `whole_run`, all of that counts idle head and tail too. `per_host`: it compares hosts, which a
-    mixed cluster does not allow. `about_cpu`: it does not apply while a GPU is busy. `min_earlier`:
-    how many earlier runs of the family it takes. `on`: whether it judges where the policy says
-    nothing.
+    What it applies to:
+    - `scope`: the case that `check` takes; `kinds`: the kinds of jobs.
+    - `not_applicable`: reasons why it does not apply; the first that gives a sentence answers.
+    - `about_cpu`: it does not apply to a job whose GPU is busy.
+    - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
+
+    What it needs; without it the answer is Unknown and `check` is not called:
+    - `needs`: metrics, each with `min_coverage` (0..1) of its points and at least MIN_POINTS of
+      them, at most `coarsest_period_s` apart, over at least `min_active_minutes`. `whole_run`: idle
+      minutes before and after the work count too.
+    - `per_host`: it compares hosts, which must be of one type.
+    - `min_earlier`: earlier runs of the family.
     """
 
     name: RuleName
@@ -156,7 +168,7 @@ class Ruleset:
 def rule(
     *,
     id: str,  # noqa: A002 - a rule's id is called id everywhere users see it
-    scope: type[AnyCase],
+    scope: type[CaseT],
     kinds: set[JobKind],
     thresholds: tuple[Threshold, ...] = (),
     needs: tuple[Metric, ...] = (),
@@ -167,14 +179,14 @@ def rule(
     per_host: bool = False,
     about_cpu: bool = False,
     min_earlier: int = 0,
-    not_applicable: tuple[Reason[AnyCase], ...] = (),
+    not_applicable: tuple[Reason[CaseT], ...] = (),
     subsumes: set[str] | None = None,
     in_chat: bool = True,
     on: bool = True,
-) -> Callable[[Check[AnyCase]], Rule]:
+) -> Callable[[Check[CaseT]], Rule]:
     """Makes a function the rule of its module; the name is the module's, the page its docstring."""
 
-    def decorate(check: Check[AnyCase]) -> Rule:
+    def decorate(check: Check[CaseT]) -> Rule:
         module = check.__module__.rpartition(".")[2]
         page = (check.__globals__["__doc__"] or "").strip()
         return Rule(

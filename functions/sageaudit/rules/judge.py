@@ -21,17 +21,18 @@ from sageaudit.rules.card import (
     Rule,
     TuningCase,
 )
+from sageaudit.rules.reasons import HISTORY_UNREAD, HOSTS_UNMAPPED
 
 RULE_FAILED = "rule_failed"
-"""A mistake of this project, counted as a metric: the job is not to blame."""
+"""A defect of a rule, which CloudWatch counts; the job is not to blame."""
 BUSY_GPU_PERCENT = 50
-"""Jobstats' target: a GPU that works this much of its active time is what the job pays for."""
+"""Jobstats' target: from here on the GPU, not the CPU, decides what the job costs."""
 
 Answers = list[tuple[RuleName, Outcome]]
 
 
 def judge(case: FamilyCase, rules: Iterable[Rule]) -> Answers:
-    """One outcome for each rule of scope job and family; other scopes say nothing of one job."""
+    """One outcome for each rule of scope job and family; other scopes do not judge one job."""
     return [
         (rule.name, _answer(rule, case)) for rule in rules if rule.scope in {JobCase, FamilyCase}
     ]
@@ -52,7 +53,7 @@ def _answer(rule: Rule, case: Case) -> Outcome:
     if name in policy.rules_off:
         return NotApplicable("switched off by the policy")
     if not rule.on and name not in policy.rules_on:
-        return NotApplicable("off unless the policy lists it under rules.on")
+        return NotApplicable("off by default: the policy can list it under rules.on")
     case = replace(case, overrides=policy.thresholds.get(name, {}))
     if refused := _refused(rule, case):
         return refused
@@ -76,11 +77,11 @@ def _refused(rule: Rule, case: Case) -> Outcome | None:
 
 
 def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:
-    """What keeps a rule from judging: never a finding, never Clear."""
+    """Why the rule cannot be asked, as Unknown or NotApplicable; None when it can."""
     if rule.about_cpu and (busy := _busy_gpu(case.usage)) is not None:
         return NotApplicable(f"the GPU is busy ({busy:.0f}% of its active time)")
     if rule.per_host and len(case.job.groups) > 1:
-        return Unknown("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
+        return HOSTS_UNMAPPED
     usage = case.whole if rule.whole_run else case.usage
     return _metrics_gate(rule, usage) or _history_gate(rule, case)
 
@@ -99,14 +100,17 @@ def _metrics_gate(rule: Rule, usage: Measurements) -> Outcome | None:
                 return NotApplicable(missing.reason)
             return Unknown(missing.code, f"{metric.value}: {missing.reason}")
     if (usage.period_s or 0) > rule.coarsest_period_s:
-        reason = f"points every {usage.period_s} s, at most {rule.coarsest_period_s} s needed"
+        needed = f"the rule needs one at least every {rule.coarsest_period_s} s"
+        reason = f"one point every {usage.period_s} s, {needed}"
         return Unknown("period_too_coarse", reason)
     if usage.minutes < rule.min_active_minutes:
         what = "" if rule.whole_run else "active "
-        reason = f"{usage.minutes:.0f} {what}minutes, {rule.min_active_minutes:.0f} needed"
+        needed = f"the rule needs {rule.min_active_minutes:.0f}"
+        reason = f"{usage.minutes:.0f} {what}minutes, {needed}"
         return Unknown("too_short", reason)
     if usage.points < MIN_POINTS:
-        return Unknown("too_few_points", f"{usage.points} points a host, {MIN_POINTS} needed")
+        reason = f"{usage.points} points of each host, the rule needs {MIN_POINTS}"
+        return Unknown("too_few_points", reason)
     return _coverage_gate(rule, usage)
 
 
@@ -114,10 +118,9 @@ def _coverage_gate(rule: Rule, usage: Measurements) -> Outcome | None:
     for metric in rule.needs:
         share = usage.share(metric) or 0.0
         if share < rule.min_coverage:
-            return Unknown(
-                "coverage_low",
-                f"{metric.value}: {share:.0%} of the points, {rule.min_coverage:.0%} needed",
-            )
+            needed = f"the rule needs {rule.min_coverage:.0%}"
+            reason = f"{metric.value}: {share:.0%} of the points, {needed}"
+            return Unknown("coverage_low", reason)
     return None
 
 
@@ -125,15 +128,16 @@ def _history_gate(rule: Rule, case: FamilyCase) -> Outcome | None:
     if not rule.min_earlier:
         return None
     if case.earlier is None:
-        return Unknown("history_unread", "the earlier runs of its family were not read")
+        return HISTORY_UNREAD
     if len(case.earlier) < rule.min_earlier:
         have = len(case.earlier)
-        return Unknown("too_few_runs", f"{have} earlier runs, {rule.min_earlier} needed")
+        reason = f"{have} earlier runs, the rule needs {rule.min_earlier}"
+        return Unknown("too_few_runs", reason)
     return None
 
 
 def _with_plot(rule: Rule, case: Case, outcome: Outcome) -> Outcome:
-    """A finding on metrics carries them in small, so that its figure can be looked at later."""
+    """Adds small series of the metrics that a finding rests on, to be plotted later."""
     if not isinstance(outcome, Found) or not isinstance(case, JobCase) or not rule.needs:
         return outcome
     usage = case.whole if rule.whole_run else case.usage

@@ -17,6 +17,8 @@ from sageaudit.domain.job.request_paths import TYPE_PATHS
 
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
 """Checkpoints for a training job that has none."""
+ON_INSTANCES = set(TYPE_PATHS)
+"""The kinds of jobs that choose an instance type: all but tuning jobs."""
 
 
 class Details(TypedDict, total=False):

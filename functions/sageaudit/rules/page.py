@@ -6,7 +6,7 @@ from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningC
 
 SCOPES = {
     JobCase: "one job",
-    FamilyCase: "one job beside the earlier runs of its family",
+    FamilyCase: "one job and the earlier runs of its family",
     TuningCase: "a tuning job and its training jobs",
     AccountCase: "an account's runs (`sageaudit account`)",
 }
@@ -34,11 +34,11 @@ def page(rule: Rule) -> str:
 
 
 def _card(rule: Rule) -> list[str]:
-    """The card in sentences; what is as everywhere is left out."""
+    """The card in sentences; what most rules share is left out."""
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     lines = [f"Looks at {SCOPES[rule.scope]}; kinds: {kinds}."]
     if not rule.on:
-        lines.append("Off unless the policy lists it under `rules.on`.")
+        lines.append("Off by default: the policy can list it under `rules.on`.")
     if rule.needs:
         metrics = ", ".join(metric.value for metric in rule.needs)
         minutes = "minutes of work" if rule.whole_run else "active minutes"
@@ -48,14 +48,16 @@ def _card(rule: Rule) -> list[str]:
             f"{rule.coarsest_period_s} s."
         )
     if rule.per_host:
-        lines.append("Compares hosts: Unknown on clusters of several instance groups.")
+        lines.append("Compares hosts: Unknown when the job has several instance groups.")
     if rule.about_cpu:
-        lines.append("Not where the GPU is busy (50% or more of its active time).")
+        lines.append("Does not apply while the GPU is busy (50% or more of its active time).")
     if rule.min_earlier:
         lines.append(f"Needs {rule.min_earlier} earlier runs of the family.")
     if rule.name.subsumes:
         names = ", ".join(sorted(rule.name.subsumes))
-        lines.append(f"Tells the story of: {names}. They are shown under it, without dollars.")
+        lines.append(
+            f"Includes the findings of: {names}. They are shown under it, without dollars."
+        )
     if not rule.name.in_chat:
         lines.append("Stored and shown, never posted to chat.")
     return lines

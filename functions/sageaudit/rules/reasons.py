@@ -15,6 +15,9 @@ TIMES_MISSING = Unknown("times_missing", "how long the run took is not known")
 HISTORY_UNREAD = Unknown("history_unread", "the earlier runs of its family were not read")
 PHASES_MISSING = Unknown("phases_missing", "the answer does not split the run into phases")
 BILL_UNKNOWN = Unknown("bill_unknown", "the cost of this run is not known")
+HOSTS_UNMAPPED = Unknown(
+    "hosts_unmapped", "CloudWatch does not say which host has which of the job's instance types"
+)
 
 
 def unknown(missing: Missing) -> Unknown:
@@ -37,6 +40,14 @@ def on_demand(case: JobCase) -> str | None:
     """For rules about managed spot: the job did not use it."""
     spot = case.job.purchase is Purchase.SPOT
     return None if spot else "it did not run on managed spot"
+
+
+def accelerated(case: JobCase) -> str | None:
+    """For rules on CPU types: the CPUs of other types have another purpose."""
+    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
+    if any(instance_type is not None and instance_type.accelerator for instance_type in types):
+        return "it runs on GPUs or Trainium, and its CPUs are there to feed them"
+    return None
 
 
 def free(case: JobCase) -> str | None:

@@ -1,102 +1,265 @@
+"""Each rule against each gate that its card declares, and what holds of all gates."""
+
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, Unknown
-from sageaudit.domain.job.job import InstanceGroup
+from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric, Missing, measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import FamilyCase, JobCase
+from sageaudit.rules.card import FamilyCase, JobCase, Rule
 from sageaudit.rules.judge import RULE_FAILED, judge
-from tests.fakes.jobs import TYPES, flat, job, phases, ran, series, usage
+from tests.fakes.any_input import PHASES
+from tests.fakes.families import earlier_run
+from tests.fakes.jobs import TYPES, Points, flat, job, phases, ran, series, usage
 from tests.fakes.judging import case, outcome, unknown
+from tests.fakes.sound import EVERY_RULE_ON
 
-RULES = [rule.name.name for rule in catalogue.load() if rule.scope in {JobCase, FamilyCase}]
-CATALOGUE = """SA101 download-dominates, SA102 replicated-input, SA103 upload-dominates, \
-SA104 slow-start, SA105 image-pull-heavy, SA201 gpu-idle, SA202 gpu-underused, \
-SA203 cpu-bottleneck, SA204 some-gpus-unused, SA205 cpu-underused, SA206 memory-oversized, \
-SA207 serial-code, SA208 gpu-memory-growth, SA209 uneven-hosts, SA210 idle-start, \
-SA211 idle-tail, SA212 gpu-starved, SA213 poor-scaling, SA301 old-generation, \
-SA302 gpu-too-big, SA303 trainium-candidate, SA304 mixed-precision-candidate, \
-SA305 training-compiler-on, SA401 spot-not-used, SA402 spot-without-checkpoint, \
-SA403 spot-interrupted-much, SA404 warm-pool-idle, SA405 commitment-candidate, \
-SA501 volume-oversized, SA502 volume-ignored, SA601 max-runtime-loose, SA602 failed-spend, \
-SA603 limit-hit, SA604 retry-storm, SA605 no-owner, SA606 network-isolation-off, \
-SA701 metric-plateau, SA702 duplicate-run, SA703 cost-regression, SA704 short-experiment, \
-SA705 subset-first, SA706 custom-rule-cost, SA707 profile-me, SA708 debugger-said, \
-SA801 transform-serial, SA802 transform-single-record, SA803 processing-upload-at-end, \
-SA901 tuning-no-early-stop, SA902 tuning-plateau, SA903 tuning-failed-trials, \
-SA904 tuning-strategy"""
+RULES = {r.name.name: r for r in catalogue.load() if r.scope in {JobCase, FamilyCase}}
+MEASURED = {name: rule for name, rule in RULES.items() if rule.needs}
+NEEDS = [(name, metric) for name, rule in MEASURED.items() for metric in rule.needs]
 HOUR = ran(3600, "ml.m5.4xlarge")
+GPUS = "ml.g4dn.12xlarge"
+REACHED = Unknown("reached", "the rule itself was asked")
 
 
-def test_every_rule_is_found_in_the_order_of_their_ids() -> None:
-    """One file each; the folder is the register."""
-    found = [f"{rule.name.id} {rule.name.name}" for rule in catalogue.load()]
-    assert found == CATALOGUE.split(", ")
+def on(rule: Rule, minutes: float, instance: str = GPUS, instances: int = 1) -> Job:
+    """A job of the rule's first kind that works for so many minutes and does nothing else."""
+    kind = min(rule.kinds, key=lambda kind: kind.value)
+    seconds = round(60 * minutes)
+    split = phases((PHASES[kind][0], seconds))
+    return ran(seconds, instance, instances, kind=kind, phases=split)
 
 
-def test_guard_rails_stay_out_of_chat() -> None:
-    """They have no dollars, and would be said again and again."""
-    quiet = {r.name.name for r in catalogue.load() if not r.name.in_chat}
-    assert quiet == {
-        "custom-rule-cost",
-        "debugger-said",
-        "max-runtime-loose",
-        "network-isolation-off",
-        "profile-me",
+def lines(values: Points, period_s: int = 60, hosts: int = 1) -> Mapping[Metric, list[RawSeries]]:
+    """The same points of every metric on every host: 0.6 cores busy at 60."""
+    return {
+        metric: [
+            series(metric, values, host=f"train/algo-{host + 1}", period_s=period_s)
+            for host in range(hosts)
+        ]
+        for metric in Metric
     }
 
 
-def test_only_one_rule_waits_for_the_policy() -> None:
-    """It is for regulated accounts."""
-    assert [r.name.name for r in catalogue.load() if not r.on] == ["network-isolation-off"]
+def recorded(run: Job, of: Mapping[Metric, list[RawSeries]]) -> Measurements:
+    """What is measured of such lines."""
+    return usage(run, *(line for made in of.values() for line in made))
 
 
-def test_a_rule_subsumes_only_rules_that_are() -> None:
-    """A mistyped name would tell one story twice; no two rules swallow each other."""
-    names = {rule.name.name: rule.name.subsumes for rule in catalogue.load()}
-    for name, subsumed in names.items():
-        assert subsumed <= set(names)
-        assert name not in subsumed
-        assert not [other for other in subsumed if name in names[other]]
+def asked(
+    rule: Rule, run: Job, of: Measurements | None = None, earlier: int | None = 50
+) -> Outcome:
+    """What the gates let through to a rule that applies to every job; REACHED: they are open."""
+    probe = replace(rule, check=lambda _: REACHED, not_applicable=())
+    runs = None if earlier is None else [earlier_run(n) for n in range(1, earlier + 1)]
+    [(_, answer)] = judge(case(run, of, earlier=runs, policy=EVERY_RULE_ON), [probe])
+    return answer
 
 
-@pytest.mark.parametrize("rule", RULES)
+def least_minutes(rule: Rule) -> int:
+    """The whole minutes that the card asks for."""
+    return math.ceil(rule.min_active_minutes)
+
+
+@pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("status", ["InProgress", "Stopping"])
-def test_no_rule_judges_a_job_that_has_not_ended(rule: str, status: str) -> None:
+def test_no_rule_judges_a_job_that_has_not_ended(name: str, status: str) -> None:
     """Its numbers still move."""
-    assert unknown(rule, job(status=status, billable_s=None)) == "job_not_finished"
+    assert unknown(name, job(status=status, billable_s=None)) == "job_not_finished"
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_a_rule_can_be_switched_off(rule: str) -> None:
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_can_be_switched_off(name: str) -> None:
     """The policy's word is the reason."""
-    answer = outcome(rule, job(), off=True)
-    assert answer == NotApplicable("switched off by the policy")
+    assert outcome(name, job(), off=True) == NotApplicable("switched off by the policy")
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_no_job_rule_speaks_of_a_tuning_job(rule: str) -> None:
-    """It has no instances of its own."""
-    assert isinstance(outcome(rule, job(kind=JobKind.TUNING, groups=())), NotApplicable)
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_that_is_off_waits_for_the_policy(name: str) -> None:
+    """All others judge without being asked for."""
+    rule = replace(RULES[name], check=lambda _: REACHED, not_applicable=(), needs=(), min_earlier=0)
+    [(_, answer)] = judge(case(on(rule, 60)), [rule])
+    assert isinstance(answer, NotApplicable) is not rule.on
+    assert not rule.on or answer == REACHED
 
 
-def test_missing_metrics_are_unknown() -> None:
-    """Never a finding and never clear, with the adapter's code and reason."""
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(n, kind) for n, r in RULES.items() for kind in JobKind if kind not in r.kinds],
+)
+def test_a_rule_judges_only_the_kinds_of_its_card(name: str, kind: JobKind) -> None:
+    """Whatever was measured; a tuning job has no instances of its own."""
+    groups = () if kind is JobKind.TUNING else job().groups
+    answer = outcome(name, job(kind=kind, groups=groups))
+    assert answer == NotApplicable(f"not for {kind.value} jobs")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_kind_of_the_card_is_judged(name: str) -> None:
+    """With all metrics and a history of fifty runs nothing keeps the rule from its answer."""
+    rule = RULES[name]
+    for kind in rule.kinds:
+        run = on(replace(rule, kinds=frozenset({kind})), 120)
+        assert asked(rule, run, recorded(run, lines([60] * 120))) == REACHED
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_reason_of_its_own_needs_no_metrics_and_no_history(name: str) -> None:
+    """A rule that does not apply says so, whatever else is missing."""
+    rule = replace(RULES[name], not_applicable=(lambda _: None, lambda _: "why", lambda _: "2nd"))
+    [(_, answer)] = judge(case(on(rule, 1), policy=EVERY_RULE_ON), [rule])
+    assert answer == NotApplicable("why")
+
+
+@pytest.mark.parametrize(("name", "metric"), NEEDS)
+def test_without_a_metric_that_it_needs_a_rule_does_not_know(name: str, metric: Metric) -> None:
+    """One of several is not enough; the sentence names it with the adapter's reason."""
+    rule = RULES[name]
+    run = on(rule, 120)
+    of = recorded(run, {m: made for m, made in lines([60] * 120).items() if m is not metric})
+    answer = asked(rule, run, of)
+    assert answer == Unknown("metric_missing", f"{metric.value}: no points")
     denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
-    answer = outcome("cpu-underused", HOUR, measure(HOUR, (), TYPES, absent=denied))
+    answer = asked(rule, run, measure(run, (), TYPES, absent=denied))
     assert isinstance(answer, Unknown)
-    assert answer.code == "metric_denied"
-    assert "cloudwatch:GetMetricData" in answer.reason
+    assert (answer.code, answer.reason.partition(": ")[2]) == ("metric_denied", denied.reason)
 
 
-def test_one_metric_of_two_is_not_enough() -> None:
-    """CPU alone does not tell whether the memory is needed."""
-    assert unknown("cpu-underused", HOUR, flat(HOUR, 60, cpu=5)) == "metric_missing"
+@pytest.mark.parametrize(("name", "metric"), NEEDS)
+def test_gpu_metrics_are_not_missed_where_there_is_no_gpu(name: str, metric: Metric) -> None:
+    """Such a job is none of a GPU rule's; a rule on CPU, memory or disk judges it."""
+    rule = replace(RULES[name], needs=(metric,))
+    run = on(rule, 120, "ml.m5.4xlarge")
+    answer = asked(rule, run, recorded(run, lines([50] * 120)))
+    no_gpu = metric in {Metric.GPU, Metric.GPU_MEMORY}
+    assert answer == (NotApplicable("the instances have no GPU") if no_gpu else REACHED)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_fewer_minutes_than_the_card_asks_for_are_too_short(name: str) -> None:
+    """Exactly as many are enough."""
+    rule = RULES[name]
+    for minutes, code in ((least_minutes(rule), "reached"), (least_minutes(rule) - 1, "too_short")):
+        run = on(rule, minutes)
+        answer = asked(rule, run, recorded(run, lines([60] * minutes)))
+        assert isinstance(answer, Unknown)
+        assert answer.code == code
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_idle_minutes_count_only_for_rules_on_the_whole_run(name: str) -> None:
+    """Idle head and tail are cut for all others."""
+    rule = RULES[name]
+    idle, busy = least_minutes(rule), least_minutes(rule) - 1
+    for values in ([0.0] * idle + [60.0] * busy, [60.0] * busy + [0.0] * idle):
+        run = on(rule, len(values))
+        answer = asked(rule, run, recorded(run, lines(values)))
+        assert isinstance(answer, Unknown)
+        assert answer.code == ("reached" if rule.whole_run else "too_short")
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_points_further_apart_than_the_card_allows_are_too_coarse(name: str) -> None:
+    """Means of long periods hide what the rule looks for."""
+    rule = RULES[name]
+    for period_s, code in (
+        (rule.coarsest_period_s, "reached"),
+        (rule.coarsest_period_s + 60, "period_too_coarse"),
+    ):
+        points = max(4, math.ceil(60 * rule.min_active_minutes / period_s) + 1)
+        run = on(rule, (points + 1) * period_s / 60)
+        answer = asked(rule, run, recorded(run, lines([60] * (points + 2), period_s)))
+        assert isinstance(answer, Unknown)
+        assert answer.code == code
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_two_points_are_too_few_however_long_their_period(name: str) -> None:
+    """Three are enough."""
+    rule = replace(RULES[name], coarsest_period_s=3600)
+    for hours, code in ((2, "too_few_points"), (3, "reached")):
+        run = on(rule, 60 * hours)
+        answer = asked(rule, run, recorded(run, lines([60] * hours, 3600)))
+        assert isinstance(answer, Unknown)
+        assert answer.code == code
+
+
+@pytest.mark.parametrize(("name", "metric"), NEEDS)
+def test_fewer_points_of_a_metric_than_the_card_asks_for_are_too_few(
+    name: str, metric: Metric
+) -> None:
+    """Exactly the share of the card is enough; a host without points lacks all of its own."""
+    rule = RULES[name]
+    gaps = round(120 * (1 - rule.min_coverage))
+    for missing, code in ((gaps, "reached"), (gaps + 1, "coverage_low")):
+        run = on(rule, 120)
+        holes: Points = [60.0] * 10 + [None] * missing + [60.0] * (110 - missing)
+        of = recorded(run, {**lines([60] * 120), metric: lines(holes)[metric]})
+        answer = asked(rule, run, of)
+        assert isinstance(answer, Unknown)
+        assert answer.code == code
+        assert code == "reached" or answer.reason.startswith(f"{metric.value}: ")
+    run = on(rule, 120, instances=3)
+    two_of_three = {**lines([60] * 120, hosts=3), metric: lines([60] * 120, hosts=2)[metric]}
+    answer = asked(rule, run, recorded(run, two_of_three))
+    assert isinstance(answer, Unknown)
+    assert answer.code == ("coverage_low" if rule.min_coverage > 2 / 3 else "reached")
+
+
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.per_host])
+def test_a_rule_that_compares_hosts_wants_them_of_one_type(name: str) -> None:
+    """CloudWatch names hosts and no types."""
+    rule = RULES[name]
+    run = replace(on(rule, 120), groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1)))
+    for of in (None, recorded(on(rule, 120), lines([60] * 120, hosts=2))):
+        answer = asked(rule, run, of)
+        assert isinstance(answer, Unknown)
+        assert answer.code == "hosts_unmapped"
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_cluster_of_several_types_has_no_map_to_its_metrics(name: str) -> None:
+    """CPU and GPU figures are sums, and nobody knows over how many of a host."""
+    rule = RULES[name]
+    run = replace(on(rule, 120), groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1)))
+    answer = asked(rule, run, recorded(run, lines([60] * 120, hosts=2)))
+    summed = {Metric.CPU, Metric.GPU, Metric.GPU_MEMORY} & set(rule.needs)
+    assert isinstance(answer, Unknown)
+    assert answer.code == ("hosts_unmapped" if summed or rule.per_host else "reached")
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_busy_gpu_keeps_only_rules_about_cpus_from_judging(name: str) -> None:
+    """At half of its active time the GPU is what the job pays for; under it the CPU is judged."""
+    rule = RULES[name]
+    run = on(rule, 120)
+    for percent, busy in ((50, True), (49.9, False)):
+        gpu = lines([4 * percent] * 120)[Metric.GPU]
+        answer = asked(rule, run, recorded(run, {**lines([60] * 120), Metric.GPU: gpu}))
+        applies = not (busy and rule.about_cpu)
+        assert isinstance(answer, NotApplicable) is not applies
+        assert not applies or answer == REACHED
+
+
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.min_earlier])
+def test_fewer_earlier_runs_than_the_card_asks_for_are_too_few(name: str) -> None:
+    """Exactly as many are enough; a history that nobody read is another reason."""
+    rule = RULES[name]
+    for earlier, code in (
+        (None, "history_unread"),
+        (rule.min_earlier - 1, "too_few_runs"),
+        (rule.min_earlier, "reached"),
+    ):
+        answer = asked(rule, on(rule, 120), earlier=earlier)
+        assert isinstance(answer, Unknown)
+        assert answer.code == code
 
 
 def test_fifteen_active_minutes_are_enough_and_fourteen_are_not() -> None:
@@ -126,14 +289,6 @@ def test_a_missing_host_counts_as_missing_points() -> None:
     run = ran(3600, "ml.m5.4xlarge", 3)
     of = flat(run, 60, hosts=2, cpu=5, memory=5)
     assert unknown("cpu-underused", run, of) == "coverage_low"
-
-
-def test_hosts_without_a_map_are_unknown() -> None:
-    """A mixed cluster's GPU figures belong to nobody knows which type."""
-    groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
-    run = ran(3600, groups=groups)
-    of = usage(run, series(Metric.CPU, [40] * 60), series(Metric.GPU, [5] * 60))
-    assert unknown("gpu-underused", run, of) == "hosts_unmapped"
 
 
 def test_the_policys_threshold_replaces_the_rules_own() -> None:

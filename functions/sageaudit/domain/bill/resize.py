@@ -91,7 +91,7 @@ def impossible(job: Job, market: Market) -> str | None:
     if not kinds:
         return "the instance type is not known"
     if len(kinds) > 1:
-        return "which host of a mixed cluster has which type is not known"
+        return "CloudWatch does not say which host has which of the job's instance types"
     today = market.types.get(next(iter(kinds)))
     if today is None:
         return f"{kinds.pop()} is not in the catalogue: its size is not known"
@@ -177,7 +177,10 @@ class _Trial:
         if other.accelerator and not other.gpus:
             yield Refusal(Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code")
         if other.family.endswith(_NOT_STEADY):
-            yield Refusal(Constraint.VCPU, f"the vCPUs of {other.family} are not its own all day")
+            yield Refusal(
+                Constraint.VCPU,
+                f"{other.family} is burstable or flexible: its full vCPU is not guaranteed",
+            )
         if not self.need.recorded:
             reason = self.need.vcpu.unknown or "no metrics"
             yield Refusal(Constraint.NOT_RECORDED, f"nothing was recorded of the run ({reason})")
@@ -214,19 +217,19 @@ class _Trial:
             return Refusal(Constraint.GPU_MODEL, unfit)
         same = (other.gpu_model, other.gpu_memory_gib)
         if self.need.gpu_idle or same == (self.today.gpu_model, self.today.gpu_memory_gib):
-            return Duration(_ONE, _ONE, f"Assumes that it takes as long: {self._it_holds(other)}.")
+            return Duration(_ONE, _ONE, f"Assumes the same run time: {self._it_holds(other)}.")
         return self._on_other_gpu(other)
 
     def _it_holds(self, other: InstanceType) -> str:
         need, today = self.need, self.today
-        held = f"it holds the peaks plus {float(self.headroom_percent):g}%"
+        held = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
         if any(one.unknown for one in (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)):
             held = f"what was not recorded does not shrink, and {held}"
         if today.gpus and need.gpu_idle:
             held = f"the GPU did nothing, and {held}"
         if other.family == today.family:
             return held
-        return f"{held} (a vCPU of {other.family} is taken for one of {today.family})"
+        return f"{held} (a vCPU of {other.family} counts as one of {today.family})"
 
     def _on_other_gpu(self, other: InstanceType) -> Duration | Refusal:
         today, busy = self.today, self.need.gpu_busy
@@ -255,7 +258,7 @@ class _Trial:
         because = (
             f"{other.gpu_model} is no weaker than {today.gpu_model} in any respect, and {used}"
         )
-        return Duration(_ONE, end, f"{because}; counted as taking as long.")
+        return Duration(_ONE, end, f"{because}; the same run time is counted.")
 
     def _bill(self, other: InstanceType, times: Decimal) -> Bill:
         return bill(SetType(other.name, times).apply(self.job), self.market)

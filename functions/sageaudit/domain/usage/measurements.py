@@ -266,9 +266,8 @@ def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, i
     if unseen and len(vcpu) == 1:
         why = f"CloudWatch records no use of the accelerators of {unseen[0]}"
         return vcpu.pop(), None, Missing("accelerator_unseen", why)
-    unmapped = Missing(
-        "hosts_unmapped", "which host of a mixed cluster has which type is not known"
-    )
+    why = "CloudWatch does not say which host has which of the job's instance types"
+    unmapped = Missing("hosts_unmapped", why)
     one_vcpu, one_gpus = (one.pop() if len(one) == 1 else None for one in (vcpu, gpus))
     return one_vcpu, one_gpus, unmapped
 

@@ -9,7 +9,7 @@ Tensor cores do 16-bit matrix arithmetic at two to eight times the 32-bit rate, 
 half the memory, so that the batch may grow.
 
 ## Saving
-None is counted: how much of a step is matrix arithmetic only a run shows.
+None is counted: only a run shows how much of a step is matrix arithmetic.
 
 ## When it is wrong
 The code may set its precision itself: no sign is no proof. On Ampere and later, frameworks may use
@@ -27,63 +27,60 @@ NVIDIA, Train With Mixed Precision; data sheets: V100 125 against 15.7 TFLOPS, A
 from __future__ import annotations
 
 from sageaudit.domain.bill.compatibility import has_bf16, has_tensor_cores
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
 from sageaudit.domain.job.family import repository
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.measurements import Metric
-from sageaudit.domain.usage.series import mean_of_hosts
-from sageaudit.rules.card import JobCase, Threshold, rule
+from sageaudit.rules import api
 
-BUSY_FROM = Threshold(
+BUSY_FROM = api.Threshold(
     "busy_from", 50, "percent of all GPUs", "less is waiting, not computing", "Jobstats, target"
 )
 
 
-def _not_applicable(case: JobCase) -> str | None:
-    hints, types = case.job.hints, _types(case)
-    if not hints.deep_learning:
-        return "its image is no deep-learning container that is known"
-    if hints.mixed_precision:
-        return "it shows signs of 16-bit precision"
-    if types and not any(has_tensor_cores(kind) for kind in types):
-        return "its instances have no GPU with tensor cores"
-    return None
+def _other_image(case: api.JobCase) -> str | None:
+    known = case.job.hints.deep_learning
+    return None if known else "its image is no deep-learning container that is known"
 
 
-def _types(case: JobCase) -> list[InstanceType]:
+def _16_bit_already(case: api.JobCase) -> str | None:
+    return "it shows signs of 16-bit precision" if case.job.hints.mixed_precision else None
+
+
+def _no_tensor_cores(case: api.JobCase) -> str | None:
+    types = _types(case)
+    if not types or any(has_tensor_cores(instance_type) for instance_type in types):
+        return None
+    return "its instances have no GPU with tensor cores"
+
+
+def _types(case: api.JobCase) -> list[InstanceType]:
     found = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    return [kind for kind in found if kind is not None]
+    return [instance_type for instance_type in found if instance_type is not None]
 
 
-@rule(
+@api.rule(
     id="SA304",
-    scope=JobCase,
-    kinds={JobKind.TRAINING},
+    scope=api.JobCase,
+    kinds={api.JobKind.TRAINING},
     thresholds=(BUSY_FROM,),
-    needs=(Metric.GPU,),
-    not_applicable=(_not_applicable,),
+    needs=(api.Metric.GPU,),
+    not_applicable=(_other_image, _16_bit_already, _no_tensor_cores),
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts."""
-    busy = mean_of_hosts(case.usage.series[Metric.GPU].values())
+    busy = api.mean_of_hosts(case.usage.series[api.Metric.GPU].values())
     if busy < case.limit(BUSY_FROM):
-        return Clear()
-    precision = "bf16" if all(has_bf16(kind) for kind in _types(case)) else "fp16"
+        return api.Clear()
+    precision = "bf16" if all(map(has_bf16, _types(case))) else "fp16"
     hugging_face = (repository(case.job.image) or "").startswith("huggingface-")
-    fix = (Parameter(f"HyperParameters.{precision}", None, "true"),) if hugging_face else ()
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.POSSIBLE,
-        summary=(
-            f"The GPU averaged {busy:.0f}% over {case.usage.minutes:.0f} active minutes on "
-            f"{case.job.instances}, with no sign of 16-bit precision: {precision} is worth a trial."
-        ),
-        evidence={
+    fix = (api.Parameter(f"HyperParameters.{precision}", None, "true"),) if hugging_face else ()
+    return api.possible(
+        f"The GPU averaged {busy:.0f}% over {case.usage.minutes:.0f} active minutes on "
+        f"{case.job.instances}, with no sign of 16-bit precision: {precision} is worth a trial.",
+        {
             "gpu_mean_percent": round(busy, 1),
             "active_minutes": round(case.usage.minutes),
             "precision": precision,
         },
         fix=fix,
-        caution="No figure: the code may set its precision itself; the gain is the model's own.",
+        caution="No figure: the code may set its precision itself; the gain depends on the model.",
     )

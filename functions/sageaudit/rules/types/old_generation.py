@@ -8,14 +8,14 @@ A newer generation has faster vCPUs or GPUs, mostly at a lower hourly rate.
 
 ## Saving
 Derived. A CPU type: the same seconds on the cheapest successor with at least its vCPUs and memory.
-A GPU type: the run replayed on the successors; another GPU takes at most so many times as long as
+A GPU type: the run on each successor; another GPU takes at most so many times as long as
 both makers' peaks say: the slow end is counted, the range shown. Only where both prices are known
 and the successor is no dearer by the hour.
 
 ## When it is wrong
-The GPU is another one then: code built for it alone must be built again. No figure, and no type
+Code that was built for the old GPU must be built again for the new one. No figure, and no type
 advised, for several GPUs joined by NVLink where the successor has none, for several instances
-(EFA), and where what the run used was not recorded: there the cheaper successors are mentioned.
+(EFA), and where use was not recorded: then the cheaper successors are only mentioned.
 
 ## What to do
 Take the successor. An image with a recent framework runs on it as it is.
@@ -29,24 +29,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 
-from sageaudit.domain.bill.candidate import Constraint
-from sageaudit.domain.bill.change import SetType
+from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.compatibility import type_fixed
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.bill.resize import impossible, resize
-from sageaudit.domain.job.request_paths import TYPE_PATHS
+from sageaudit.domain.bill.resize import Resize, impossible
 from sageaudit.domain.prices.market import InstanceType, Rate, comparable
-from sageaudit.rules.card import HEADROOM, JobCase, rule
+from sageaudit.rules import api
+from sageaudit.rules.types.another_type import resized
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,112 +44,107 @@ class _Advice:
 
     to: InstanceType | None
     caution: str
-    change: SetType | None = None
-    best: SetType | None = None
+    change: api.SetType | None = None
+    best: api.SetType | None = None
 
 
-def _not_applicable(case: JobCase) -> str | None:
-    if why := type_fixed(case.job):
-        return why
-    return "it never started" if case.job.never_started else case.job.free
+def _type_fixed(case: api.JobCase) -> str | None:
+    return type_fixed(case.job)
 
 
-@rule(
+@api.rule(
     id="SA301",
-    scope=JobCase,
-    kinds=set(TYPE_PATHS),
-    thresholds=(HEADROOM,),
-    not_applicable=(_not_applicable,),
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
+    thresholds=(api.HEADROOM,),
+    not_applicable=(_type_fixed, api.never_started, api.free),
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """The catalogue says what is old; prices and recorded use say what a successor is worth."""
-    job = case.job
-    name = job.groups[0].instance_type if job.groups else None
+    groups = case.job.groups
+    name = groups[0].instance_type if groups else None
     today = case.market.types.get(name) if name else None
     if today is None:
-        what = f"{name} is not in the catalogue" if name else "the instance type is not known"
-        return Unknown("type_unknown", what)
+        reason = f"{name} is not in the catalogue" if name else "the instance type is not known"
+        return api.Unknown("type_unknown", reason)
     if not today.legacy:
-        return Clear()
+        return api.Clear()
     advice = _on_gpus(case) if today.accelerator else _on_cpus(case, today)
     now, then = _rate(case, today), _rate(case, advice.to) if advice.to else None
-    return Found(
-        confidence=Confidence.DERIVED if advice.to else Confidence.HEURISTIC,
-        bucket=Bucket.AVOIDABLE if advice.to else Bucket.NONE,
-        summary=_summary(case, advice.to, now, then),
-        evidence={
+    return api.derived(
+        _summary(case, advice.to, now, then),
+        {
             "instance_type": today.name,
             "successor": advice.to.name if advice.to else None,
             "usd_per_hour": now.usd if now else None,
             "successor_usd_per_hour": then.usd if then else None,
         },
-        fix=(Parameter(TYPE_PATHS[job.kind], today.name, advice.to.name),) if advice.to else (),
+        fix=api.type_fix(case.job, advice.to.name if advice.to else None),
         change=advice.change,
         best=advice.best,
         caution=advice.caution,
     )
 
 
-def _summary(case: JobCase, to: InstanceType | None, now: Rate | None, then: Rate | None) -> str:
+def _summary(
+    case: api.JobCase, to: InstanceType | None, now: Rate | None, then: Rate | None
+) -> str:
     old = f"It ran on {case.job.instances}, an old generation"
     if to is None or now is None or then is None:
         return f"{old}."
     return f"{old}: {to.name} costs ${then.usd:.3f} instead of ${now.usd:.3f} an hour."
 
 
-def _rate(case: JobCase, kind: InstanceType) -> Rate | None:
-    return case.market.hourly(case.job.region, case.job.kind, kind.name)
+def _rate(case: api.JobCase, instance_type: InstanceType) -> Rate | None:
+    return case.market.hourly(case.job.region, case.job.kind, instance_type.name)
 
 
-def _successors(case: JobCase, today: InstanceType) -> Iterator[InstanceType]:
+def _successors(case: api.JobCase, today: InstanceType) -> Iterator[InstanceType]:
     """Those of the table that are no old generation themselves: the advice ends there."""
     for name in today.successors:
-        kind = case.market.types.get(name)
-        if kind is not None and not kind.legacy and case.job.kind in kind.kinds:
-            yield kind
+        successor = case.market.types.get(name)
+        if successor is not None and not successor.legacy and case.job.kind in successor.kinds:
+            yield successor
 
 
-def _on_cpus(case: JobCase, today: InstanceType) -> _Advice:
+def _on_cpus(case: api.JobCase, today: InstanceType) -> _Advice:
     """The cheapest successor that is no smaller in anything; of two at one price the newer one."""
-    now, fitting, whys = _rate(case, today), [], []
-    for position, kind in enumerate(_successors(case, today)):
-        then = _rate(case, kind)
-        if kind.vcpu < today.vcpu or kind.memory_gib < today.memory_gib:
-            whys.append(f"{kind.name} is smaller")
+    now, fitting, reasons = _rate(case, today), [], []
+    for position, successor in enumerate(_successors(case, today)):
+        then = _rate(case, successor)
+        if successor.vcpu < today.vcpu or successor.memory_gib < today.memory_gib:
+            reasons.append(f"{successor.name} is smaller")
         elif now is None or then is None or not comparable(now, then):
-            whys.append(f"{kind.name} and {today.name} have no prices of one time and kind")
+            reasons.append(f"{successor.name} and {today.name} have no prices of one time and kind")
         elif then.usd > now.usd:
-            whys.append(f"{kind.name} is dearer by the hour")
+            reasons.append(f"{successor.name} costs more by the hour")
         else:
-            fitting.append((then.usd, -position, kind))
+            fitting.append((then.usd, -position, successor))
     if not fitting:
-        return _Advice(None, f"No figure: {'; '.join(whys) or 'no successor is known'}.")
+        return _Advice(None, f"No figure: {'; '.join(reasons) or 'no successor is known'}.")
     best = min(fitting, key=lambda row: row[:2])[2]
-    assumes = f"a vCPU of {best.family} is taken for one of {today.family}"
-    return _Advice(best, f"Assumes that it takes as long: {assumes}.", SetType(best.name))
+    assumes = f"a vCPU of {best.family} counts as one of {today.family}"
+    return _Advice(best, f"Assumes the same run time: {assumes}.", api.SetType(best.name))
 
 
-def _on_gpus(case: JobCase) -> _Advice:
+def _on_gpus(case: api.JobCase) -> _Advice:
     if why := impossible(case.job, case.market):
         return _Advice(None, f"No figure: {why}.")
     today = case.market.types[case.job.groups[0].instance_type]
-    names = {kind.name for kind in _successors(case, today)}
-    resized = resize(
-        case.job,
-        case.usage,
-        case.market,
-        headroom_percent=Decimal(str(case.limit(HEADROOM))),
-        only=lambda kind: kind.name in names,
-    )
-    for one in resized.worthwhile:
-        return _Advice(one.type, one.because, one.change, one.best)
-    refused = [(one, one.refused) for one in resized.candidates if one.refused]
-    if not refused:
+    names = {successor.name for successor in _successors(case, today)}
+    run = resized(case, lambda other: other.name in names)
+    for candidate in run.worthwhile:
+        return _Advice(candidate.type, candidate.because, candidate.change, candidate.best)
+    reasons = [candidate.refused.reason for candidate in run.candidates if candidate.refused]
+    if not reasons:
         return _Advice(None, "No figure: no successor is cheaper for this run.")
-    open_to = [
-        one.type.name
-        for one, why in refused
-        if why.constraint is Constraint.NOT_RECORDED and resized.cheaper(one)
-    ]
-    trial = f" Cheaper by the hour, if it holds the run: {' or '.join(open_to)}." if open_to else ""
-    return _Advice(None, f"No figure: {refused[0][1].reason}.{trial}")
+    unproven = [candidate.type.name for candidate in run.candidates if _unproven(run, candidate)]
+    trial = f" Cheaper by the hour, if it fits: {' or '.join(unproven)}." if unproven else ""
+    return _Advice(None, f"No figure: {reasons[0]}.{trial}")
+
+
+def _unproven(run: Resize, candidate: Candidate) -> bool:
+    """Cheaper by the hour, and not advised only because the use was not recorded."""
+    refused = candidate.refused
+    unrecorded = refused is not None and refused.constraint is Constraint.NOT_RECORDED
+    return unrecorded and run.cheaper(candidate)

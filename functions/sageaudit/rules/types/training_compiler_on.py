@@ -24,21 +24,17 @@ SageMaker Python SDK, TrainingCompilerConfig: the hyperparameters that it sets.
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.rules.card import JobCase, rule
+from sageaudit.rules import api
 
 
-@rule(id="SA305", scope=JobCase, kinds={JobKind.TRAINING})
-def check(case: JobCase) -> Outcome:
+@api.rule(id="SA305", scope=api.JobCase, kinds={api.JobKind.TRAINING})
+def check(case: api.JobCase) -> api.Outcome:
     """Looks at the switch alone."""
     if not case.job.hints.training_compiler:
-        return Clear()
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.NONE,
-        summary="SageMaker Training Compiler is on: it has no new releases and gets no patches.",
-        evidence={"training_compiler": True},
-        fix=(Parameter("HyperParameters.sagemaker_training_compiler_enabled", "true", None),),
+        return api.Clear()
+    return api.advice(
+        "SageMaker Training Compiler is on: it has no new releases and gets no patches.",
+        {"training_compiler": True},
+        fix=(api.Parameter("HyperParameters.sagemaker_training_compiler_enabled", "true", None),),
         caution="No figure: how fast the job is without it is not known.",
     )

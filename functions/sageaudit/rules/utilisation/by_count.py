@@ -28,12 +28,12 @@ def by_count(samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float)
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
         runs[count].append((usd, seconds))
-    made = []
-    for count, of in runs.items():
-        if len(of) >= least_runs:
-            usds, took = [usd for usd, _ in of], [seconds for _, seconds in of]
-            made.append(OnCount(count, len(of), median(usds), median(took), max(took)))
-    return sorted(made, key=lambda one: (one.usd, one.count))
+    counts = []
+    for count, sample in runs.items():
+        if len(sample) >= least_runs:
+            dollars, took = [usd for usd, _ in sample], [seconds for _, seconds in sample]
+            counts.append(OnCount(count, len(sample), median(dollars), median(took), max(took)))
+    return sorted(counts, key=lambda on_count: (on_count.usd, on_count.count))
 
 
 def same_work(job: Job, run: EarlierRun) -> bool:

@@ -1,24 +1,24 @@
 """The GPU did nothing at all.
 
 ## What it checks
-Every point of GPUUtilization, of all hosts, is exactly 0 through at least 15 minutes of the job's
-own code. Idle head and tail are not cut: a GPU that works later or earlier is another story.
+Every point of GPUUtilization, of all hosts, is exactly 0 over at least 15 minutes of the job's own
+code. Idle head and tail count too: a GPU that works earlier or later is not idle.
 
 ## Why it costs
 The GPU is most of what the instance costs.
 
 ## Saving
 Derived: the same seconds on the cheapest CPU type that holds P99.5 of vCPU and host memory plus
-20%; where one was not recorded, on one that has no less of it. Without such a type: no figure.
+20%; where one of them was not recorded, that type has no less of it. No such type: no figure.
 
 ## When it is wrong
-One-minute means of a short burst may be rounded to 0, and points may be missing where it worked.
-Code that does use the GPU, and fell back to the CPU by mistake, is to be mended instead.
+A short burst may be rounded to 0 in one-minute means, or lie where points are missing. Code that
+should use the GPU and fell back to the CPU must be corrected instead.
 
 ## What to do
-If the code has no use for a GPU (scikit-learn, gradient boosting on the CPU, pandas): a CPU type.
-If it has: look for a CPU-only build of the framework, a driver or CUDA version that does not match
-the container, a missing `.to("cuda")`.
+Code without use for a GPU (scikit-learn, gradient boosting on the CPU, pandas): a CPU type. Else
+look for a CPU-only build of the framework, a driver or CUDA version that does not match the
+container, or a missing `.to("cuda")`.
 
 ## Sources
 Jobstats and Job Defense Shield, cancel-zero-gpu: all samples 0, acted on after 120 minutes. The
@@ -28,90 +28,55 @@ Trainium: Unknown there.
 
 from __future__ import annotations
 
-from decimal import Decimal
+from sageaudit.domain.bill.candidate import Candidate
+from sageaudit.rules import api
+from sageaudit.rules.types.another_type import cannot_move, cheaper, move, resized, why_none
+from sageaudit.rules.utilisation.idle_gpu import never_worked
 
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.bill.resize import Resize, resize
-from sageaudit.domain.job.request_paths import TYPE_PATHS
-from sageaudit.domain.usage.measurements import Metric
-from sageaudit.domain.usage.series import mean
-from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
-from sageaudit.rules.utilisation.gpu_underused import Advice, never_worked, unmovable
-
-FROM = Threshold(
+FROM = api.Threshold(
     "from_minutes", 15, "minutes", "late points and start-up are behind it", "our choice"
 )
-_MEND = "If the code was meant to use the GPU, mend that instead."
 
 
-@rule(
+@api.rule(
     id="SA201",
-    scope=JobCase,
-    kinds=set(TYPE_PATHS),
-    thresholds=(FROM, HEADROOM),
-    needs=(Metric.GPU,),
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
+    thresholds=(FROM, api.HEADROOM),
+    needs=(api.Metric.GPU,),
     whole_run=True,
     subsumes={"cpu-bottleneck", "old-generation", "profile-me", "trainium-candidate"},
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """Looks at the whole run, and sizes the CPU type by its active minutes."""
     whole = case.whole
     if not never_worked(whole) or whole.minutes < case.limit(FROM):
-        return Clear()
-    hosts, expected = len(whole.series[Metric.GPU]), whole.hosts_expected or 0
+        return api.Clear()
+    hosts, expected = len(whole.series[api.Metric.GPU]), whole.hosts_expected or 0
     if hosts < expected:
-        return Unknown("hosts_missing", f"{hosts} of {expected} hosts have {Metric.GPU.value}")
-    advice, group = _advice(case), case.job.groups[0]
-    cores = [v for line in case.usage.series.get(Metric.CPU, {}).values() for v in line.present]
-    busy = round(mean(cores) * case.usage.vcpu / 100, 2) if cores and case.usage.vcpu else None
-    return Found(
-        confidence=Confidence.DERIVED if advice.to else Confidence.HEURISTIC,
-        bucket=Bucket.AVOIDABLE if advice.to else Bucket.NONE,
-        summary=f"The GPU did nothing in {whole.minutes:.0f} minutes on {case.job.instances}.",
-        evidence={
+        reason = f"{hosts} of {expected} hosts have {api.Metric.GPU.value}"
+        return api.Unknown("hosts_missing", reason)
+    cpu_type, why = _cpu_type(case)
+    cpus = case.usage.series.get(api.Metric.CPU, {}).values()
+    points = [value for line in cpus for value in line.present]
+    vcpu = case.usage.vcpu
+    return api.derived(
+        f"The GPU did nothing in {whole.minutes:.0f} minutes on {case.job.instances}.",
+        {
             "gpu_max_percent": 0,
             "minutes": round(whole.minutes),
-            "cpu_mean_cores": busy,
+            "cpu_mean_cores": round(api.mean(points) * vcpu / 100, 2) if points and vcpu else None,
             "vcpu": whole.vcpu,
             "period_s": whole.period_s,
         },
-        fix=(
-            (Parameter(TYPE_PATHS[case.job.kind], group.instance_type, advice.to.type.name),)
-            if advice.to
-            else ()
-        ),
-        change=advice.to.change if advice.to else None,
-        caution=advice.caution,
+        **move(case, cpu_type, f"{why} If the code should use the GPU, correct that instead."),
     )
 
 
-def _advice(case: JobCase) -> Advice:
-    if why := unmovable(case):
-        return Advice(None, f"No figure: {why}. {_MEND}")
-    resized = resize(
-        case.job,
-        case.usage,
-        case.market,
-        headroom_percent=Decimal(str(case.limit(HEADROOM))),
-        only=lambda kind: kind.accelerator is None,
-    )
-    for one in resized.worthwhile:
-        if not one.type.legacy or resized.today.legacy:
-            return Advice(one, f"{one.because} {_MEND}")
-    return Advice(None, f"No figure: {_why_none(resized)}. {_MEND}")
-
-
-def _why_none(resized: Resize) -> str:
-    """The largest cheaper CPU type says what binds."""
-    refused = [one for one in resized.candidates if one.refused and resized.cheaper(one)]
-    if not refused or refused[-1].refused is None:
-        return "no cheaper CPU type is priced here"
-    return f"{refused[-1].type.name} is refused ({refused[-1].refused.reason})"
+def _cpu_type(case: api.JobCase) -> tuple[Candidate | None, str]:
+    if reason := cannot_move(case):
+        return None, f"No figure: {reason}."
+    run = resized(case, lambda instance_type: instance_type.accelerator is None)
+    for candidate in cheaper(run):
+        return candidate, candidate.because
+    return None, f"No figure: {why_none(run, 'no cheaper CPU type is priced here')}."

@@ -9,7 +9,7 @@ third of the run, and ends within 5 points of its highest. The first 8 active mi
 Nothing yet: a leak ends a long run with "CUDA out of memory", and all of it is lost then.
 
 ## Saving
-None: what does not fail costs the same. A run that did fail is failed-spend's.
+None: what does not fail costs the same. A run that did fail is left to failed-spend.
 
 ## When it is wrong
 Sequences or batches that grow by plan, and caches that fill up and then stay, look the same while
@@ -31,16 +31,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric
-from sageaudit.rules.card import JobCase, Threshold, rule
+from sageaudit.rules import api
 
 _DEBUGGER = "Debugger GPUMemoryIncrease"
-INCREASE_OVER = Threshold("increase_over", 5, "points of GPU memory", "a rise", _DEBUGGER)
-WINDOW = Threshold("window_minutes", 4, "minutes", "500 samples of 500 ms", _DEBUGGER)
-PATIENCE = Threshold("patience_minutes", 8, "minutes", "1,000 samples of 500 ms", _DEBUGGER)
-RISES_FROM = Threshold("rises_from", 3, "rises", "one or two are a start", "our choice")
+INCREASE_OVER = api.Threshold("increase_over", 5, "points of GPU memory", "a rise", _DEBUGGER)
+WINDOW = api.Threshold("window_minutes", 4, "minutes", "500 samples of 500 ms", _DEBUGGER)
+PATIENCE = api.Threshold("patience_minutes", 8, "minutes", "1,000 samples of 500 ms", _DEBUGGER)
+RISES_FROM = api.Threshold("rises_from", 3, "rises", "one or two are a start", "our choice")
 _SHARE_OF_RUN = 10
 """Windows of a long run are a tenth of it: a slow leak shows over hours."""
 _STILL_GROWING_FROM = 2 / 3
@@ -67,58 +64,55 @@ class _Growth:
     apart_min: float
 
 
-@rule(
+@api.rule(
     id="SA208",
-    scope=JobCase,
-    kinds={JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM},
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
     thresholds=(INCREASE_OVER, WINDOW, PATIENCE, RISES_FROM),
-    needs=(Metric.GPU_MEMORY,),
+    needs=(api.Metric.GPU_MEMORY,),
     coarsest_period_s=300,
     min_active_minutes=_MIN_MINUTES,
 )
-def check(case: JobCase) -> Outcome:
-    """The host that grew most often speaks for all."""
-    grown = [one for one in _hosts(case) if _leaks(case, one)]
+def check(case: api.JobCase) -> api.Outcome:
+    """Reports the host that grew most often."""
+    grown = [growth for growth in _hosts(case) if _leaks(case, growth)]
     if not grown:
-        return Clear()
-    most = max(grown, key=lambda one: (one.rises, one.last - one.first))
+        return api.Clear()
+    most = max(grown, key=lambda growth: (growth.rises, growth.last - growth.first))
     minutes = case.usage.minutes
     per_hour = 60 * (most.last - most.first) / most.apart_min
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.NONE,
-        summary=(
-            f"GPU memory grew from {most.first:.0f}% to {most.last:.0f}% over {minutes:.0f} "
-            f"active minutes on {case.job.instances}, in {most.rises} rises: it looks like a leak."
-        ),
-        evidence={
+    return api.advice(
+        f"GPU memory grew from {most.first:.0f}% to {most.last:.0f}% over {minutes:.0f} "
+        f"active minutes on {case.job.instances}, in {most.rises} rises: it looks like a leak.",
+        {
             "gpu_memory_first_percent": round(most.first, 1),
             "gpu_memory_last_percent": round(most.last, 1),
             "rises": most.rises,
             "points_per_hour": round(per_hour, 1),
-            "hosts": len(case.usage.series[Metric.GPU_MEMORY]),
+            "hosts": len(case.usage.series[api.Metric.GPU_MEMORY]),
             "hosts_that_grew": len(grown),
             "active_minutes": round(minutes),
             "period_s": case.usage.period_s,
         },
-        caution="No figure: a leak costs nothing until the run fails for want of memory.",
+        caution="No figure: a leak costs nothing until the run fails when memory runs out.",
     )
 
 
-def _leaks(case: JobCase, one: _Growth) -> bool:
-    kept = one.highest - one.last <= case.limit(INCREASE_OVER)
-    return kept and one.rises >= case.limit(RISES_FROM) and one.last_rise > _STILL_GROWING_FROM
+def _leaks(case: api.JobCase, growth: _Growth) -> bool:
+    kept = growth.highest - growth.last <= case.limit(INCREASE_OVER)
+    lasting = growth.last_rise > _STILL_GROWING_FROM
+    return kept and lasting and growth.rises >= case.limit(RISES_FROM)
 
 
-def _hosts(case: JobCase) -> list[_Growth]:
+def _hosts(case: api.JobCase) -> list[_Growth]:
     usage, period_min = case.usage, (case.usage.period_s or 60) / 60
     skipped = round(case.limit(PATIENCE) / period_min)
     asked = round(case.limit(WINDOW) / period_min)
     window = max(asked, (usage.points - skipped) // _SHARE_OF_RUN, 1)
     found = []
-    for line in usage.series[Metric.GPU_MEMORY].values():
+    for line in usage.series[api.Metric.GPU_MEMORY].values():
         averages = _moving(line.cut(skipped, usage.points).values, window)
-        known = [(at, value) for at, value in enumerate(averages) if value is not None]
+        known = [(start, value) for start, value in enumerate(averages) if value is not None]
         if known:
             ends = _rises(averages, window, case.limit(INCREASE_OVER))
             (begin, first), (end, last) = known[0], known[-1]
@@ -149,8 +143,8 @@ def _moving(values: Sequence[float | None], window: int) -> list[float | None]:
 def _rises(averages: Sequence[float | None], window: int, over: float) -> list[int]:
     """Where each rise from a window to the next ends. One step up is one rise."""
     grown = [
-        0.0 if one is None or other is None else round(other - one, _DIGITS)
-        for one, other in zip(averages, averages[window:], strict=False)
+        0.0 if before is None or after is None else round(after - before, _DIGITS)
+        for before, after in zip(averages, averages[window:], strict=False)
     ]
     ends, start = [], 0
     while start < len(grown):

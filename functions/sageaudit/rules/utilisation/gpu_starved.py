@@ -3,22 +3,22 @@
 ## What it checks
 Over the active minutes a host's GPU has a P95 over 70% and a P5 under 10%, is under 10% for at
 least a tenth of the minutes, and falls there and comes back at least 3 times. In those minutes the
-CPU is under 90%: it is not what the GPU waits for.
+CPU is under 90%, so that the GPU does not wait for it.
 
 ## Why it costs
 A waiting GPU is billed as a busy one.
 
 ## Saving
-None is counted: what it waits for, and how much of it can be done meanwhile, only a run shows.
+None is counted: only a run shows what the GPU waits for, and how much of that can overlap.
 
 ## When it is wrong
 Evaluation, checkpoints and code on one core between epochs look the same: CloudWatch has no I/O
-wait. One-minute means hide every wait that is shorter.
+wait. One-minute means hide shorter waits.
 
 ## What to do
 Read ahead: prefetch, more loader workers, larger shards (WebDataset, RecordIO). FastFile for few
 large files; FSx for Lustre for many small ones, which adds its own cost. Write checkpoints and
-evaluate beside the training loop.
+evaluate in parallel with the training loop.
 
 ## Sources
 SageMaker Debugger, LowGPUUtilization, its second half: p95 above threshold_p95 70 and p5 below
@@ -30,18 +30,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome
-from sageaudit.domain.job.request_paths import TYPE_PATHS
-from sageaudit.domain.usage.measurements import Metric
-from sageaudit.domain.usage.series import Series, mean, percentile
-from sageaudit.rules.card import JobCase, Threshold, rule
-from sageaudit.rules.utilisation.cpu_bottleneck import CPU_FROM, loader_fix
+from sageaudit.domain.usage.series import Series
+from sageaudit.rules import api
+from sageaudit.rules.utilisation.data_loader import CPU_FROM, loader_fix
 
 _DEBUGGER = "Debugger LowGPUUtilization"
-P95_OVER = Threshold("p95_over", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)
-P5_BELOW = Threshold("p5_below", 10, "percent of all GPUs", "near nothing", _DEBUGGER)
-SHARE_FROM = Threshold("share_from", 10, "percent of active minutes", "worth a look", "our choice")
-TIMES_FROM = Threshold("times_from", 3, "times", "once is a start or an end", "our choice")
+P95_OVER = api.Threshold("p95_over", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)
+P5_BELOW = api.Threshold("p5_below", 10, "percent of all GPUs", "near nothing", _DEBUGGER)
+SHARE_FROM = api.Threshold(
+    "share_from", 10, "percent of active minutes", "worth a look", "our choice"
+)
+TIMES_FROM = api.Threshold("times_from", 3, "times", "once is a start or an end", "our choice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +53,27 @@ class _Waits:
     cpu: float
 
 
-@rule(
+@api.rule(
     id="SA212",
-    scope=JobCase,
-    kinds=set(TYPE_PATHS),
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
     thresholds=(P95_OVER, P5_BELOW, SHARE_FROM, TIMES_FROM, CPU_FROM),
-    needs=(Metric.GPU, Metric.CPU),
+    needs=(api.Metric.GPU, api.Metric.CPU),
     coarsest_period_s=300,
 )
-def check(case: JobCase) -> Outcome:
-    """The host that waits longest speaks for all."""
-    cpus = case.usage.series[Metric.CPU]
-    lines = case.usage.series[Metric.GPU].items()
+def check(case: api.JobCase) -> api.Outcome:
+    """Reports the host that waits longest."""
+    cpus = case.usage.series[api.Metric.CPU]
+    lines = case.usage.series[api.Metric.GPU].items()
     waits = [found for host, gpu in lines if (found := _waits(case, gpu, cpus.get(host)))]
     if not waits:
-        return Clear()
-    most = max(waits, key=lambda one: one.percent)
-    return Found(
-        confidence=Confidence.HEURISTIC,
-        bucket=Bucket.NONE,
-        summary=(
-            f"The GPU fell under {case.limit(P5_BELOW):g}% {most.times} times and waited there for "
-            f"{most.percent:.0f}% of {case.usage.minutes:.0f} active minutes on "
-            f"{case.job.instances}; its P95 is {most.p95:.0f}%."
-        ),
-        evidence={
+        return api.Clear()
+    most = max(waits, key=lambda wait: wait.percent)
+    return api.advice(
+        f"The GPU fell under {case.limit(P5_BELOW):g}% {most.times} times and waited there for "
+        f"{most.percent:.0f}% of {case.usage.minutes:.0f} active minutes on "
+        f"{case.job.instances}; its P95 is {most.p95:.0f}%.",
+        {
             "gpu_p95_percent": round(most.p95, 1),
             "waiting_percent": round(most.percent, 1),
             "times": most.times,
@@ -90,26 +85,29 @@ def check(case: JobCase) -> Outcome:
         },
         fix=loader_fix(case),
         caution=(
-            "No figure: evaluation and checkpoints between epochs look the same, and how much of "
-            "it can go on beside the training only a run shows."
+            "No figure: evaluation and checkpoints between epochs look the same, and only a run "
+            "shows how much of the wait can overlap with training."
         ),
     )
 
 
-def _waits(case: JobCase, gpu: Series, cpu: Series | None) -> _Waits | None:
+def _waits(case: api.JobCase, gpu: Series, cpu: Series | None) -> _Waits | None:
     """None where the host does not wait, or where it may wait for its CPU."""
     low, high = case.limit(P5_BELOW), case.limit(P95_OVER)
     points = gpu.present
-    p95 = percentile(points, 95)
-    if p95 <= high or percentile(points, 5) >= low:
+    p95 = api.percentile(points, 95)
+    if p95 <= high or api.percentile(points, 5) >= low:
         return None
-    waiting = [at for at, value in enumerate(gpu.values) if value is not None and value < low]
-    beside = [value for at in waiting if cpu and (value := cpu.values[at]) is not None]
+    waiting = [
+        minute for minute, value in enumerate(gpu.values) if value is not None and value < low
+    ]
+    cpus = [cpu.values[minute] for minute in waiting] if cpu else []
+    beside = [value for value in cpus if value is not None]
     percent, times = 100 * len(waiting) / len(points), _times(points, low, high)
     few = percent < case.limit(SHARE_FROM) or times < case.limit(TIMES_FROM)
-    if few or not beside or mean(beside) >= case.limit(CPU_FROM):
+    if few or not beside or api.mean(beside) >= case.limit(CPU_FROM):
         return None
-    return _Waits(p95, percent, times, mean(beside))
+    return _Waits(p95, percent, times, api.mean(beside))
 
 
 def _times(points: list[float], low: float, high: float) -> int:

@@ -9,10 +9,10 @@ head and tail are cut first. A GPU that did nothing at all is left to gpu-idle.
 A GPU-hour is billed the same busy or waiting.
 
 ## Saving
-Derived, never (1 - utilisation) x cost: the run is replayed on cheaper types that hold P99.5 plus
-20% of all it used: the same seconds on a smaller type of the same GPU, or, where the throughput of
-both GPUs has a source, at most so many times as long on another GPU: the slow end is counted, the
-range shown. Otherwise none.
+Derived, never (1 - utilisation) x cost, from the cheaper types that hold P99.5 plus 20% of all that
+was used: the same seconds on a smaller type of the same GPU; else, where the throughput of both
+GPUs has a source, at most so many times as long on another GPU: the slow end is counted, the range
+shown. Otherwise none.
 
 ## When it is wrong
 "Utilisation" counts any kernel as busy: low means waste, high does not mean efficient. One-minute
@@ -32,43 +32,32 @@ for data.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 
 from sageaudit.domain.bill.candidate import Candidate
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    NotApplicable,
-    Outcome,
-    Parameter,
+from sageaudit.rules import api
+from sageaudit.rules.types.another_type import (
+    PEAKS_HIDDEN,
+    cannot_move,
+    cheaper,
+    move,
+    resized,
+    why_none,
 )
-from sageaudit.domain.bill.resize import Resize, impossible, resize
-from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.request_paths import TYPE_PATHS
-from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.series import mean, mean_of_hosts, percentile
-from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
+from sageaudit.rules.utilisation.idle_gpu import LEFT_TO_GPU_IDLE, never_worked
 
-MEAN_BELOW = Threshold("mean_below", 25, "percent of one GPU", "amber", "Jobstats config.py")
-RED_TO = Threshold("red_to", 15, "percent of one GPU", "red: said as such", "Jobstats config.py")
-TARGET = Threshold("target", 50, "percent of one GPU", "busy enough", "Jobstats, target")
-P95_BELOW = Threshold("p95_below", 70, "percent of one GPU", "low", "Debugger LowGPUUtilization")
-CPU_P95_BELOW = Threshold(
-    "cpu_p95_below", 70, "percent of all vCPUs", "may feed a larger batch", "Debugger BatchSize"
+_JOBSTATS, _BATCH_SIZE = "Jobstats config.py", "Debugger BatchSize"
+MEAN_BELOW = api.Threshold("mean_below", 25, "percent of one GPU", "amber", _JOBSTATS)
+RED_TO = api.Threshold("red_to", 15, "percent of one GPU", "red: said as such", _JOBSTATS)
+TARGET = api.Threshold("target", 50, "percent of one GPU", "busy enough", "Jobstats, target")
+P95_BELOW = api.Threshold(
+    "p95_below", 70, "percent of one GPU", "low", "Debugger LowGPUUtilization"
 )
-MEMORY_P95_BELOW = Threshold(
-    "gpu_memory_p95_below", 70, "percent of GPU memory", "holds a larger one", "Debugger BatchSize"
+CPU_P95_BELOW = api.Threshold(
+    "cpu_p95_below", 70, "percent of all vCPUs", "may feed a larger batch", _BATCH_SIZE
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """A type to move to with why it holds, or only why there is none."""
-
-    to: Candidate | None
-    caution: str
+MEMORY_P95_BELOW = api.Threshold(
+    "gpu_memory_p95_below", 70, "percent of GPU memory", "holds a larger one", _BATCH_SIZE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +70,11 @@ class _Use:
     cpu_p95: float
     memory_p95: float | None
 
-    def roomy(self, case: JobCase) -> bool:
-        """Is a larger batch known to fit, and could the CPUs feed it?"""
-        return (
-            self.p95 < case.limit(P95_BELOW)
-            and self.cpu_p95 < case.limit(CPU_P95_BELOW)
-            and self.memory_p95 is not None
-            and self.memory_p95 < case.limit(MEMORY_P95_BELOW)
-        )
 
-
-@rule(
+@api.rule(
     id="SA202",
-    scope=JobCase,
-    kinds=set(TYPE_PATHS),
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
     thresholds=(
         MEAN_BELOW,
         RED_TO,
@@ -102,77 +82,61 @@ class _Use:
         P95_BELOW,
         CPU_P95_BELOW,
         MEMORY_P95_BELOW,
-        HEADROOM,
+        api.HEADROOM,
     ),
-    needs=(Metric.GPU, Metric.CPU),
+    needs=(api.Metric.GPU, api.Metric.CPU),
     subsumes={"trainium-candidate"},
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts for the mean, and takes the busiest host for the P95."""
     if never_worked(case.whole):
-        return NotApplicable("the GPU did nothing: gpu-idle speaks of it")
+        return LEFT_TO_GPU_IDLE
     use = _use(case.usage)
     low = use.mean < case.limit(MEAN_BELOW)
     flat = use.p95 < case.limit(P95_BELOW) and use.mean < case.limit(TARGET)
-    roomy = use.roomy(case)
-    if not low and not flat and not roomy:
-        return Clear()
-    advice = _advice(case)
-    group = case.job.groups[0]
-    fix = (
-        (Parameter(TYPE_PATHS[case.job.kind], group.instance_type, advice.to.type.name),)
-        if advice.to
-        else ()
-    )
-    feed = "" if advice.to else " First feed the GPU faster."
-    if roomy:
+    larger_batch = _holds_larger_batch(case, use)
+    if not low and not flat and not larger_batch:
+        return api.Clear()
+    cheaper_type, why = _cheaper_type(case)
+    feed = "" if cheaper_type else " First feed the GPU faster."
+    if larger_batch:
         feed = f" Or raise the batch size: the P95 of GPU memory was {use.memory_p95:.0f}%."
-    return Found(
-        confidence=Confidence.DERIVED if advice.to else Confidence.HEURISTIC,
-        bucket=Bucket.AVOIDABLE if advice.to else Bucket.NONE,
-        summary=(
-            f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
-            f"{case.usage.minutes:.0f} active minutes on {case.job.instances}."
-        ),
-        evidence=_evidence(case, use),
-        fix=fix,
-        change=advice.to.change if advice.to else None,
-        best=advice.to.best if advice.to else None,
-        caution=f"{advice.caution}{feed}",
+    return api.derived(
+        f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
+        f"{case.usage.minutes:.0f} active minutes on {case.job.instances}.",
+        _evidence(case, use),
+        **move(case, cheaper_type, f"{why}{feed}"),
     )
 
 
-def never_worked(whole: Measurements) -> bool:
-    """Is every GPU point of a whole run exactly 0?"""
-    lines = whole.series.get(Metric.GPU, {}).values()
-    return bool(lines) and not any(value for line in lines for value in line.present)
-
-
-def unmovable(case: JobCase) -> str | None:
-    """Why no other type can be named for a run, or None."""
-    if case.job.purchase is Purchase.TRAINING_PLAN:
-        return "its training plan is prepaid, for this type"
-    return impossible(case.job, case.market)
-
-
-def _use(usage: Measurements) -> _Use:
+def _use(usage: api.Measurements) -> _Use:
     p95 = {
-        metric: max(percentile(line.present, 95) for line in lines.values())
+        metric: max(api.percentile(line.present, 95) for line in lines.values())
         for metric, lines in usage.series.items()
     }
-    points = [value for line in usage.series[Metric.GPU].values() for value in line.present]
+    points = [value for line in usage.series[api.Metric.GPU].values() for value in line.present]
     return _Use(
-        mean=mean(points),
-        p95=p95[Metric.GPU],
+        mean=api.mean(points),
+        p95=p95[api.Metric.GPU],
         most=max(points),
-        cpu_p95=p95[Metric.CPU],
-        memory_p95=p95.get(Metric.GPU_MEMORY),
+        cpu_p95=p95[api.Metric.CPU],
+        memory_p95=p95.get(api.Metric.GPU_MEMORY),
     )
 
 
-def _evidence(case: JobCase, use: _Use) -> dict[str, str | float | int | None]:
+def _holds_larger_batch(case: api.JobCase, use: _Use) -> bool:
+    """Is a larger batch known to fit, and could the CPUs feed it?"""
+    return (
+        use.p95 < case.limit(P95_BELOW)
+        and use.cpu_p95 < case.limit(CPU_P95_BELOW)
+        and use.memory_p95 is not None
+        and use.memory_p95 < case.limit(MEMORY_P95_BELOW)
+    )
+
+
+def _evidence(case: api.JobCase, use: _Use) -> dict[str, api.Evidence]:
     usage, red = case.usage, use.mean <= case.limit(RED_TO)
-    cores = mean_of_hosts(usage.series[Metric.CPU].values())
+    cores = api.mean_of_hosts(usage.series[api.Metric.CPU].values())
     amber = "amber" if use.mean < case.limit(MEAN_BELOW) else "below target"
     return {
         "gpu_mean_percent": round(use.mean, 1),
@@ -188,29 +152,15 @@ def _evidence(case: JobCase, use: _Use) -> dict[str, str | float | int | None]:
     }
 
 
-def _advice(case: JobCase) -> Advice:
-    if why := unmovable(case):
-        return Advice(None, f"No figure: {why}.")
-    resized = resize(
-        case.job, case.usage, case.market, headroom_percent=Decimal(str(case.limit(HEADROOM)))
-    )
-    today = resized.today
-    usable = [one for one in resized.worthwhile if not one.type.legacy or today.legacy]
-    same = [one for one in usable if one.best is None and one.type.gpus]
-    for one in same or [one for one in usable if one.best is not None]:
-        return Advice(one, f"{one.because} Minute means hide peaks: try it once.")
-    return Advice(None, f"No figure: {_why_none(resized)}.")
-
-
-def _why_none(resized: Resize) -> str:
-    """The dearest cheaper type of the same GPU says what binds."""
-    today = resized.today
-    same = [
-        one
-        for one in resized.candidates
-        if one.refused and one.type.gpu_model == today.gpu_model and resized.cheaper(one)
-    ]
-    if not same:
-        return f"this is the smallest type with a {today.gpu_model}"
-    nearest = same[-1]
-    return f"{nearest.type.name} is refused ({nearest.refused.reason if nearest.refused else ''})"
+def _cheaper_type(case: api.JobCase) -> tuple[Candidate | None, str]:
+    """With the same GPU if there is one, else with another GPU whose throughput is known."""
+    if reason := cannot_move(case):
+        return None, f"No figure: {reason}."
+    run = resized(case)
+    usable = list(cheaper(run))
+    same_gpu = [candidate for candidate in usable if candidate.best is None and candidate.type.gpus]
+    for candidate in same_gpu or [candidate for candidate in usable if candidate.best is not None]:
+        return candidate, f"{candidate.because} {PEAKS_HIDDEN}"
+    model = run.today.gpu_model
+    smallest = f"this is the smallest type with a {model}"
+    return None, f"No figure: {why_none(run, smallest, gpu_model=model)}."

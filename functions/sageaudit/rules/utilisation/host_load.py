@@ -30,8 +30,8 @@ class HostLoad:
     @property
     def distance(self) -> float:
         """Between the histograms of the two, in tenths: 0 the same, 1 nothing in common."""
-        one, other = (_tenths(self.used[host]) for host, _ in (self.busiest, self.laziest))
-        return sum(abs(a - b) for a, b in zip(one, other, strict=True)) / 2
+        busy, lazy = (_tenths(self.used[host]) for host, _ in (self.busiest, self.laziest))
+        return sum(abs(a - b) for a, b in zip(busy, lazy, strict=True)) / 2
 
     @property
     def spare(self) -> float:
@@ -68,7 +68,9 @@ def host_load(whole: Measurements, metric: Metric, count: int) -> HostLoad | Mis
         why = f"all hosts worked, with points, for {seconds / 60:.0f} minutes"
         return Missing("too_short", f"{why}, {MIN_SECONDS // 60} needed")
     used = {host: [line.values[minute] or 0.0 for minute in shared] for host, line in lines.items()}
-    means = sorted(((host, mean(values)) for host, values in used.items()), key=lambda one: one[1])
+    means = sorted(
+        ((host, mean(values)) for host, values in used.items()), key=lambda host: host[1]
+    )
     no_part = tuple(end.host for end in ends if not end.took_part)
     return HostLoad(metric, used, seconds, no_part, means[-1], means[0])
 

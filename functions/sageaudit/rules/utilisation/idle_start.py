@@ -13,7 +13,7 @@ Measured: the idle minutes, which were billed and produced nothing. Minutes with
 of the GPU are between 0 and all of them: what they prepare must be done somewhere. 0 is counted.
 
 ## When it is wrong
-A start that waits for something else (a queue, a licence, another job) is told as idle too. The
+A start that waits for something else (a queue, a licence, another job) looks idle too. The
 first points come 3 to 6 minutes late: minutes without a point are idle only between idle ones.
 
 ## What to do
@@ -30,81 +30,62 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.change import CutPhase
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.usage.edges import before_gpu, idle_head, unseen, work_phase
-from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.series import mean
-from sageaudit.rules.card import JobCase, Threshold, rule
+from sageaudit.rules import api
 
-FROM = Threshold(
+FROM = api.Threshold(
     "from_s", 600, "seconds", "imports and late points take up to 6 minutes", "recorded jobs"
 )
-SHARE_FROM = Threshold(
+SHARE_FROM = api.Threshold(
     "share_from_percent", 2, "percent of the run", "less is small beside the work", "our choice"
 )
-CORES_AT_MOST = Threshold(
+CORES_AT_MOST = api.Threshold(
     "cores_at_most", 1.25, "cores of a host", "one busy process and its system", "recorded jobs"
 )
 
 
-@rule(
+@api.rule(
     id="SA210",
-    scope=JobCase,
-    kinds=set(TYPE_PATHS),
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
     thresholds=(FROM, SHARE_FROM, CORES_AT_MOST),
-    needs=(Metric.CPU,),
+    needs=(api.Metric.CPU,),
     coarsest_period_s=300,
     whole_run=True,
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """Looks at the first minutes of the whole run."""
     whole = case.whole
     if missing := unseen(whole):
-        return Unknown(missing.code, missing.reason)
+        return api.unknown(missing)
     head, wait = idle_head(whole), before_gpu(whole)
     cores = _cores(whole, wait)
     idle_s = _seconds(case, head)
     wait_s = _seconds(case, wait) if cores <= case.limit(CORES_AT_MOST) else Decimal(0)
     if not idle_s and not wait_s:
-        return Clear()
-    phase, derived = work_phase(case.job), wait_s > idle_s
-    return Found(
-        confidence=Confidence.DERIVED if derived else Confidence.MEASURED,
-        bucket=Bucket.AVOIDABLE,
-        summary=_summary(case, idle_s, wait_s, cores),
-        evidence={
-            "idle_s": idle_s,
-            "without_gpu_s": wait_s,
-            "cores_before_gpu": round(cores, 2),
-            "vcpu": whole.vcpu,
-            "minutes": round(whole.minutes),
-            "period_s": whole.period_s,
-        },
-        fix=_channel(case.job),
-        change=CutPhase(phase, idle_s),
-        best=CutPhase(phase, wait_s) if derived else None,
-        caution=(
-            "What the CPU did before the GPU's first work must be done somewhere: only idle "
-            "minutes are counted."
-            if derived
-            else "A start that waits for another job or for a queue looks the same."
-        ),
+        return api.Clear()
+    evidence: dict[str, api.Evidence] = {
+        "idle_s": idle_s,
+        "without_gpu_s": wait_s,
+        "cores_before_gpu": round(cores, 2),
+        "vcpu": whole.vcpu,
+        "minutes": round(whole.minutes),
+        "period_s": whole.period_s,
+    }
+    summary, phase = _summary(case, idle_s, wait_s, cores), work_phase(case.job)
+    fix, change = _channel(case.job), api.CutPhase(phase, idle_s)
+    if wait_s <= idle_s:
+        waits = "A start that waits for another job or for a queue looks the same."
+        return api.measured(summary, evidence, fix=fix, change=change, caution=waits)
+    must_run = (
+        "What the CPU did before the GPU's first work must be done somewhere: only idle minutes "
+        "are counted."
     )
+    best = api.CutPhase(phase, wait_s)
+    return api.derived(summary, evidence, fix=fix, change=change, best=best, caution=must_run)
 
 
-def _seconds(case: JobCase, periods: range) -> Decimal:
+def _seconds(case: api.JobCase, periods: range) -> Decimal:
     """Of so many periods; 0 where they are few."""
     seconds = len(periods) * (case.whole.period_s or 0)
     percent = 100 * len(periods) / case.whole.points
@@ -112,14 +93,16 @@ def _seconds(case: JobCase, periods: range) -> Decimal:
     return Decimal(0 if few else seconds)
 
 
-def _cores(whole: Measurements, periods: range) -> float:
+def _cores(whole: api.Measurements, periods: range) -> float:
     """The mean of the busiest host; 0 of no periods."""
-    hosts = whole.series[Metric.CPU].values()
+    hosts = whole.series[api.Metric.CPU].values()
     known = [line.cut(periods.start, periods.stop).present for line in hosts]
-    return max((mean(one) for one in known if one), default=0.0) * (whole.vcpu or 0) / 100
+    return (
+        max((api.mean(points) for points in known if points), default=0.0) * (whole.vcpu or 0) / 100
+    )
 
 
-def _summary(case: JobCase, idle_s: Decimal, wait_s: Decimal, cores: float) -> str:
+def _summary(case: api.JobCase, idle_s: Decimal, wait_s: Decimal, cores: float) -> str:
     run = f"of {case.whole.minutes:.0f} minutes on {case.job.instances}"
     idle = f"All hosts were idle for {idle_s / 60:.0f}"
     gpu = f"no GPU work came for the first {wait_s / 60:.0f}"
@@ -131,13 +114,13 @@ def _summary(case: JobCase, idle_s: Decimal, wait_s: Decimal, cores: float) -> s
     return f"{idle} {run} before work began; {gpu}, with {little}."
 
 
-def _channel(job: Job) -> tuple[Parameter, ...]:
+def _channel(job: api.Job) -> tuple[api.Parameter, ...]:
     """A training job without any channel fetches its data itself."""
-    if job.channels or job.kind is not JobKind.TRAINING:
+    if job.channels or job.kind is not api.JobKind.TRAINING:
         return ()
     source = "InputDataConfig[train].DataSource.S3DataSource"
     return (
-        Parameter(f"{source}.S3DataType", None, "S3Prefix"),
-        Parameter(f"{source}.S3Uri", None, "s3://<bucket>/<prefix>"),
-        Parameter("InputDataConfig[train].InputMode", None, "FastFile"),
+        api.Parameter(f"{source}.S3DataType", None, "S3Prefix"),
+        api.Parameter(f"{source}.S3Uri", None, "s3://<bucket>/<prefix>"),
+        api.Parameter("InputDataConfig[train].InputMode", None, "FastFile"),
     )

@@ -3,7 +3,7 @@
 ## What it checks
 From some minute to the end of the work phase all hosts are known to be idle (under 0.2 cores and 1%
 of the GPUs), for at least 10 minutes. On several hosts also: a host is idle for so long at the end
-while others still work. A run in which no host ever worked is told here, as one idle tail.
+while others still work. A run in which no host ever worked is one idle tail.
 
 ## Why it costs
 A job is billed until its last process ends, on all its instances: a hung exit, a thread that is
@@ -16,8 +16,8 @@ the run sooner. 0 of them is counted.
 
 ## When it is wrong
 A run that waits for something else (a query, another job, an upload by its own code) is idle too.
-A host without any point is never taken for idle, nor are minutes without one, but for up to 3 in a
-row between idle ones or at the end.
+A host without any point does not count as idle. Minutes without a point do, up to 3 in a row,
+between idle ones or at the end.
 
 ## What to do
 Exit when done: join threads, close data loaders, destroy the process group, give barriers a
@@ -33,17 +33,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.bill.change import CutPhase
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Evidence,
-    Found,
-    Outcome,
-    Unknown,
-)
-from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.usage.edges import (
     HostEnd,
     host_ends,
@@ -52,13 +41,12 @@ from sageaudit.domain.usage.edges import (
     unseen,
     work_phase,
 )
-from sageaudit.domain.usage.measurements import Metric
-from sageaudit.rules.card import JobCase, Threshold, rule
+from sageaudit.rules import api
 
-FROM = Threshold(
+FROM = api.Threshold(
     "from_s", 600, "seconds", "zeros trail the end of healthy jobs for 3 minutes", "recorded jobs"
 )
-_MOST_HOSTS_TOLD = 4
+_HOSTS_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,55 +64,52 @@ class _Tail:
         return self.idle_s + Decimal(sum(seconds for _, seconds in self.early)) / self.hosts
 
 
-@rule(
+@api.rule(
     id="SA211",
-    scope=JobCase,
-    kinds=set(TYPE_PATHS),
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
     thresholds=(FROM,),
-    needs=(Metric.CPU,),
+    needs=(api.Metric.CPU,),
     coarsest_period_s=300,
     whole_run=True,
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """Looks back from the end of the whole run."""
     whole = case.whole
     if missing := unseen(whole):
-        return Unknown(missing.code, missing.reason)
+        return api.unknown(missing)
     tail = _tail(case)
     counted_s = tail.idle_s if tail.idle_s >= case.limit(FROM) else 0
     if not counted_s and not tail.early:
         if len(case.job.groups) > 1:
-            return Unknown("hosts_unmapped", "hosts of a mixed cluster have no map to their types")
-        return Clear()
+            return api.HOSTS_UNMAPPED
+        return api.Clear()
     if counted_s and len(whole.hosts) < (whole.hosts_expected or 0):
         have, want = len(whole.hosts), whole.hosts_expected
-        return Unknown("hosts_missing", f"{have} of {want} hosts have points: one may have worked")
-    phase = work_phase(case.job)
-    evidence: dict[str, Evidence] = {
+        return api.Unknown(
+            "hosts_missing", f"{have} of {want} hosts have points: one may have worked"
+        )
+    evidence: dict[str, api.Evidence] = {
         "idle_s": tail.idle_s,
         "minutes": round(whole.minutes),
         "hosts": tail.hosts,
         "hosts_ended_early": len(tail.early),
         "period_s": whole.period_s,
     }
-    told = sorted(tail.early, key=lambda one: (-one[1], one[0]))[:_MOST_HOSTS_TOLD]
-    evidence |= {f"idle_before_s {host.rpartition('/')[2]}": seconds for host, seconds in told}
-    return Found(
-        confidence=Confidence.DERIVED if tail.early else Confidence.MEASURED,
-        bucket=Bucket.AVOIDABLE,
-        summary=_summary(case, tail, counted_s),
-        evidence=evidence,
-        change=CutPhase(phase, Decimal(counted_s)),
-        best=CutPhase(phase, tail.best_s) if tail.early else None,
-        caution=(
-            "Early hosts save only if they take over work of the others: none of it is counted."
-            if tail.early
-            else "A run that waits for a query or for another job looks the same."
-        ),
-    )
+    longest_first = sorted(tail.early, key=lambda early: (-early[1], early[0]))
+    for host, seconds in longest_first[:_HOSTS_SHOWN]:
+        evidence[f"idle_before_s {host.rpartition('/')[2]}"] = seconds
+    summary, phase = _summary(case, tail, counted_s), work_phase(case.job)
+    change = api.CutPhase(phase, Decimal(counted_s))
+    if not tail.early:
+        waits = "A run that waits for a query or for another job looks the same."
+        return api.measured(summary, evidence, change=change, caution=waits)
+    shared = "Early hosts save only if they take over work of the others: none of it is counted."
+    best = api.CutPhase(phase, tail.best_s)
+    return api.derived(summary, evidence, change=change, best=best, caution=shared)
 
 
-def _tail(case: JobCase) -> _Tail:
+def _tail(case: api.JobCase) -> _Tail:
     whole = case.whole
     idle = idle_tail(whole)
     period_s, common = whole.period_s or 0, len(idle)
@@ -140,7 +125,7 @@ def _tail(case: JobCase) -> _Tail:
     return _Tail(common * period_s, tuple(early), hosts, throughout)
 
 
-def _summary(case: JobCase, tail: _Tail, counted_s: int) -> str:
+def _summary(case: api.JobCase, tail: _Tail, counted_s: int) -> str:
     minutes, what = f"{case.whole.minutes:.0f} minutes", case.job.instances
     if tail.throughout:
         return f"No host worked in {minutes} on {what}."

@@ -5,8 +5,8 @@ Either the family's own runs: at least 2 completed runs each, of the same finger
 purchase, on this count and on a smaller one, and the median run on this count costs at least 10%
 more. Or this run: on every one of several hosts the mean over the active minutes (GPU where there
 is one, else CPU) is under 25% of the GPUs or under 40% of the CPUs, and all of it together fits on
-fewer hosts at 50% (GPU) or 80% (CPU). A family that was told so on more instances, and now runs on
-fewer, is judged by what its runs cost alone.
+fewer hosts at 50% (GPU) or 80% (CPU). A family that followed this advice, and so runs on fewer
+instances than before, is judged only by what its runs cost.
 
 ## Why it costs
 n instances are billed for the whole run, working or waiting for each other.
@@ -35,34 +35,23 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
-from sageaudit.domain.bill.change import SetCount
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Evidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.job.request_paths import COUNT_PATHS
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.domain.usage.edges import work_metric
-from sageaudit.domain.usage.measurements import Metric, Missing
-from sageaudit.domain.usage.series import mean, percentile
-from sageaudit.rules.card import FamilyCase, Threshold, rule
+from sageaudit.rules import api
 from sageaudit.rules.utilisation.by_count import by_count, same_work
 
-DEARER_FROM = Threshold(
+DEARER_FROM = api.Threshold(
     "dearer_from_percent", 10, "percent above the smaller count's median", "no noise", "our choice"
 )
-RUNS_FROM = Threshold("runs_from", 2, "runs of each count", "one is an accident", "our choice")
-GPU_BELOW = Threshold("gpu_below", 25, "percent of all GPUs", "amber", "Jobstats config.py")
-CPU_BELOW = Threshold("cpu_below", 40, "percent of all vCPUs", "under-used", "Flexera")
-GPU_TARGET = Threshold("gpu_target", 50, "percent of all GPUs", "busy enough", "Jobstats, target")
-CPU_TARGET = Threshold(
+RUNS_FROM = api.Threshold("runs_from", 2, "runs of each count", "one is an accident", "our choice")
+GPU_BELOW = api.Threshold("gpu_below", 25, "percent of all GPUs", "amber", "Jobstats config.py")
+CPU_BELOW = api.Threshold("cpu_below", 40, "percent of all vCPUs", "under-used", "Flexera")
+GPU_TARGET = api.Threshold(
+    "gpu_target", 50, "percent of all GPUs", "busy enough", "Jobstats, target"
+)
+CPU_TARGET = api.Threshold(
     "cpu_target", 80, "percent of all vCPUs", "20% headroom", "Compute Optimizer"
 )
 _NEVER_WORKED_PERCENT = 1.0
@@ -72,60 +61,52 @@ _ONE, _PLACES = Decimal(1), Decimal("0.0001")
 
 @dataclass(frozen=True, slots=True)
 class _Fewer:
-    """A smaller count, how many times as long at worst and at best, and what is said of it."""
+    """A smaller count, how many times as long it takes at worst and at best, and the sentences."""
 
     count: int
     worst: Decimal
     best: Decimal
     summary: str
-    evidence: dict[str, Evidence]
+    evidence: dict[str, api.Evidence]
     caution: str
 
 
-def _not_applicable(case: FamilyCase) -> str | None:
-    if case.job.instance_count == 1:
-        return "it ran on one instance"
-    return "its instances are of several types" if len(case.job.groups) > 1 else None
-
-
-@rule(
+@api.rule(
     id="SA213",
-    scope=FamilyCase,
-    kinds=set(COUNT_PATHS),
+    scope=api.FamilyCase,
+    kinds=api.ON_INSTANCES,
     thresholds=(DEARER_FROM, RUNS_FROM, GPU_BELOW, CPU_BELOW, GPU_TARGET, CPU_TARGET),
-    needs=(Metric.CPU,),
-    not_applicable=(_not_applicable,),
+    needs=(api.Metric.CPU,),
+    not_applicable=(api.one_instance, api.mixed_types),
 )
-def check(case: FamilyCase) -> Outcome:
+def check(case: api.FamilyCase) -> api.Outcome:
     """What the family paid says more than what this run used."""
-    fewer = _by_family(case) or (None if _was_heeded(case) else _by_use(case))
-    if isinstance(fewer, Missing):
-        return Unknown(fewer.code, fewer.reason)
+    fewer = _by_family(case) or (None if _was_followed(case) else _by_use(case))
+    if isinstance(fewer, api.Missing):
+        return api.unknown(fewer)
     if fewer is None:
-        return Clear()
+        return api.Clear()
     group = case.job.groups[0]
-    return Found(
-        confidence=Confidence.DERIVED,
-        bucket=Bucket.AVOIDABLE,
-        summary=fewer.summary,
-        evidence=fewer.evidence,
-        fix=(Parameter(COUNT_PATHS[case.job.kind], group.count, fewer.count),),
-        change=SetCount(fewer.count, fewer.worst),
-        best=SetCount(fewer.count, fewer.best),
+    return api.derived(
+        fewer.summary,
+        fewer.evidence,
+        fix=(api.Parameter(COUNT_PATHS[case.job.kind], group.count, fewer.count),),
+        change=api.SetCount(fewer.count, fewer.worst),
+        best=api.SetCount(fewer.count, fewer.best),
         caution=fewer.caution,
     )
 
 
-def _by_family(case: FamilyCase) -> _Fewer | None:
+def _by_family(case: api.FamilyCase) -> _Fewer | None:
     """The count with the lowest median, where today's is dearer by more than chance."""
     job, today = case.job, case.job.groups[0]
     like = [run for run in case.runs if same_work(job, run)]
     samples = [(run.facts.instance_count, run.total_usd, run.facts.elapsed_s) for run in like]
     samples.append((today.count, case.bill.total_usd, job.elapsed_s))
     known = [(count, usd, s) for count, usd, s in samples if count and usd and s]
-    usual = {one.count: one for one in by_count(known, case.limit(RUNS_FROM))}
+    usual = {runs.count: runs for runs in by_count(known, case.limit(RUNS_FROM))}
     now = usual.get(today.count)
-    fewer = next((one for one in usual.values() if one.count < today.count), None)
+    fewer = next((runs for runs in usual.values() if runs.count < today.count), None)
     if job.status != "Completed" or not job.elapsed_s or now is None or fewer is None:
         return None
     dearer = 100 * (now.usd / fewer.usd - 1)
@@ -157,23 +138,23 @@ def _by_family(case: FamilyCase) -> _Fewer | None:
     )
 
 
-def _was_heeded(case: FamilyCase) -> bool:
-    """It was told before, on more instances: as little use on fewer ones is not the count's."""
+def _was_followed(case: api.FamilyCase) -> bool:
+    """Found before on more instances: low use on fewer has another cause than their number."""
     now = case.job.groups[0].count
     return any(
         _OWN in run.facts.found and (run.facts.instance_count or 0) > now for run in case.runs
     )
 
 
-def _by_use(case: FamilyCase) -> _Fewer | Missing | None:
+def _by_use(case: api.FamilyCase) -> _Fewer | api.Missing | None:
     """As few hosts as hold all the work, and all the memory where it is known."""
     now, metric = case.job.groups[0].count, work_metric(case.usage)
-    if isinstance(metric, Missing):
+    if isinstance(metric, api.Missing):
         return metric
-    gpu = metric is Metric.GPU
-    means = {host: mean(line.present) for host, line in case.usage.series[metric].items()}
+    gpu = metric is api.Metric.GPU
+    means = {host: api.mean(line.present) for host, line in case.usage.series[metric].items()}
     if len(means) < now:
-        return Missing("hosts_missing", f"{len(means)} of {now} hosts have points")
+        return api.Missing("hosts_missing", f"{len(means)} of {now} hosts have points")
     most, below = max(means.values()), case.limit(GPU_BELOW if gpu else CPU_BELOW)
     if most >= below or not _worked(case, metric):
         return None
@@ -193,7 +174,7 @@ def _by_use(case: FamilyCase) -> _Fewer | Missing | None:
         ),
         evidence={
             "busiest_mean_percent": round(most, 1),
-            "hosts_mean_percent": round(mean(list(means.values())), 1),
+            "hosts_mean_percent": round(api.mean(list(means.values())), 1),
             "metric": metric.value,
             "instances": now,
             "active_minutes": round(case.usage.minutes),
@@ -205,22 +186,22 @@ def _by_use(case: FamilyCase) -> _Fewer | Missing | None:
     )
 
 
-def _worked(case: FamilyCase, metric: Metric) -> bool:
-    """Idle GPUs and idle runs are other rules' stories."""
-    if metric is Metric.CPU:
+def _worked(case: api.FamilyCase, metric: api.Metric) -> bool:
+    """Idle GPUs and idle runs are left to other rules."""
+    if metric is api.Metric.CPU:
         return any(case.usage.worked(minute) for minute in range(case.usage.points))
     lines = case.usage.series[metric].values()
     return max(value for line in lines for value in line.present) > _NEVER_WORKED_PERCENT
 
 
-def _by_memory(case: FamilyCase) -> int:
+def _by_memory(case: api.FamilyCase) -> int:
     """How many hosts hold P99.5 of all the memory in use with 20% above it; 0: not known.
 
     A host whose memory is not known is taken to use as much as the others.
     """
-    lines = case.usage.series.get(Metric.MEMORY, {}).values()
-    peaks = [percentile(line.present, PEAK_PERCENTILE) for line in lines]
-    used = case.job.groups[0].count * mean(peaks) / 100 if peaks else 0.0
+    lines = case.usage.series.get(api.Metric.MEMORY, {}).values()
+    peaks = [api.percentile(line.present, PEAK_PERCENTILE) for line in lines]
+    used = case.job.groups[0].count * api.mean(peaks) / 100 if peaks else 0.0
     return math.ceil(used * (1 + float(HEADROOM_PERCENT) / 100))
 
 

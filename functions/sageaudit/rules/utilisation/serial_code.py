@@ -1,23 +1,23 @@
 """The code works on one core of many.
 
 ## What it checks
-On a CPU type with at least 4 vCPUs, the mean use of each host is 0.85 to 1.2 cores, and stays under
-1.5 cores for 95% of the active minutes.
+On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average, and under 1.5
+cores for 95% of the active minutes.
 
 ## Why it costs
-All vCPUs are billed, and the other ones wait for the one that works.
+All vCPUs are billed, and the others wait for the one that works.
 
 ## Saving
-The same seconds on the cheapest CPU type with fewer vCPUs that holds P99.5 of vCPU and memory plus
-20%, derived. Where memory was not recorded, or needs today's type: no figure.
+Derived: the same seconds on the cheapest CPU type with fewer vCPUs that holds P99.5 of vCPU and
+memory plus 20%. Where memory was not recorded, or needs today's type: no figure.
 
 ## When it is wrong
-One core may be all that an algorithm can use. A mean of one core can hide several that work by
-turns; one-minute means hide bursts.
+One core may be all that an algorithm can use. A mean of one core can hide several that take turns;
+one-minute means hide bursts.
 
 ## What to do
-Either use the cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code): the
-run is then shorter on the same type. Or take fewer: the code runs as fast.
+Use the cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code): the run is
+shorter on the same type. Or take fewer: the code runs as fast.
 
 ## Sources
 Jobstats and Job Defense Shield, serial code: utilisation / (100 / cores) between 0.85 and 1.01.
@@ -26,92 +26,75 @@ They count the job alone; CloudWatch counts the host, whose system takes up to 0
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from sageaudit.domain.bill.candidate import Candidate
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome, Parameter
-from sageaudit.domain.bill.resize import resize
-from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.measurements import Metric
-from sageaudit.domain.usage.series import mean, percentile
-from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
-from sageaudit.rules.utilisation.cpu_underused import not_cpu_only
+from sageaudit.rules import api
+from sageaudit.rules.types.another_type import cheaper, move, resized
 
-CORES_FROM = Threshold("cores_from", 0.85, "cores", "one core, with pauses", "Jobstats")
-CORES_TO = Threshold(
+CORES_FROM = api.Threshold("cores_from", 0.85, "cores", "one core, with pauses", "Jobstats")
+CORES_TO = api.Threshold(
     "cores_to", 1.2, "cores", "one core (1.01) and the host's system (0.19)", "Jobstats, recordings"
 )
-P95_BELOW = Threshold("p95_below_cores", 1.5, "cores", "steadily one, not by turns", "our choice")
-VCPU_FROM = Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
+P95_BELOW = api.Threshold(
+    "p95_below_cores", 1.5, "cores", "steadily one, not by turns", "our choice"
+)
+VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
 
 
-@rule(
+@api.rule(
     id="SA207",
-    scope=JobCase,
-    kinds=set(TYPE_PATHS),
-    thresholds=(CORES_FROM, CORES_TO, P95_BELOW, VCPU_FROM, HEADROOM),
-    needs=(Metric.CPU,),
-    not_applicable=(not_cpu_only,),
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
+    thresholds=(CORES_FROM, CORES_TO, P95_BELOW, VCPU_FROM, api.HEADROOM),
+    needs=(api.Metric.CPU,),
+    not_applicable=(api.accelerated, api.mixed_types),
     subsumes={"cpu-underused", "memory-oversized", "poor-scaling"},
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """Every host must sit at one core."""
     today = case.market.types[case.job.groups[0].instance_type]
     hosts = [
         [value * today.vcpu / 100 for value in line.present]
-        for line in case.usage.series[Metric.CPU].values()
+        for line in case.usage.series[api.Metric.CPU].values()
     ]
-    if today.vcpu < case.limit(VCPU_FROM) or not all(_serial(case, one) for one in hosts):
-        return Clear()
-    cores, p95 = max(map(mean, hosts)), max(percentile(one, 95) for one in hosts)
-    to = _fewer_cores(case, today)
+    if today.vcpu < case.limit(VCPU_FROM) or not all(_serial(case, cores) for cores in hosts):
+        return api.Clear()
+    mean, p95 = max(map(api.mean, hosts)), max(api.percentile(cores, 95) for cores in hosts)
+    run = resized(case, lambda other: _fewer_cores(other, today))
+    smaller = next(cheaper(run), None)
     each = " on each host" if len(hosts) > 1 else ""
-    return Found(
-        confidence=Confidence.DERIVED if to else Confidence.HEURISTIC,
-        bucket=Bucket.AVOIDABLE if to else Bucket.NONE,
-        summary=(
-            f"The code used {cores:.1f} of {today.vcpu} vCPUs{each} over "
-            f"{case.usage.minutes:.0f} active minutes on {case.job.instances}."
-        ),
-        evidence={
-            "cpu_mean_cores": round(cores, 2),
+    return api.derived(
+        f"The code used {mean:.1f} of {today.vcpu} vCPUs{each} over "
+        f"{case.usage.minutes:.0f} active minutes on {case.job.instances}.",
+        {
+            "cpu_mean_cores": round(mean, 2),
             "cpu_p95_cores": round(p95, 2),
             "vcpu": today.vcpu,
             "active_minutes": round(case.usage.minutes),
         },
-        fix=(Parameter(TYPE_PATHS[case.job.kind], today.name, to.type.name),) if to else (),
-        change=to.change if to else None,
-        caution=_caution(case, to),
+        **move(case, smaller, _caution(case, smaller)),
     )
 
 
-def _serial(case: JobCase, cores: list[float]) -> bool:
+def _serial(case: api.JobCase, cores: list[float]) -> bool:
     low, high = case.limit(CORES_FROM), case.limit(CORES_TO)
-    return low <= mean(cores) <= high and percentile(cores, 95) < case.limit(P95_BELOW)
+    return low <= api.mean(cores) <= high and api.percentile(cores, 95) < case.limit(P95_BELOW)
 
 
-def _fewer_cores(case: JobCase, today: InstanceType) -> Candidate | None:
-    """Of any family that is no older and has the same kind of storage."""
-    resized = resize(
-        case.job,
-        case.usage,
-        case.market,
-        headroom_percent=Decimal(str(case.limit(HEADROOM))),
-        only=lambda kind: (
-            kind.accelerator is None
-            and kind.vcpu < today.vcpu
-            and kind.ebs_billed == today.ebs_billed
-            and (today.legacy or not kind.legacy)
-        ),
+def _fewer_cores(other: InstanceType, today: InstanceType) -> bool:
+    """Of any family with the same kind of storage."""
+    return (
+        other.accelerator is None
+        and other.vcpu < today.vcpu
+        and other.ebs_billed == today.ebs_billed
     )
-    return next(resized.worthwhile, None)
 
 
-def _caution(case: JobCase, to: Candidate | None) -> str:
-    use_them = "Or use the cores: threads and workers shorten the run on the same type."
-    if to is not None and to.takes is not None:
-        return f"{to.takes.because} {use_them}"
-    if missing := case.usage.missing.get(Metric.MEMORY):
-        return f"No figure: the memory it needs is not recorded ({missing.reason}). {use_them}"
-    return f"No figure: no cheaper type with fewer vCPUs is known to hold it. {use_them}"
+def _caution(case: api.JobCase, smaller: Candidate | None) -> str:
+    if smaller is not None:
+        why = smaller.because
+    elif missing := case.usage.missing.get(api.Metric.MEMORY):
+        why = f"No figure: the memory it needs is not recorded ({missing.reason})."
+    else:
+        why = "No figure: no cheaper type with fewer vCPUs is known to hold the run."
+    return f"{why} Or use the cores: threads and workers shorten the run on the same type."

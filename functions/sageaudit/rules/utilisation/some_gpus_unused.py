@@ -12,7 +12,7 @@ Derived: the same seconds on a smaller size with fewer of the same GPU that hold
 all that was used. Without such a size: no figure.
 
 ## When it is wrong
-CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look alike, so this
+CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look alike. So this
 says that the work fits on fewer, never that a GPU was unused. One-minute means hide peaks. Work
 that is spread over all GPUs may take longer on fewer.
 
@@ -30,30 +30,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 
 from sageaudit.domain.bill.candidate import Candidate
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Found,
-    NotApplicable,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.bill.resize import Resize, impossible, resize
+from sageaudit.domain.bill.resize import Resize, impossible
 from sageaudit.domain.job.family import repository
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.request_paths import TYPE_PATHS
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.measurements import Metric
-from sageaudit.rules.card import HEADROOM, JobCase, Threshold, rule
-from sageaudit.rules.utilisation.gpu_underused import never_worked, unmovable
+from sageaudit.rules import api
+from sageaudit.rules.types.another_type import cannot_move, cheaper, move, resized, why_none
+from sageaudit.rules.utilisation.idle_gpu import LEFT_TO_GPU_IDLE, never_worked
 
-FITS_ON = Threshold(
+FITS_ON = api.Threshold(
     "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs", "our choice"
 )
 _SMDDP_FAMILIES = frozenset({"p4d", "p4de"})
@@ -68,50 +54,47 @@ class _Need:
     fits_on: int
 
 
-def _not_applicable(case: JobCase) -> str | None:
+def _one_gpu(case: api.JobCase) -> str | None:
     types = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    if len(types) > 1:
-        return "its instances are of several types"
     return "its instances have one GPU" if types and types[0] and types[0].gpus == 1 else None
 
 
-@rule(
+@api.rule(
     id="SA204",
-    scope=JobCase,
-    kinds=set(TYPE_PATHS),
-    thresholds=(FITS_ON, HEADROOM),
-    needs=(Metric.GPU, Metric.GPU_MEMORY),
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
+    thresholds=(FITS_ON, api.HEADROOM),
+    needs=(api.Metric.GPU, api.Metric.GPU_MEMORY),
     coarsest_period_s=300,
-    not_applicable=(_not_applicable,),
+    not_applicable=(api.mixed_types, _one_gpu),
     subsumes={"gpu-underused", "trainium-candidate"},
 )
-def check(case: JobCase) -> Outcome:
-    """Replays the run on smaller sizes with fewer of the same GPU."""
+def check(case: api.JobCase) -> api.Outcome:
+    """Compares with smaller sizes that have fewer of the same GPU."""
     if never_worked(case.whole):
-        return NotApplicable("the GPU did nothing: gpu-idle speaks of it")
-    if why := impossible(case.job, case.market):
-        return Unknown("not_replayable", why)
-    resized = _resize(case)
-    today = resized.today
-    need = _need(resized)
-    if isinstance(need, Unknown):
+        return LEFT_TO_GPU_IDLE
+    if reason := impossible(case.job, case.market):
+        return api.Unknown("not_replayable", reason)
+    today = case.market.types[case.job.groups[0].instance_type]
+    run = resized(case, lambda other: _fewer_of_the_same(other, today))
+    need = _need(run)
+    if isinstance(need, api.Unknown):
         return need
     if 100 * need.fits_on > case.limit(FITS_ON) * today.gpus:
-        return Clear()
-    to = None if unmovable(case) else _smaller(resized)
+        return api.Clear()
+    smaller = None if cannot_move(case) else next(cheaper(run), None)
     spread = _distribute(case.job, today)
-    move = (
-        (Parameter(TYPE_PATHS[case.job.kind], today.name, to.type.name),) if to is not None else ()
-    )
-    return Found(
-        confidence=Confidence.DERIVED if to else Confidence.HEURISTIC,
-        bucket=Bucket.AVOIDABLE if to else Bucket.NONE,
-        summary=(
-            f"What {today.gpus} GPUs did over {case.usage.minutes:.0f} active minutes on "
-            f"{case.job.instances} fits on {need.fits_on}: with headroom it needs at most "
-            f"{need.gpus:.1f} GPUs and {need.memory_gib:.1f} GiB of their memory."
-        ),
-        evidence={
+    details = move(case, smaller, _caution(case, run, smaller))
+    if smaller is None:
+        details["fix"] = spread
+    elif spread:
+        details["alternatives"] = (spread,)
+    on = "one" if need.fits_on == 1 else str(need.fits_on)
+    return api.derived(
+        f"The work of all {today.gpus} GPUs over {case.usage.minutes:.0f} active minutes on "
+        f"{case.job.instances} fits on {on} (with headroom {need.gpus:.1f} GPUs and "
+        f"{need.memory_gib:.1f} GiB of GPU memory).",
+        {
             "gpus": today.gpus,
             "gpus_needed": round(need.gpus, 2),
             "gpu_memory_needed_gib": round(need.memory_gib, 1),
@@ -119,69 +102,42 @@ def check(case: JobCase) -> Outcome:
             "fits_on_gpus": need.fits_on,
             "active_minutes": round(case.usage.minutes),
         },
-        fix=move or spread,
-        alternatives=(spread,) if move and spread else (),
-        change=to.change if to else None,
-        caution=_caution(case, resized, to),
+        **details,
     )
 
 
-def _resize(case: JobCase) -> Resize:
-    """On sizes with fewer of today's GPU."""
-    today = case.market.types[case.job.groups[0].instance_type]
-    same = (today.gpu_model, today.gpu_memory_gib)
-    return resize(
-        case.job,
-        case.usage,
-        case.market,
-        headroom_percent=Decimal(str(case.limit(HEADROOM))),
-        only=lambda kind: (
-            (kind.gpu_model, kind.gpu_memory_gib) == same and 0 < kind.gpus < today.gpus
-        ),
-    )
+def _fewer_of_the_same(other: InstanceType, today: InstanceType) -> bool:
+    same = (other.gpu_model, other.gpu_memory_gib) == (today.gpu_model, today.gpu_memory_gib)
+    return same and 0 < other.gpus < today.gpus
 
 
-def _need(resized: Resize) -> _Need | Unknown:
-    gpus, memory = resized.need.gpus, resized.need.gpu_memory_gib
-    each = resized.today.gpu_memory_gib
+def _need(run: Resize) -> _Need | api.Unknown:
+    gpus, memory = run.need.gpus, run.need.gpu_memory_gib
+    each = run.today.gpu_memory_gib
     if gpus.needed is None or memory.needed is None or not each:
-        unknown = f"the memory of a {resized.today.gpu_model} is not known"
-        return Unknown("not_recorded", gpus.unknown or memory.unknown or unknown)
+        unknown = f"the memory of a {run.today.gpu_model} is not known"
+        return api.Unknown("not_recorded", gpus.unknown or memory.unknown or unknown)
     fits_on = max(math.ceil(gpus.needed), math.ceil(memory.needed / float(each)), 1)
     return _Need(gpus.needed, memory.needed, fits_on)
 
 
-def _smaller(resized: Resize) -> Candidate | None:
-    for one in resized.worthwhile:
-        if not one.type.legacy or resized.today.legacy:
-            return one
-    return None
-
-
-def _distribute(job: Job, today: InstanceType) -> tuple[Parameter, ...]:
+def _distribute(job: api.Job, today: InstanceType) -> tuple[api.Parameter, ...]:
     """What launches one process a GPU in AWS's own PyTorch containers, where nothing does yet."""
     pytorch = "pytorch" in (repository(job.image) or "")
-    if job.kind is not JobKind.TRAINING or job.hints.distribution or not pytorch:
+    if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not pytorch:
         return ()
     if today.family not in _SMDDP_FAMILIES:
-        return (Parameter("HyperParameters.sagemaker_torch_distributed_enabled", None, "true"),)
+        return (api.Parameter("HyperParameters.sagemaker_torch_distributed_enabled", None, "true"),)
     return (
-        Parameter("HyperParameters.sagemaker_distributed_dataparallel_enabled", None, "true"),
-        Parameter("HyperParameters.sagemaker_instance_type", None, today.name),
+        api.Parameter("HyperParameters.sagemaker_distributed_dataparallel_enabled", None, "true"),
+        api.Parameter("HyperParameters.sagemaker_instance_type", None, today.name),
     )
 
 
-def _caution(case: JobCase, resized: Resize, to: Candidate | None) -> str:
-    sums = "CloudWatch has only the sum of an instance's GPUs, and minute means hide peaks"
-    if to is not None:
-        return f"{to.because} {sums}: try it once."
-    why = unmovable(case) or _why_none(resized)
-    return f"No figure: {why}. {sums}. Or distribute the work over all of them."
-
-
-def _why_none(resized: Resize) -> str:
-    """The dearest cheaper size says what binds."""
-    refused = [one for one in resized.candidates if one.refused and resized.cheaper(one)]
-    if not refused or refused[-1].refused is None:
-        return f"no cheaper size with fewer {resized.today.gpu_model} is priced here"
-    return f"{refused[-1].type.name} is refused ({refused[-1].refused.reason})"
+def _caution(case: api.JobCase, run: Resize, smaller: Candidate | None) -> str:
+    sums = "CloudWatch has only the sum of an instance's GPUs, and one-minute means hide peaks"
+    if smaller is not None:
+        return f"{smaller.because} {sums}: try it once."
+    none = f"no cheaper size with fewer {run.today.gpu_model} is priced here"
+    reason = cannot_move(case) or why_none(run, none)
+    return f"No figure: {reason}. {sums}. Or distribute the work over all of them."

@@ -19,8 +19,8 @@ A leader that also evaluates or writes checkpoints works more than the rest. Par
 hosts that only hold data in memory are meant to compute little.
 
 ## What to do
-Spread the data: S3DataDistributionType ShardedByS3Key with objects of even size, more of them than
-hosts; a distributed sampler; tasks handed out one by one. Hosts without a part: fewer instances.
+Spread the data: S3DataDistributionType ShardedByS3Key with more objects than hosts, all of a size;
+a distributed sampler; tasks handed out one by one. Hosts that take no part: fewer instances.
 
 ## Sources
 SageMaker Debugger, LoadBalancing: distance between utilisation histograms over 0.5, here between
@@ -31,30 +31,16 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.change import CutPhase, SetCount
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Evidence,
-    Found,
-    Outcome,
-    Parameter,
-    Unknown,
-)
-from sageaudit.domain.job.job import DataSource, Job
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.request_paths import COUNT_PATHS, TYPE_PATHS
+from sageaudit.domain.job.request_paths import COUNT_PATHS
 from sageaudit.domain.usage.edges import at_work, work_metric, work_phase
-from sageaudit.domain.usage.measurements import Metric, Missing
-from sageaudit.rules.card import JobCase, Threshold, rule
+from sageaudit.rules import api
 from sageaudit.rules.utilisation.host_load import HostLoad, host_load
 
-DISTANCE_OVER = Threshold(
+DISTANCE_OVER = api.Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
 )
-GAP_FROM = Threshold("gap_from", 20, "points of utilisation", "two tenths", "our choice")
-SHORT_FROM = Threshold(
+GAP_FROM = api.Threshold("gap_from", 20, "points of utilisation", "two tenths", "our choice")
+SHORT_FROM = api.Threshold(
     "short_from",
     30,
     "percent of the busiest host's mean",
@@ -63,69 +49,63 @@ SHORT_FROM = Threshold(
 )
 _WORKS_CORES, _WORKS_GPU_PERCENT = 1.0, 5.0
 _SHARDED = {
-    JobKind.TRAINING: "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType",
-    JobKind.PROCESSING: "ProcessingInputs[{}].S3Input.S3DataDistributionType",
+    api.JobKind.TRAINING: "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType",
+    api.JobKind.PROCESSING: "ProcessingInputs[{}].S3Input.S3DataDistributionType",
 }
 
 
-def _not_applicable(case: JobCase) -> str | None:
-    return "it ran on one instance" if case.job.instance_count == 1 else None
-
-
-@rule(
+@api.rule(
     id="SA209",
-    scope=JobCase,
-    kinds=set(TYPE_PATHS),
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
     thresholds=(DISTANCE_OVER, GAP_FROM, SHORT_FROM),
-    needs=(Metric.CPU,),
+    needs=(api.Metric.CPU,),
     coarsest_period_s=300,
     per_host=True,
-    not_applicable=(_not_applicable,),
+    not_applicable=(api.one_instance,),
 )
-def check(case: JobCase) -> Outcome:
+def check(case: api.JobCase) -> api.Outcome:
     """Compares hosts on the minutes in which all of them have a point."""
     job, metric = case.job, work_metric(case.whole)
-    if isinstance(metric, Missing):
-        return Unknown(metric.code, metric.reason)
+    if isinstance(metric, api.Missing):
+        return api.unknown(metric)
     load = host_load(case.whole, metric, job.instance_count or 0)
-    if isinstance(load, Missing):
-        return Unknown(load.code, load.reason)
-    if load is None or not (_idle_ones(case, load) or _far_apart(case, load)):
-        return Clear()
-    left_out, count = len(_idle_ones(case, load)), job.instance_count or 0
-    group, shard = job.groups[0], _shard(job)
-    fewer = (Parameter(COUNT_PATHS[job.kind], group.count, count - left_out),)
-    cut_s = Decimal(round(load.seconds * load.spare))
-    return Found(
-        confidence=Confidence.DERIVED,
-        bucket=Bucket.AVOIDABLE,
-        summary=_summary(case, load, left_out),
-        evidence=_evidence(case, load, left_out),
-        fix=fewer if left_out else shard,
-        alternatives=(shard,) if left_out and shard else (),
-        change=(
-            SetCount(count - left_out, Decimal(1), refills=False)
-            if left_out
-            else CutPhase(work_phase(job), Decimal(0))
-        ),
-        best=None if left_out else CutPhase(work_phase(job), cut_s),
-        caution=(
-            "Assumes that the others need nothing of it, such as data that it holds in memory."
-            if left_out
-            else "An even load would save at most this; nothing is counted until a run shows it."
-        ),
+    if isinstance(load, api.Missing):
+        return api.unknown(load)
+    if load is None or not (_idle_hosts(case, load) or _far_apart(case, load)):
+        return api.Clear()
+    left_out, shard = len(_idle_hosts(case, load)), _shard(job)
+    summary, evidence = _summary(case, load, left_out), _evidence(case, load, left_out)
+    if not left_out:
+        spare_s = Decimal(round(load.seconds * load.spare))
+        return api.derived(
+            summary,
+            evidence,
+            fix=shard,
+            change=api.CutPhase(work_phase(job), Decimal(0)),
+            best=api.CutPhase(work_phase(job), spare_s),
+            caution="An even load saves at most this; nothing is counted until a run shows it.",
+        )
+    count = (job.instance_count or 0) - left_out
+    return api.derived(
+        summary,
+        evidence,
+        fix=(api.Parameter(COUNT_PATHS[job.kind], job.groups[0].count, count),),
+        alternatives=(shard,) if shard else (),
+        change=api.SetCount(count, Decimal(1), refills=False),
+        caution="Assumes that the other hosts need nothing from it, such as data in its memory.",
     )
 
 
-def _idle_ones(case: JobCase, load: HostLoad) -> tuple[str, ...]:
-    """Hosts without a part, where another one does real work."""
+def _idle_hosts(case: api.JobCase, load: HostLoad) -> tuple[str, ...]:
+    """Hosts that take no part, while another host does real work."""
     least = _WORKS_GPU_PERCENT
-    if load.metric is Metric.CPU:
+    if load.metric is api.Metric.CPU:
         least = 100 * _WORKS_CORES / (case.whole.vcpu or 1)
     return load.no_part if load.busiest[1] >= least else ()
 
 
-def _far_apart(case: JobCase, load: HostLoad) -> bool:
+def _far_apart(case: api.JobCase, load: HostLoad) -> bool:
     gap = load.busiest[1] - load.laziest[1]
     return (
         gap >= case.limit(GAP_FROM)
@@ -134,20 +114,20 @@ def _far_apart(case: JobCase, load: HostLoad) -> bool:
     )
 
 
-def _shard(job: Job) -> tuple[Parameter, ...]:
+def _shard(job: api.Job) -> tuple[api.Parameter, ...]:
     """For channels that give all data to every host, unless a sampler splits them."""
     path = _SHARDED.get(job.kind)
     if path is None or job.hints.distributed_sampler:
         return ()
     return tuple(
-        Parameter(path.format(channel.name), channel.distribution, "ShardedByS3Key")
+        api.Parameter(path.format(channel.name), channel.distribution, "ShardedByS3Key")
         for channel in job.channels
-        if channel.source is DataSource.S3 and channel.distribution == "FullyReplicated"
+        if channel.source is api.DataSource.S3 and channel.distribution == "FullyReplicated"
     )
 
 
-def _summary(case: JobCase, load: HostLoad, left_out: int) -> str:
-    what = "GPU" if load.metric is Metric.GPU else "CPU"
+def _summary(case: api.JobCase, load: HostLoad, left_out: int) -> str:
+    what = "GPU" if load.metric is api.Metric.GPU else "CPU"
     (busiest, most), (laziest, least) = load.busiest, load.laziest
     over = f"over {load.seconds / 60:.0f} minutes on {case.job.instances}"
     if left_out:
@@ -161,10 +141,10 @@ def _short(host: str) -> str:
     return host.rpartition("/")[2]
 
 
-def _evidence(case: JobCase, load: HostLoad, left_out: int) -> dict[str, Evidence]:
+def _evidence(case: api.JobCase, load: HostLoad, left_out: int) -> dict[str, api.Evidence]:
     lazy = load.short_of_busiest(case.limit(SHORT_FROM))
-    points = [at for host, works in at_work(case.usage).items() if host in lazy for at in works]
-    idle = sum(at is False for at in points)
+    states = [busy for host, works in at_work(case.usage).items() if host in lazy for busy in works]
+    idle = sum(busy is False for busy in states)
     return {
         "busiest_mean_percent": round(load.busiest[1], 1),
         "laziest_mean_percent": round(load.laziest[1], 1),
@@ -172,6 +152,6 @@ def _evidence(case: JobCase, load: HostLoad, left_out: int) -> dict[str, Evidenc
         "minutes": round(load.seconds / 60),
         "hosts": len(load.used),
         "lazy_hosts": len(lazy),
-        "lazy_hosts_idle_percent": round(100 * idle / len(points), 1) if points else None,
+        "lazy_hosts_idle_percent": round(100 * idle / len(states), 1) if states else None,
         "hosts_without_part": left_out,
     }

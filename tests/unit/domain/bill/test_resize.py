@@ -223,7 +223,7 @@ def test_the_same_gpu_takes_as_long() -> None:
     assert one.takes is not None
     assert (one.takes.counted, one.usd, done.saves(one)) == (1, 2, 6)
     assert (one.best, one.break_even) == (None, None)
-    assert one.takes.because == "Assumes that it takes as long: it holds the peaks plus 20%."
+    assert one.takes.because == "Assumes the same run time: the new type covers peak use plus 20%."
 
 
 def test_another_gpu_takes_up_to_its_share_of_the_time_longer() -> None:
@@ -349,7 +349,7 @@ def test_another_family_says_what_it_assumes() -> None:
     """vCPUs of two families are not the same."""
     one = on("ml.other.2xlarge", tried(CPU, used(CPU, cpu=2, memory=2)))
     assert one.takes is not None
-    assert "a vCPU of other is taken for one of c" in one.takes.because
+    assert "a vCPU of other counts as one of c" in one.takes.because
 
 
 def test_a_type_that_the_kind_of_job_does_not_take_is_refused() -> None:
@@ -453,7 +453,10 @@ def test_without_billed_seconds_the_hourly_prices_decide() -> None:
         ({"purchase": Purchase.SERVERLESS}, "serverless"),
         ({"region": None}, "region"),
         ({"groups": ()}, "instance type is not known"),
-        ({"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))}, "mixed"),
+        (
+            {"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))},
+            "which host has which",
+        ),
         ({"groups": (InstanceGroup("ml.new.xlarge", 1),)}, "not in the catalogue"),
         ({"groups": (InstanceGroup("ml.trn.xlarge", 1),)}, "accelerators"),
     ],

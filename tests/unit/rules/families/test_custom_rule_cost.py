@@ -5,9 +5,8 @@ from dataclasses import replace
 from sageaudit.domain.bill.finding import Bucket, Clear
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import CustomRule
-from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job
-from tests.fakes.judging import excuse, found, outcome, priced
+from tests.fakes.judging import found, outcome, priced
 
 RULE = "custom-rule-cost"
 MINE = CustomRule("MyGradients", "ml.m5.xlarge")
@@ -47,8 +46,3 @@ def test_a_profiler_rule_is_named_where_it_stands() -> None:
 def test_without_custom_rules_it_is_clear() -> None:
     """So is the advised job."""
     assert outcome(RULE, job(custom_rules=())) == Clear()
-
-
-def test_other_kinds_have_no_rules() -> None:
-    """Debugger watches training."""
-    assert "processing" in excuse(RULE, job(kind=JobKind.PROCESSING))

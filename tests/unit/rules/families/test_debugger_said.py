@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job, RuleEvaluation
-from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 
@@ -56,6 +55,5 @@ def test_an_evaluation_that_goes_on_is_unknown() -> None:
 
 
 def test_a_job_without_debugger_is_not_its_concern() -> None:
-    """Nor is another kind."""
+    """It has nothing to quote."""
     assert excuse(RULE, job()) == "Debugger evaluated no rule of it"
-    assert "processing" in excuse(RULE, job(kind=JobKind.PROCESSING))

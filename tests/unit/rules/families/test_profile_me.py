@@ -2,14 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from sageaudit.domain.bill.finding import Bucket, Clear, Found, NotApplicable, Unknown
-from sageaudit.domain.job.job import InstanceGroup
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
-from tests.fakes.jobs import TYPES, FixedPrices, flat, instance_type, market, ran, series, usage
+from tests.fakes.jobs import TYPES, FixedPrices, flat, instance_type, market, ran, series
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 
 RULE = "profile-me"
@@ -87,34 +83,12 @@ def test_trainium_reports_no_use() -> None:
     assert answer.code == "accelerator_unseen"
 
 
-@pytest.mark.parametrize(
-    ("minutes", "metrics", "code"),
-    [
-        (600, {"cpu": 30}, "metric_missing"),
-        (600, {"gpu": 30}, "metric_missing"),
-        (300, {"cpu": 30, "gpu": 20}, "coverage_low"),
-    ],
-)
-def test_missing_metrics_are_unknown(minutes: int, metrics: dict[str, float], code: str) -> None:
-    """Neither clear nor found."""
-    assert unknown(RULE, DEAR, flat(DEAR, minutes, hosts=2, **metrics)) == code
-
-
-def test_a_short_or_mixed_run_is_unknown() -> None:
-    """14 minutes at a high price; hosts without a map to their types."""
-    short = ran(840, "ml.g4dn.12xlarge", 100)
-    assert unknown(RULE, short, flat(short, 14, hosts=100, cpu=30, gpu=20)) == "too_short"
-    groups = (InstanceGroup("ml.g5.2xlarge", 4), InstanceGroup("ml.m5.xlarge", 1))
-    mixed = replace(DEAR, groups=groups)
-    assert unknown(RULE, mixed, usage(mixed, series(Metric.CPU, [40] * 600))) == "hosts_unmapped"
+def test_without_the_gpu_of_a_gpu_job_it_does_not_know() -> None:
+    """Its card asks for CPU alone, which CPU jobs have too."""
+    assert unknown(RULE, DEAR, flat(DEAR, 600, hosts=2, cpu=30)) == "metric_missing"
 
 
 def test_a_run_of_unknown_cost_is_unknown() -> None:
     """Whether it is expensive is not known."""
     run = ran(36000, "ml.unpriced.xlarge")
     assert unknown(RULE, run, flat(run, 600, cpu=20)) == "bill_unknown"
-
-
-def test_other_kinds_take_no_profiler() -> None:
-    """ProfilerConfig is training's."""
-    assert "processing" in excuse(RULE, replace(DEAR, kind=JobKind.PROCESSING), LOW)

@@ -54,9 +54,8 @@ def test_it_is_off_unless_the_policy_asks_for_it() -> None:
 
 
 def test_jobs_without_the_accounts_own_code_or_instances_are_not_its_concern() -> None:
-    """A built-in Debugger rule, a serverless job, a transform job."""
+    """A built-in Debugger rule, a serverless job."""
     free = job(kind=JobKind.PROCESSING, free="built-in Debugger rule", network_isolation=False)
     assert "Debugger" in excuse(RULE, free)
     serverless = job(purchase=Purchase.SERVERLESS, network_isolation=False)
     assert "serverless" in excuse(RULE, serverless)
-    assert "transform" in excuse(RULE, job(kind=JobKind.TRANSFORM))

@@ -8,7 +8,6 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
 from sageaudit.domain.job.job import DataSource, InputChannel, Job, Phase, Purchase
-from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
@@ -137,11 +136,6 @@ def test_a_job_that_never_started_is_clear() -> None:
     never = job(status="Failed", started_at=None, ended_at=None, training_s=None,
                 billable_s=None, phases=phases(("Starting", -600)))  # fmt: skip
     assert outcome(RULE, never) == Clear()
-
-
-def test_a_processing_job_is_not_its_concern() -> None:
-    """It has no phases."""
-    assert "processing" in excuse(RULE, job(kind=JobKind.PROCESSING))
 
 
 def test_on_spot_the_range_is_of_billed_seconds() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import DataSource, InputChannel, Job, Purchase
-from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job, phases
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 
@@ -126,7 +125,6 @@ def test_an_answer_without_phases_is_unknown() -> None:
     assert unknown(RULE, pulls(600, 1800, phases=())) == "phases_missing"
 
 
-def test_other_jobs_are_not_its_concern() -> None:
-    """Processing jobs have no phases; serverless ones no instance that waits."""
-    assert "processing" in excuse(RULE, job(kind=JobKind.PROCESSING))
+def test_serverless_jobs_are_not_its_concern() -> None:
+    """They have no instance that waits."""
     assert "serverless" in excuse(RULE, pulls(600, 1800, purchase=Purchase.SERVERLESS))

@@ -7,7 +7,6 @@ import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, Phase, Purchase
-from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
@@ -108,7 +107,6 @@ def test_a_job_that_never_started_is_clear() -> None:
     assert outcome(RULE, sends(0, 0)) == Clear()
 
 
-def test_other_jobs_are_not_its_concern() -> None:
-    """Transform jobs have no phases; serverless ones no instance that waits."""
-    assert "transform" in excuse(RULE, job(kind=JobKind.TRANSFORM))
+def test_serverless_jobs_are_not_its_concern() -> None:
+    """They have no instance that waits."""
     assert "serverless" in excuse(RULE, sends(2700, 900, purchase=Purchase.SERVERLESS))

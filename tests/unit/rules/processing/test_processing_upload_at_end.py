@@ -13,7 +13,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Rule
 from sageaudit.domain.job.job import Job, Upload
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.batch_jobs import batch_job, used
-from tests.fakes.jobs import market, ran
+from tests.fakes.jobs import market
 from tests.fakes.judging import card, excuse, found, outcome, priced, unknown
 
 RULE = "processing-upload-at-end"
@@ -125,15 +125,3 @@ def test_other_jobs_are_not_its_concern(changes: dict[str, Any], why: str) -> No
     """The advised job among them."""
     run = replace(processing(), **changes)
     assert why in excuse(RULE, run, ends_idle(run, 18))
-
-
-def test_a_training_job_is_not_its_concern() -> None:
-    """It has a phase of its own for that."""
-    assert "training" in excuse(RULE, ran(3600))
-
-
-def test_without_cpu_or_time_it_is_unknown() -> None:
-    """14 minutes, and no series at all."""
-    assert unknown(RULE, processing()) == "metric_missing"
-    short = processing(14)
-    assert unknown(RULE, short, ends_idle(short, 6, 14)) == "too_short"

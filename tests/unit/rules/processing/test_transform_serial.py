@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Batch, Job
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.batch_jobs import batch_job, used
-from tests.fakes.jobs import ran
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 from tests.fakes.trainium import MARKET, TRAINIUM, cpu_alone
 
@@ -99,13 +98,6 @@ def test_several_requests_at_a_time_are_not_its_concern() -> None:
     assert "8 requests at a time" in excuse(RULE, run, used(run, cpu=[12] * 60))
 
 
-def test_a_busy_gpu_is_what_the_job_pays_for() -> None:
-    """Its CPUs may be idle."""
-    run = transform(instance="ml.g4dn.xlarge")
-    assert "GPU is busy" in excuse(RULE, run, used(run, cpu=[5] * 60, gpu=[50] * 60))
-    assert isinstance(outcome(RULE, run, used(run, cpu=[5] * 60, gpu=[49] * 60)), Found)
-
-
 def test_a_gpu_without_figures_is_unknown() -> None:
     """An idle CPU does not show what it did."""
     run = transform(instance="ml.g4dn.xlarge")
@@ -119,22 +111,7 @@ def test_an_accelerator_that_nobody_measures_is_unknown() -> None:
     assert getattr(answer, "code", None) == "accelerator_unseen"
 
 
-def test_without_cpu_or_settings_it_is_unknown() -> None:
+def test_without_settings_it_is_unknown() -> None:
     """Never clear."""
-    run = transform()
-    assert unknown(RULE, run) == "metric_missing"
     bare = transform(batch=None)
     assert unknown(RULE, bare, used(bare, cpu=[12] * 60)) == "batch_unknown"
-
-
-def test_fourteen_active_minutes_are_too_short() -> None:
-    """And fifteen are not."""
-    for minutes, code in ((14, "too_short"), (15, None)):
-        run = batch_job(JobKind.TRANSFORM, minutes, batch=Batch(None, 1, None))
-        answer = outcome(RULE, run, used(run, cpu=[12] * minutes))
-        assert getattr(answer, "code", None) == code
-
-
-def test_a_training_job_is_not_its_concern() -> None:
-    """It serves no requests."""
-    assert isinstance(outcome(RULE, ran(3600)), NotApplicable)

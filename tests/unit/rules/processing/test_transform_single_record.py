@@ -8,7 +8,6 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Batch, Job
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.batch_jobs import batch_job, used
-from tests.fakes.jobs import ran
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 
 RULE = "transform-single-record"
@@ -61,19 +60,7 @@ def test_a_busy_gpu_is_what_the_job_pays_for() -> None:
     assert unknown(RULE, run, used(run, cpu=[5] * 60)) == "metric_missing"
 
 
-def test_without_cpu_or_settings_it_is_unknown() -> None:
+def test_without_settings_it_is_unknown() -> None:
     """Never clear."""
-    assert unknown(RULE, transform()) == "metric_missing"
     bare = transform(batch=None)
     assert unknown(RULE, bare, used(bare, cpu=[20] * 60)) == "batch_unknown"
-
-
-def test_a_short_job_is_unknown() -> None:
-    """14 active minutes."""
-    run = batch_job(JobKind.TRANSFORM, 14, batch=Batch("SingleRecord", None, None))
-    assert unknown(RULE, run, used(run, cpu=[20] * 14)) == "too_short"
-
-
-def test_a_training_job_is_not_its_concern() -> None:
-    """It serves no requests."""
-    assert "training" in excuse(RULE, ran(3600))

@@ -10,7 +10,7 @@ from sageaudit.domain.job.job import DataSource, InputChannel, InstanceGroup, Jo
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.batch_jobs import batch_job
-from tests.fakes.jobs import job, phases, ran, series, usage
+from tests.fakes.jobs import ran, series, usage
 from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
 
 RULE = "volume-oversized"
@@ -135,12 +135,6 @@ def test_volumes_that_nobody_pays_are_not_its_concern(changes: dict[str, Any], w
     assert why in excuse(RULE, run, filled(run, 10))
 
 
-def test_a_transform_job_is_not_its_concern() -> None:
-    """It has neither a size nor the metric."""
-    run = job(kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600)))
-    assert "transform" in excuse(RULE, run)
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -159,13 +153,3 @@ def test_what_is_not_known_of_the_volume_is_unknown(changes: dict[str, Any]) -> 
         run, *(series(Metric.DISK, [10] * 120, host=f"train/algo-{n + 1}") for n in range(hosts))
     )
     assert unknown(RULE, run, of) == "storage_unknown"
-
-
-def test_without_the_metric_or_time_it_is_unknown() -> None:
-    """And with points that are too coarse."""
-    run = trains(400)
-    assert unknown(RULE, run) == "metric_missing"
-    coarse = usage(run, series(Metric.DISK, [10] * 2, period_s=3600))
-    assert unknown(RULE, run, coarse) == "period_too_coarse"
-    short = ran(14 * 60, volume_gb=400, channels=())
-    assert unknown(RULE, short, filled(short, 10, 14)) == "too_short"

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
-from tests.fakes.jobs import FixedPrices, flat, ran, series
+from tests.fakes.jobs import FixedPrices, ran, series
 from tests.fakes.judging import excuse, found, outcome, priced
 
 RULE = "mixed-precision-candidate"
@@ -81,7 +80,6 @@ def test_plain_pytorch_has_no_parameter_for_it() -> None:
         ({"hints": Hints(deep_learning=True, mixed_precision=True)}, "16-bit"),
         ({"groups": (InstanceGroup("ml.p2.xlarge", 1),)}, "tensor cores"),
         ({"groups": (InstanceGroup("ml.m5.xlarge", 1),)}, "tensor cores"),
-        ({"kind": JobKind.TRANSFORM}, "transform"),
     ],
 )
 def test_where_there_is_nothing_to_try_it_says_so(changes: dict[str, Any], why: str) -> None:
@@ -89,30 +87,6 @@ def test_where_there_is_nothing_to_try_it_says_so(changes: dict[str, Any], why: 
     run = hour(**changes)
     answer = outcome(RULE, run, busy(run), on=MARKET)
     assert why in getattr(answer, "reason", "")
-
-
-def test_without_gpu_points_it_does_not_know() -> None:
-    """Nor with fewer than fifteen active minutes."""
-    run = hour()
-    for of, code in (
-        (measure(run, (), packaged.types(), absent=Missing("gone", "no points")), "gone"),
-        (busy(run, minutes=1), "coverage_low"),
-    ):
-        answer = outcome(RULE, run, of, on=MARKET)
-        assert isinstance(answer, Unknown)
-        assert answer.code == code
-    short = hour(seconds=840)
-    answer = outcome(RULE, short, flat(short, 14, gpu=80), on=MARKET)
-    assert isinstance(answer, Unknown)
-    assert answer.code == "too_short"
-
-
-def test_a_mixed_cluster_has_no_map_to_its_gpus() -> None:
-    """One group of two has tensor cores."""
-    run = hour(groups=(InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 1)))
-    answer = outcome(RULE, run, busy(run), on=MARKET)
-    assert isinstance(answer, Unknown)
-    assert answer.code == "hosts_unmapped"
 
 
 def test_an_excuse_needs_no_metrics() -> None:

@@ -118,8 +118,8 @@ def test_a_successor_at_the_same_price_is_taken_and_a_dearer_one_is_not() -> Non
     dearer = found(RULE, hour("ml.m4.xlarge"), on=on(m5_xlarge="0.241"))
     assert (dearer.fix, dearer.change, dearer.bucket) == ((), None, Bucket.NONE)
     assert dearer.caution == (
-        "No figure: ml.m5.xlarge is dearer by the hour; ml.m6i.xlarge and ml.m4.xlarge have no "
-        "prices of one time and kind; ml.m7i.xlarge is dearer by the hour."
+        "No figure: ml.m5.xlarge costs more by the hour; ml.m6i.xlarge and ml.m4.xlarge have no "
+        "prices of one time and kind; ml.m7i.xlarge costs more by the hour."
     )
     assert dearer.summary == "It ran on 1 x ml.m4.xlarge, an old generation."
 
@@ -192,8 +192,8 @@ def test_what_a_gpu_run_used_must_be_known() -> None:
     what = found(RULE, run, nothing, on=on())
     assert (what.fix, what.bucket, what.confidence) == ((), Bucket.NONE, Confidence.HEURISTIC)
     assert what.caution == (
-        "No figure: nothing was recorded of the run (no points). Cheaper by the hour, if it holds "
-        "the run: ml.g5.2xlarge."
+        "No figure: nothing was recorded of the run (no points). Cheaper by the hour, if it fits: "
+        "ml.g5.2xlarge."
     )
 
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from sageaudit.domain.bill.finding import Bucket, Clear
 from sageaudit.domain.job.job import Hints
-from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import ran
-from tests.fakes.judging import excuse, outcome, priced
+from tests.fakes.judging import outcome, priced
 
 RULE = "training-compiler-on"
 ON = Hints(training_compiler=True)
@@ -28,8 +27,3 @@ def test_without_the_switch_it_is_clear() -> None:
     """Needs neither metrics nor times."""
     assert outcome(RULE, ran(3600)) == Clear()
     assert outcome(RULE, ran(0, groups=(), training_s=None, started_at=None)) == Clear()
-
-
-def test_only_training_jobs_have_it() -> None:
-    """A processing job cannot switch it on."""
-    assert "processing" in excuse(RULE, ran(3600, hints=ON, kind=JobKind.PROCESSING))

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import flat, phases, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, outcome, priced, unknown
 
 RULE = "cpu-bottleneck"
 ONE = ran(3600, "ml.g4dn.xlarge")
@@ -167,25 +167,3 @@ def test_a_processing_job_has_no_hyperparameters() -> None:
     assert [way[0].path for way in what.alternatives] == [
         "ProcessingResources.ClusterConfig.InstanceType"
     ]
-
-
-def test_it_is_not_one_of_the_cpu_rules() -> None:
-    """A CPU job has no GPU that waits."""
-    run = ran(3600)
-    assert "no GPU" in excuse(RULE, run, flat(run, 60, cpu=98))
-    assert isinstance(outcome(RULE, run, flat(run, 60, cpu=98)), NotApplicable)
-
-
-def test_what_is_not_recorded_is_not_judged() -> None:
-    """Neither without GPU points, nor without CPU points, nor in 14 minutes."""
-    assert unknown(RULE, ONE, flat(ONE, 60, cpu=98)) == "metric_missing"
-    assert unknown(RULE, ONE, flat(ONE, 60, gpu=4)) == "metric_missing"
-    short = ran(840, "ml.g4dn.xlarge")
-    assert unknown(RULE, short, flat(short, 14, cpu=98, gpu=4)) == "too_short"
-
-
-def test_hourly_points_hide_what_waits_for_what() -> None:
-    """5 minutes are the most that a point may cover."""
-    run = ran(4 * 3600, "ml.g4dn.xlarge")
-    raw = [series(Metric.CPU, [390] * 4, period_s=3600), series(Metric.GPU, [4] * 4, period_s=3600)]
-    assert unknown(RULE, run, usage(run, *raw)) == "period_too_coarse"

@@ -6,7 +6,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.jobs import flat, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import excuse, found, outcome, priced, usd
 
 RULE = "cpu-underused"
 BIG = ran(3600, "ml.m5.4xlarge")
@@ -89,14 +89,6 @@ def test_a_mixed_cluster_is_not_its_concern() -> None:
     """There is no one type to make smaller."""
     groups = (InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
     assert "several types" in excuse(RULE, ran(3600, groups=groups))
-
-
-@pytest.mark.parametrize("absent", ["cpu", "memory"])
-def test_without_either_metric_it_does_not_know(absent: str) -> None:
-    """Memory matters as much as CPU."""
-    use = {"cpu": 5.0, "memory": 5.0}
-    del use[absent]
-    assert unknown(RULE, BIG, flat(BIG, 60, hosts=1, **use)) == "metric_missing"
 
 
 def test_an_unpriced_type_is_clear_of_advice() -> None:

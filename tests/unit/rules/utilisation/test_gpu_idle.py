@@ -10,7 +10,7 @@ from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from tests.fakes.jobs import TYPES, flat, instance_type, market, phases, ran, series, usage
-from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import card, found, outcome, priced, unknown, usd
 
 RULE = "gpu-idle"
 ONE = ran(3600, "ml.g4dn.xlarge")
@@ -29,7 +29,7 @@ def test_a_gpu_that_never_worked_is_not_needed() -> None:
     assert usd(finding.saving_usd) == "0.500355"
     assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
     assert what.evidence["cpu_mean_cores"] == 2.0
-    assert "mend that instead" in (what.caution or "")
+    assert "correct that instead" in (what.caution or "")
 
 
 def test_the_cheapest_cpu_type_that_holds_the_rest_is_named() -> None:
@@ -52,10 +52,9 @@ def test_a_gpu_that_only_starts_late_is_another_story() -> None:
 
 
 def test_exactly_fifteen_minutes_are_enough() -> None:
-    """Of the whole run, idle head and tail among them; 14 are too few."""
-    just, short = ran(900, "ml.g4dn.xlarge"), ran(840, "ml.g4dn.xlarge")
+    """Of the whole run, idle head and tail among them."""
+    just = ran(900, "ml.g4dn.xlarge")
     assert isinstance(outcome(RULE, just, flat(just, 15, gpu=0, cpu=50)), Found)
-    assert unknown(RULE, short, flat(short, 14, gpu=0, cpu=50)) == "too_short"
     head = usage(just, series(Metric.GPU, [0] * 15), series(Metric.CPU, [0] * 5 + [200] * 10))
     assert isinstance(outcome(RULE, just, head), Found)
 
@@ -68,11 +67,9 @@ def test_the_policy_may_wait_longer() -> None:
 
 
 def test_late_points_leave_enough() -> None:
-    """The first GPU points come 3 to 6 minutes late: 54 of 60 are judged, 41 are not."""
+    """The first GPU points come 3 to 6 minutes late: 54 of 60 are judged."""
     late = usage(ONE, series(Metric.GPU, [None] * 6 + [0] * 54), series(Metric.CPU, [200] * 60))
     assert isinstance(outcome(RULE, ONE, late), Found)
-    few = usage(ONE, series(Metric.GPU, [None] * 19 + [0] * 41), series(Metric.CPU, [200] * 60))
-    assert unknown(RULE, ONE, few) == "coverage_low"
 
 
 def test_a_host_without_points_may_have_worked() -> None:
@@ -80,11 +77,6 @@ def test_a_host_without_points_may_have_worked() -> None:
     run = ran(3600, "ml.g4dn.xlarge", 4)
     assert unknown(RULE, run, flat(run, 60, hosts=3, gpu=0, cpu=50)) == "hosts_missing"
     assert isinstance(outcome(RULE, run, flat(run, 60, hosts=4, gpu=0, cpu=50)), Found)
-
-
-def test_without_gpu_points_it_does_not_know() -> None:
-    """Never clear, never found."""
-    assert unknown(RULE, ONE, flat(ONE, 60, cpu=50)) == "metric_missing"
 
 
 def test_trainium_reports_no_such_metric() -> None:
@@ -97,12 +89,6 @@ def test_trainium_reports_no_such_metric() -> None:
     of = measure(run, raw, types, absent=Missing("metric_missing", "no points"))
     assert of.missing[Metric.GPU].code == "accelerator_unseen"
     assert unknown(RULE, run, of) == "accelerator_unseen"
-
-
-def test_a_cpu_job_is_not_its_concern() -> None:
-    """No GPU, nothing to say."""
-    run = ran(3600)
-    assert "no GPU" in excuse(RULE, run, flat(run, 60, cpu=5))
 
 
 def test_a_training_plan_gets_no_other_type() -> None:
@@ -121,7 +107,7 @@ def test_a_mixed_cluster_gets_no_other_type() -> None:
     of = usage(run, *(series(Metric.GPU, [0] * 60, host=f"train/algo-{n}") for n in (1, 2)))
     what = found(RULE, run, of)
     assert (what.fix, what.bucket) == ((), Bucket.NONE)
-    assert "no map to their types" in (what.caution or "")
+    assert "which host has which" in (what.caution or "")
 
 
 def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
@@ -131,7 +117,7 @@ def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
     only = market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.m5.large": "0.115"})
     what = found(RULE, ONE, of, on=only)
     assert what.fix == ()
-    assert "ml.m5.large is refused (vCPU: 4.6 needed" in (what.caution or "")
+    assert "ml.m5.large does not fit (vCPU: 4.6 needed" in (what.caution or "")
     none = market(hourly_usd={"ml.g4dn.xlarge": "0.736"})
     assert "no cheaper CPU type is priced here" in (found(RULE, ONE, of, on=none).caution or "")
 

@@ -6,7 +6,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import flat, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, outcome, priced, unknown
 
 RULE = "gpu-memory-growth"
 RUN = ran(7200, "ml.g4dn.xlarge")
@@ -113,29 +113,11 @@ def test_coarser_points_are_judged_up_to_five_minutes(period_s: int, points: int
     assert isinstance(outcome(RULE, RUN, usage(RUN, line)), Found)
 
 
-def test_hourly_points_are_too_coarse() -> None:
-    """A window would be one point."""
-    run = ran(50 * 3600, "ml.g4dn.xlarge")
-    line = series(Metric.GPU_MEMORY, leak(1, 50), period_s=3600)
-    assert unknown(RULE, run, usage(run, line)) == "period_too_coarse"
-
-
 def test_less_than_four_windows_are_too_few() -> None:
     """23 minutes; 24 are judged."""
     short, just = ran(23 * 60, "ml.g4dn.xlarge"), ran(24 * 60, "ml.g4dn.xlarge")
     assert unknown(RULE, short, memory(leak(2, 23), short)) == "too_short"
     assert isinstance(outcome(RULE, just, memory(leak(2, 24), just)), Found)
-
-
-def test_without_gpu_memory_it_does_not_know() -> None:
-    """Never clear, never found."""
-    assert unknown(RULE, RUN, flat(RUN, 120, gpu=50, cpu=50)) == "metric_missing"
-
-
-def test_a_cpu_job_is_not_its_concern() -> None:
-    """No GPU, nothing to say."""
-    run = ran(7200)
-    assert "no GPU" in excuse(RULE, run, flat(run, 120, cpu=50))
 
 
 def test_the_policy_may_ask_for_more() -> None:

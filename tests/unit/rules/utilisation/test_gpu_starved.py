@@ -7,8 +7,8 @@ import pytest
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import flat, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.jobs import ran, series, usage
+from tests.fakes.judging import found, outcome, priced
 
 RULE = "gpu-starved"
 ONE = ran(3600, "ml.g4dn.xlarge")
@@ -105,27 +105,6 @@ def test_few_loader_workers_are_named_where_the_job_sets_them() -> None:
         ("HyperParameters.num_workers", "4")
     ]
     assert found(RULE, ONE, gpu(SWINGS)).fix == ()
-
-
-def test_what_is_not_recorded_is_not_judged() -> None:
-    """Neither without GPU points, nor without CPU points, nor in 14 minutes."""
-    assert unknown(RULE, ONE, flat(ONE, 60, cpu=30)) == "metric_missing"
-    assert unknown(RULE, ONE, usage(ONE, series(Metric.GPU, SWINGS))) == "metric_missing"
-    short = ran(840, "ml.g4dn.xlarge")
-    assert unknown(RULE, short, gpu(SWINGS[:14], run=short)) == "too_short"
-
-
-def test_hourly_points_hide_every_wait() -> None:
-    """5 minutes are the most that a point may cover."""
-    run = ran(60 * 3600, "ml.g4dn.xlarge")
-    raw = [series(Metric.GPU, SWINGS, period_s=3600), series(Metric.CPU, [99] * 60, period_s=3600)]
-    assert unknown(RULE, run, usage(run, *raw)) == "period_too_coarse"
-
-
-def test_a_cpu_job_is_not_its_concern() -> None:
-    """No GPU, nothing to say."""
-    run = ran(3600)
-    assert "no GPU" in excuse(RULE, run, flat(run, 60, cpu=30))
 
 
 def test_the_policy_may_set_its_limits() -> None:

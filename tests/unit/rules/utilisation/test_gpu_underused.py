@@ -13,7 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, flat, market, phases, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import excuse, found, outcome, priced, usd
 
 RULE = "gpu-underused"
 FOUR = ran(3600, "ml.g4dn.12xlarge")
@@ -254,17 +254,6 @@ def test_processing_and_transform_jobs_are_judged_too(kind: JobKind, phase: str,
     assert [fix.path for fix in found(RULE, run, usage(run, *raw)).fix] == [path]
 
 
-def test_a_cpu_job_is_not_its_concern() -> None:
-    """No GPU, nothing to say."""
-    run = ran(3600)
-    assert "no GPU" in excuse(RULE, run, flat(run, 60, cpu=5))
-
-
-def test_without_gpu_points_it_does_not_know() -> None:
-    """Never clear, never found."""
-    assert unknown(RULE, ONE, flat(ONE, 60, cpu=50)) == "metric_missing"
-
-
 def test_coarse_points_refuse_every_smaller_type() -> None:
     """Hourly means hide every peak: no size is derived from them."""
     run = ran(4 * 3600, "ml.g4dn.12xlarge")
@@ -275,10 +264,3 @@ def test_coarse_points_refuse_every_smaller_type() -> None:
         )
     ]  # fmt: skip
     assert found(RULE, run, usage(run, *raw)).fix == ()
-
-
-def test_too_few_minutes_are_not_judged() -> None:
-    """14 active ones; 15 are."""
-    short, just = ran(840, "ml.g4dn.xlarge"), ran(900, "ml.g4dn.xlarge")
-    assert unknown(RULE, short, flat(short, 14, gpu=10, cpu=50)) == "too_short"
-    assert isinstance(outcome(RULE, just, flat(just, 15, gpu=10, cpu=50)), Found)

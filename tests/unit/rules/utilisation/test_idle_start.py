@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
-from sageaudit.domain.job.job import InstanceGroup, Job
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import (
@@ -170,19 +170,9 @@ def test_other_kinds_lose_their_own_phase(kind: JobKind, phase: str) -> None:
     assert usd(finding.alone_usd) == "0.184000"
 
 
-def test_without_its_metrics_it_does_not_know() -> None:
-    """CPU for all, the GPU where there is one."""
-    assert unknown(RULE, CPU_JOB) == "metric_missing"
+def test_without_the_gpu_of_a_gpu_job_it_does_not_know() -> None:
+    """Its card asks for CPU alone, which CPU jobs have too."""
     assert unknown(RULE, GPU_JOB, flat(GPU_JOB, 120, cpu=1)) == "metric_missing"
-
-
-def test_a_short_run_and_coarse_points_are_unknown() -> None:
-    """Fourteen minutes; a point an hour."""
-    short = ran(840, "ml.m5.4xlarge")
-    assert unknown(RULE, short, on_cpu([0] * 12 + [9.0] * 2, short)) == "too_short"
-    day = ran(86_400, "ml.m5.4xlarge")
-    hourly = usage(day, series(Metric.CPU, [0] * 5 + [900] * 19, period_s=3600))
-    assert unknown(RULE, day, hourly) == "period_too_coarse"
 
 
 def test_accelerators_that_nobody_measures_may_have_worked() -> None:
@@ -191,15 +181,3 @@ def test_accelerators_that_nobody_measures_may_have_worked() -> None:
     answer = outcome(RULE, run, cpu_alone(run, [0] * 30 + [200] * 90), on=MARKET)
     assert isinstance(answer, Unknown)
     assert answer.code == "accelerator_unseen"
-
-
-def test_a_mixed_cluster_is_unknown() -> None:
-    """Nobody knows which of its hosts has the GPU."""
-    groups = (InstanceGroup("ml.g4dn.2xlarge", 1), InstanceGroup("ml.m5.2xlarge", 1))
-    run = ran(7200, groups=groups)
-    of = usage(
-        run,
-        series(Metric.CPU, [0] * 30 + [200] * 90),
-        series(Metric.CPU, [0] * 30 + [200] * 90, host="train/algo-2"),
-    )
-    assert unknown(RULE, run, of) == "hosts_unmapped"

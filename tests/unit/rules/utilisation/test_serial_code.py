@@ -9,7 +9,7 @@ from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import Points, flat, market, phases, ran, series, usage
-from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import card, excuse, found, outcome, priced, usd
 
 RULE = "serial-code"
 RUN = ran(3600, "ml.m5.4xlarge")
@@ -130,10 +130,3 @@ def test_other_jobs_are_not_its_concern() -> None:
     assert "GPU" in excuse(RULE, gpu, flat(gpu, 60, cpu=12.5, memory=5, gpu=90))
     mixed = ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
     assert "several types" in excuse(RULE, mixed)
-
-
-def test_without_the_metric_or_the_minutes_it_does_not_know() -> None:
-    """No CPU; fourteen minutes."""
-    assert unknown(RULE, RUN, flat(RUN, 60, memory=5)) == "metric_missing"
-    short = ran(840, "ml.m5.4xlarge")
-    assert unknown(RULE, short, cores(short, [1.0] * 14)) == "too_short"

@@ -11,7 +11,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
 from tests.fakes.jobs import FixedPrices, flat, gpu_type, phases, ran, series, usage
-from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import card, excuse, found, outcome, priced, usd
 
 RULE = "some-gpus-unused"
 FOUR = ran(3600, "ml.g4dn.12xlarge")
@@ -43,8 +43,8 @@ def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
     finding = priced(RULE, FOUR, flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5))
     what = finding.found
     assert what.summary == (
-        "What 4 GPUs did over 60 active minutes on 1 x ml.g4dn.12xlarge fits on 1: with headroom "
-        "it needs at most 1.0 GPUs and 3.8 GiB of their memory."
+        "The work of all 4 GPUs over 60 active minutes on 1 x ml.g4dn.12xlarge fits on one "
+        "(with headroom 1.0 GPUs and 3.8 GiB of GPU memory)."
     )
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == (
@@ -102,7 +102,7 @@ def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
     assert (what.change, what.bucket, what.confidence) == (
         None, Bucket.NONE, Confidence.HEURISTIC,
     )  # fmt: skip
-    assert "ml.g4dn.4xlarge is refused (vCPU: 17.3 needed" in (what.caution or "")
+    assert "ml.g4dn.4xlarge does not fit (vCPU: 17.3 needed" in (what.caution or "")
     assert [fix.path for fix in what.fix] == ["HyperParameters.sagemaker_torch_distributed_enabled"]
 
 
@@ -141,11 +141,10 @@ def test_a_smaller_size_may_have_more_gpus_than_needed() -> None:
     assert [fix.new for fix in what.fix] == [HALF.name]
 
 
-def test_one_gpu_or_none_is_not_its_concern() -> None:
-    """Fewer than one is another rule's."""
-    one, none = ran(3600, "ml.g4dn.xlarge"), ran(3600)
+def test_one_gpu_is_not_its_concern() -> None:
+    """There are no fewer."""
+    one = ran(3600, "ml.g4dn.xlarge")
     assert "one GPU" in excuse(RULE, one, flat(one, 60, gpu=5, gpu_memory=5))
-    assert "no GPU" in excuse(RULE, none, flat(none, 60, cpu=5))
     mixed = replace(FOUR, groups=(*FOUR.groups, InstanceGroup("ml.g4dn.xlarge", 1)))
     assert "several types" in excuse(RULE, mixed)
 
@@ -157,27 +156,12 @@ def test_gpus_that_did_nothing_are_left_to_gpu_idle() -> None:
     assert "gpu-idle" in answer.reason
 
 
-def test_without_gpu_memory_it_does_not_know() -> None:
-    """Four GPUs may hold one model."""
-    assert unknown(RULE, FOUR, flat(FOUR, 60, gpu=20, cpu=5)) == "metric_missing"
-    assert unknown(RULE, FOUR, flat(FOUR, 60, gpu_memory=20, cpu=5)) == "metric_missing"
-
-
 def test_a_catalogue_without_the_gpus_memory_says_nothing() -> None:
     """How many GPUs hold it cannot be said."""
     bare = replace(EIGHT, gpu_memory_gib=None)
     on = Market({bare.name: bare}, FixedPrices({bare.name: "32.77"}))
     answer = outcome(RULE, P4, used(P4, gpu=10, gpu_memory=10), on=on)
     assert getattr(answer, "code", None) == "not_recorded"
-
-
-def test_too_few_minutes_and_coarse_points_are_not_judged() -> None:
-    """14 active minutes; hourly means, which hide every peak."""
-    short = ran(840, "ml.g4dn.12xlarge")
-    assert unknown(RULE, short, flat(short, 14, gpu=20, gpu_memory=5, cpu=5)) == "too_short"
-    long = ran(4 * 3600, "ml.g4dn.12xlarge")
-    raw = [series(m, [80] * 4, period_s=3600) for m in (Metric.GPU, Metric.GPU_MEMORY)]
-    assert unknown(RULE, long, usage(long, *raw)) == "period_too_coarse"
 
 
 def test_a_training_plan_gets_no_other_size() -> None:

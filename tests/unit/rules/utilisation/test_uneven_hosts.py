@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import DataSource, Hints, InputChannel, InstanceGroup, Job
+from sageaudit.domain.job.job import DataSource, Hints, InputChannel, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from tests.fakes.jobs import Points, phases, ran, series, usage
@@ -169,17 +169,14 @@ def test_gaps_are_left_out_of_the_comparison() -> None:
     assert found(RULE, TWO, of).evidence["minutes"] == 90
 
 
-def test_one_instance_and_mixed_clusters_are_not_compared() -> None:
-    """There is nothing to compare, or nobody knows what."""
+def test_one_instance_is_not_compared() -> None:
+    """With what?"""
     one = ran(7200, "ml.m5.4xlarge")
     assert excuse(RULE, one, cpu(one, [80] * 120)) == "it ran on one instance"
-    groups = (InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
-    assert unknown(RULE, ran(7200, groups=groups)) == "hosts_unmapped"
 
 
-def test_without_its_metrics_it_does_not_know() -> None:
-    """CPU, the GPU where there is one, and every host."""
-    assert unknown(RULE, TWO) == "metric_missing"
+def test_without_the_gpu_of_a_gpu_job_or_a_host_it_does_not_know() -> None:
+    """Its card asks for CPU alone, which CPU jobs have too."""
     assert unknown(RULE, GPUS, usage(GPUS, *(
         _line(Metric.CPU, [80] * 120, n, 8) for n in (1, 2)
     ))) == "metric_missing"  # fmt: skip

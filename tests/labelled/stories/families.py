@@ -1,0 +1,130 @@
+"""Runs of one family in their order: the last one is judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from tests.labelled.machine import (
+    Doing,
+    Plot,
+    alike,
+)
+from tests.labelled.sagas import family
+from tests.labelled.story import (
+    BUSY_A10G,
+    falling,
+)
+
+
+def _busy(minutes: int, gpus: int = 1) -> tuple[Doing, ...]:
+    return (replace(BUSY_A10G, minutes=minutes, gpus=(0.92,) * gpus),)
+
+
+USUAL = Plot("ml.g5.xlarge", alike(1, *_busy(100)))
+CRASH = Plot(
+    "ml.g5.xlarge",
+    alike(1, *_busy(30)),
+    status="Failed",
+    closing="Failed",
+    uploading_s=0,
+    describe={"FailureReason": "AlgorithmError: ExecuteUserScriptError: exit code: 1"},
+)
+VERSIONED = (
+    {
+        "ChannelName": "train",
+        "InputMode": "FastFile",
+        "DataSource": {
+            "S3DataSource": {
+                "S3DataType": "S3Prefix",
+                "S3Uri": "s3://bucket/data/v=2026-04-30/",
+                "S3DataDistributionType": "FullyReplicated",
+            }
+        },
+    },
+)
+
+
+def _tries(count: int) -> list[Plot]:
+    """Another learning rate each time, on all of the data; each learns all in its first tenth."""
+    return [
+        replace(
+            USUAL,
+            hosts=alike(1, *_busy(150)),
+            hyperparameters={"lr": f'"{0.001 * (number + 1)}"'},
+            curves={"validation:loss": falling(150, 138)},
+        )
+        for number in range(count)
+    ]
+
+
+STORIES = (
+    family(
+        "twelve-learning-rates-on-all-of-the-data",
+        _tries(12),
+        "subset-first",
+        "metric-plateau",
+        every=timedelta(hours=5),
+    ),
+    family("the-same-each-night", [USUAL] * 7),
+    family(
+        "a-merge-that-doubled-the-night",
+        [USUAL] * 7 + [replace(USUAL, hosts=alike(1, *_busy(230)))],
+        "cost-regression",
+    ),
+    family(
+        "a-retry-loop-overnight",
+        [CRASH] * 6,
+        "retry-storm",
+        "failed-spend",
+        every=timedelta(hours=1),
+    ),
+    family(
+        "four-hosts-hardly-faster-than-one",
+        [replace(USUAL, channels=VERSIONED)] * 3
+        + [
+            replace(
+                USUAL,
+                channels=VERSIONED,
+                hosts=alike(4, replace(BUSY_A10G, minutes=80, gpus=(0.6,))),
+            )
+        ]
+        * 3,
+        "poor-scaling",
+        either=("duplicate-run", "cost-regression", "gpu-underused"),
+    ),
+    family("one-bad-night", [USUAL] * 5 + [CRASH], "failed-spend"),
+    family(
+        "the-same-run-twice",
+        [replace(USUAL, channels=VERSIONED)] * 2,
+        "duplicate-run",
+    ),
+    family(
+        "debugging-on-a-dear-machine",
+        [
+            Plot(
+                "ml.g5.12xlarge",
+                alike(1, Doing(4, cores=5, gpus=(0.3, 0.3, 0.3, 0.3), gib=20, gpu_gib=(5.0,) * 4)),
+            )
+        ]
+        * 10,
+        "short-experiment",
+        either=("slow-start", "image-pull-heavy"),
+        every=timedelta(minutes=40),
+    ),
+    family(
+        "minutes-of-work-behind-minutes-of-waiting",
+        [
+            replace(
+                USUAL,
+                instance="ml.m5.xlarge",
+                hosts=alike(1, Doing(5, cores=3.6, gib=11)),
+                starting_s=240,
+            )
+        ]
+        * 10,
+        "slow-start",
+        either=("short-experiment", "image-pull-heavy"),
+        every=timedelta(minutes=15),
+    ),
+)

@@ -1,0 +1,203 @@
+"""Writes a new rule with its test and its story: `make rule NAME=volume-large ID=SA503`.
+
+The id's hundred decides the folder. What is written runs: an example that judges the volume's size.
+Each line to fill in is marked, and the tests fail until none is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import Rule
+
+ROOT = Path(__file__).parent.parent
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
+_ID = re.compile(r"SA[1-9]\d\d")
+_MARK = "TO" + "DO"
+
+RULE = '''"""$mark: one sentence that says what is wrong with the job. Tables show it as the title.
+
+## What it checks
+$mark: what is compared with which threshold.
+
+## Why it costs
+$mark: what AWS bills for it.
+
+## Saving
+$mark: what is counted, in one sentence; None is counted where only a run shows it.
+
+## When it is wrong
+$mark: jobs that look the same and are as they should be.
+
+## What to do
+$mark: what a person changes.
+
+## Sources
+$mark: where the thresholds come from.
+"""
+
+from __future__ import annotations
+
+from sageaudit.rules import api
+
+OVER = api.Threshold("over_gb", 12_000, "GB", "$mark: why this number", "our choice")
+
+
+@api.rule(
+    id="$id",
+    scope=api.JobCase,
+    kinds={api.JobKind.TRAINING},
+    thresholds=(OVER,),
+    not_applicable=(api.serverless,),
+)
+def check(case: api.JobCase) -> api.Outcome:
+    """$mark: what it looks at. The example judges the size of the volume."""
+    size = case.job.volume_gb
+    if size is None:
+        return api.Unknown("volume_unknown", "the volume's size is not known")
+    if size <= case.limit(OVER):
+        return api.Clear()
+    return api.advice(
+        f"Each instance has a volume of {size} GB.",
+        {"volume_gb": size},
+        caution="No figure: $mark, why there is none, or api.derived(…, fix=…, change=…).",
+    )
+'''
+TEST = '''"""$mark: what the rule finds, in one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
+from sageaudit.domain.job.job import Purchase
+from tests.fakes.jobs import ran
+from tests.fakes.judging import excuse, found, outcome, unknown
+
+RULE = "$name"
+
+
+def test_a_job_over_the_threshold_is_found() -> None:
+    """$mark: the sentence, the numbers, the fix and its dollars, worked out by hand."""
+    answer = found(RULE, ran(3600, volume_gb=12_001))
+    assert (answer.confidence, answer.bucket) == (Confidence.HEURISTIC, Bucket.NONE)
+    assert answer.summary == "Each instance has a volume of 12001 GB."
+    assert answer.evidence == {"volume_gb": 12_001}
+
+
+@pytest.mark.parametrize("size", [1, 12_000])
+def test_exactly_the_threshold_is_clear(size: int) -> None:
+    """The number itself is not over it."""
+    assert outcome(RULE, ran(3600, volume_gb=size)) == Clear()
+
+
+def test_the_policy_may_set_the_threshold() -> None:
+    """By its key."""
+    run = ran(3600, volume_gb=100)
+    assert found(RULE, run, limits={"over_gb": 99})
+    assert outcome(RULE, run, limits={"over_gb": 100}) == Clear()
+
+
+def test_what_is_not_known_is_unknown() -> None:
+    """Never a finding, and never clear."""
+    assert unknown(RULE, ran(3600, volume_gb=None)) == "volume_unknown"
+
+
+def test_other_jobs_are_not_its_concern() -> None:
+    """$mark: which reasons the card names."""
+    assert "serverless" in excuse(RULE, ran(3600, purchase=Purchase.SERVERLESS))
+'''
+STORY = '''"""$mark: what happened in the job, without this project's thresholds."""
+
+from __future__ import annotations
+
+from tests.labelled.machine import SKLEARN, Plot, alike
+from tests.labelled.story import BUSY_CPU, story
+
+STORIES = (
+    # $mark: a name that says what happened; `either`: rules that may find it with as much right
+    story(
+        "a-story-of-$name",
+        Plot("ml.m5.4xlarge", alike(1, BUSY_CPU), image=SKLEARN, volume_gb=13_000, disk_percent=80),
+        "$name",
+        either=(),
+    ),
+)
+'''
+
+
+class Refused(Exception):
+    """The name or the id cannot be taken; one sentence."""
+
+
+def folders(rules: tuple[Rule, ...]) -> dict[str, str]:
+    """The folder of each hundred of ids, by the ids' first three characters."""
+    return {rule.name.id[:3]: rule.check.__module__.split(".")[-2] for rule in rules}
+
+
+def files(name: str, rule_id: str, rules: tuple[Rule, ...], root: Path = ROOT) -> dict[Path, str]:
+    """Each file to write, with its text. Raises Refused."""
+    folder, module = _folder(name, rule_id, rules), name.replace("-", "_")
+    words: Mapping[str, str] = {"name": name, "id": rule_id, "mark": _MARK}
+    paths = {
+        root / "functions/sageaudit/rules" / folder / f"{module}.py": RULE,
+        root / "tests/unit/rules" / folder / f"test_{module}.py": TEST,
+        root / "tests/labelled/stories" / f"{module}.py": STORY,
+    }
+    for path in paths:
+        if path.exists():
+            raise Refused(f"there is a file {path.relative_to(root)} already")
+    return {path: Template(text).substitute(words) for path, text in paths.items()}
+
+
+def _folder(name: str, rule_id: str, rules: tuple[Rule, ...]) -> str:
+    if not _NAME.fullmatch(name):
+        raise Refused(f"NAME {name!r} is not words joined by hyphens, such as volume-large")
+    if not _ID.fullmatch(rule_id):
+        raise Refused(f"ID {rule_id!r} is not SA and three digits, such as SA503")
+    known = folders(rules)
+    if rule_id[:3] not in known:
+        places = ", ".join(f"{start}xx {folder}" for start, folder in sorted(known.items()))
+        raise Refused(f"no folder has the ids {rule_id[:3]}xx; there are {places}")
+    for rule in rules:
+        if rule.name.name == name:
+            raise Refused(f"the name {name} is taken by {rule.name.id}")
+        if rule.name.id == rule_id:
+            free = _next_free(rule_id, rules)
+            raise Refused(f"the id {rule_id} is taken by {rule.name.name}; {free} is free")
+    return known[rule_id[:3]]
+
+
+def _next_free(rule_id: str, rules: tuple[Rule, ...]) -> str:
+    taken = {rule.name.id for rule in rules}
+    numbers = range(int(rule_id[2]) * 100 + 1, int(rule_id[2]) * 100 + 100)
+    return next((f"SA{n}" for n in numbers if f"SA{n}" not in taken), "none of its hundred")
+
+
+def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
+    """Writes the files and names them, or says in one sentence why not."""
+    parser = argparse.ArgumentParser(prog="make rule", description=__doc__)
+    parser.add_argument("name", help="words joined by hyphens, such as volume-large")
+    parser.add_argument("id", help="SA and three digits, such as SA503")
+    chosen = parser.parse_args(arguments)
+    try:
+        made = files(chosen.name, chosen.id, catalogue.load(), root)
+    except Refused as why:
+        sys.stderr.write(f"make rule: {why}\n")
+        return 2
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(root))
+    print(f"Fill in each {_MARK}, then: make docs golden test")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
