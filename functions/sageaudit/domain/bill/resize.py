@@ -255,10 +255,8 @@ class _Trial:
             times = f"up to {weaker.times:.2f} times weaker than {today.gpu_model}"
             because = f"{other.gpu_model} is {times} ({weaker.respect}), and {used}."
             return Duration(end, _ONE, because)
-        because = (
-            f"{other.gpu_model} is no weaker than {today.gpu_model} in any respect, and {used}"
-        )
-        return Duration(_ONE, end, f"{because}; the same run time is counted.")
+        because = f"{other.gpu_model} is no weaker than {today.gpu_model} in any respect"
+        return Duration(_ONE, end, f"{because}, and {used}; the same run time is counted.")
 
     def _bill(self, other: InstanceType, times: Decimal) -> Bill:
         return bill(SetType(other.name, times).apply(self.job), self.market)
