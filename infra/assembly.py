@@ -53,7 +53,9 @@ def synthesize(
 
 
 def _is_on(channel: str, app: cdk.App, switches: Mapping[str, str]) -> bool:
-    switch = switches.get(channel) or app.node.try_get_context(channel) or "off"
+    switch = switches.get(channel, app.node.try_get_context(channel))
+    if switch is None:
+        return False
     if switch not in {"on", "off"}:
         raise ValueError(f"context {channel} must be on or off, not {switch!r}")
     return bool(switch == "on")

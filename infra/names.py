@@ -1,3 +1,3 @@
-"""A name that the template carries and `make deploy` fills; a channel's secret is named by it."""
+"""Names that the template carries and `make deploy` fills; a channel names its own secret."""
 
 FINGERPRINT_KEY = "sageaudit/fingerprint-key"
