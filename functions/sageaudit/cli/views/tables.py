@@ -77,7 +77,7 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
         "possible": document["possible_usd"],
     }
     for word, amount in totals.items():
-        note = Text("worth a trial, not counted" if word == "possible" else "", "dim")
+        note = Text("worth a trial" if word == "possible" else "", "dim")
         if amount is None or amount:
             table.add_row(Text(f"= {word}", "bold"), note, Text(usd(amount), "bold"))
     return table
