@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -13,17 +14,16 @@ from typing import Any
 import botocore.session
 import pytest
 
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.rules import catalogue
-from sageaudit.rules.card import Rule
+from sageaudit import rules
+from sageaudit.domain.audit.document import Kind
 from sageaudit.text.fixes.names import ELEMENT_NAMES, NAMES
 from sageaudit.text.fixes.ways import known, way
 
-REQUESTS: dict[JobKind, str] = {
-    JobKind.TRAINING: "CreateTrainingJob",
-    JobKind.PROCESSING: "CreateProcessingJob",
-    JobKind.TRANSFORM: "CreateTransformJob",
-    JobKind.TUNING: "CreateHyperParameterTuningJob",
+REQUESTS: dict[Kind, str] = {
+    "training": "CreateTrainingJob",
+    "processing": "CreateProcessingJob",
+    "transform": "CreateTransformJob",
+    "tuning": "CreateHyperParameterTuningJob",
 }
 
 
@@ -34,7 +34,7 @@ def service() -> Any:
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_every_path_is_one_of_the_request(service: Any, kind: JobKind) -> None:
+def test_every_path_is_one_of_the_request(service: Any, kind: Kind) -> None:
     """And the elements of its lists are told apart by a member that they have."""
     for path in NAMES[kind]:
         shape = service.operation_model(REQUESTS[kind]).input_shape
@@ -51,7 +51,7 @@ def test_every_path_is_one_of_the_request(service: Any, kind: JobKind) -> None:
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_every_way_is_written_as_ways_are(kind: JobKind) -> None:
+def test_every_way_is_written_as_ways_are(kind: Kind) -> None:
     """A slip in the table fails here, not in somebody's terminal."""
     for names in NAMES[kind].values():
         for text in (names.v3, names.v2, names.terraform):
@@ -60,10 +60,18 @@ def test_every_way_is_written_as_ways_are(kind: JobKind) -> None:
         way("ModelTrainer > compute: Compute", [])
 
 
-@pytest.mark.parametrize("rule", catalogue.load(), ids=lambda rule: rule.name.name)
-def test_every_path_that_a_rule_gives_is_in_the_table(rule: Rule) -> None:
+MODULES = [
+    importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
+    if not module.ispkg
+]
+"""Rules and what they share."""
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_path_that_a_rule_gives_is_in_the_table(module: ModuleType) -> None:
     """So that each dialect writes it, or says that it has no argument."""
-    for path in paths_of(importlib.import_module(rule.check.__module__)):
+    for path in paths_of(module):
         assert any(known(kind, path) for kind in REQUESTS), path
 
 
@@ -75,7 +83,7 @@ def paths_of(module: ModuleType) -> Iterator[str]:
     tree = ast.parse(inspect.getsource(module))
     reader = Reader(module, dict(_assigned(tree)))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Parameter":
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Parameter", "api.Parameter"}:
             yield from reader.texts(node.args[0])
 
 
@@ -123,11 +131,7 @@ def _text(value: object) -> list[str]:
 
 def test_the_paths_of_rules_are_found() -> None:
     """The reading above reads: constants, tables by kind, and names in brackets."""
-    found = {
-        path
-        for rule in catalogue.load()
-        for path in paths_of(importlib.import_module(rule.check.__module__))
-    }
+    found = {path for module in MODULES for path in paths_of(module)}
     assert found >= {
         "EnableManagedSpotTraining",
         "TransformResources.InstanceType",

@@ -71,12 +71,16 @@ def check(case: api.JobCase) -> api.Outcome:
     if not isinstance(share, PhaseShare):
         return share
     names = [channel.name for channel in _replicated(job)]
-    path = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
     return api.possible(
         f"Each of {count} instances downloaded all of {', '.join(names)}: {share.text}.",
         {**downloading.evidence(share), "instances": count, "replicated_channels": len(names)},
         fix=tuple(
-            api.Parameter(path.format(name), "FullyReplicated", "ShardedByS3Key") for name in names
+            api.Parameter(
+                f"InputDataConfig[{name}].DataSource.S3DataSource.S3DataDistributionType",
+                "FullyReplicated",
+                "ShardedByS3Key",
+            )
+            for name in names
         ),
         change=api.CutPhase("Downloading", Decimal(0)),
         best=api.CutPhase("Downloading", share.seconds * (count - 1) / count),

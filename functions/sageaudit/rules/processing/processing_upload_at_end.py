@@ -73,7 +73,6 @@ def check(case: api.JobCase) -> api.Outcome:
         have, want = len(whole.hosts), whole.hosts_expected
         reason = f"{have} of {want} hosts have points: another may have worked"
         return api.Unknown("hosts_missing", reason)
-    path = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
     return api.derived(
         f"All hosts were idle for the last {tail_s / 60:.0f} of {whole.minutes:.0f} minutes: "
         "outputs in mode EndOfJob are uploaded then.",
@@ -83,7 +82,14 @@ def check(case: api.JobCase) -> api.Outcome:
             "minutes": round(whole.minutes),
             "end_of_job_outputs": len(outputs),
         },
-        fix=tuple(api.Parameter(path.format(name), _AT_END, "Continuous") for name in outputs),
+        fix=tuple(
+            api.Parameter(
+                f"ProcessingOutputConfig.Outputs[{name}].S3Output.S3UploadMode",
+                _AT_END,
+                "Continuous",
+            )
+            for name in outputs
+        ),
         change=api.CutPhase("Processing", Decimal(0)),
         best=api.CutPhase("Processing", tail_s),
         caution=(
