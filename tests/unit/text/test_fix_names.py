@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -13,9 +14,8 @@ from typing import Any
 import botocore.session
 import pytest
 
+from sageaudit import rules
 from sageaudit.domain.audit.document import Kind
-from sageaudit.rules import catalogue
-from sageaudit.rules.card import Rule
 from sageaudit.text.fixes.names import ELEMENT_NAMES, NAMES
 from sageaudit.text.fixes.ways import known, way
 
@@ -25,6 +25,11 @@ REQUESTS: dict[Kind, str] = {
     "transform": "CreateTransformJob",
     "tuning": "CreateHyperParameterTuningJob",
 }
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
+    if not module.ispkg
+]
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +65,10 @@ def test_every_way_is_written_as_ways_are(kind: Kind) -> None:
         way("ModelTrainer > compute: Compute", [])
 
 
-@pytest.mark.parametrize("rule", catalogue.load(), ids=lambda rule: rule.name.name)
-def test_every_path_that_a_rule_gives_is_in_the_table(rule: Rule) -> None:
-    """So that each dialect writes it, or says that it has no argument."""
-    for path in paths_of(importlib.import_module(rule.check.__module__)):
+@pytest.mark.parametrize("name", MODULES)
+def test_every_path_that_a_rule_gives_is_in_the_table(name: str) -> None:
+    """So that each dialect writes it, or says that it has no argument; helpers of rules too."""
+    for path in paths_of(importlib.import_module(name)):
         assert any(known(kind, path) for kind in REQUESTS), path
 
 
@@ -75,7 +80,7 @@ def paths_of(module: ModuleType) -> Iterator[str]:
     tree = ast.parse(inspect.getsource(module))
     reader = Reader(module, dict(_assigned(tree)))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Parameter":
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Parameter", "api.Parameter"}:
             yield from reader.texts(node.args[0])
 
 
@@ -123,11 +128,7 @@ def _text(value: object) -> list[str]:
 
 def test_the_paths_of_rules_are_found() -> None:
     """The reading above reads: constants, tables by kind, and names in brackets."""
-    found = {
-        path
-        for rule in catalogue.load()
-        for path in paths_of(importlib.import_module(rule.check.__module__))
-    }
+    found = {path for name in MODULES for path in paths_of(importlib.import_module(name))}
     assert found >= {
         "EnableManagedSpotTraining",
         "TransformResources.InstanceType",
