@@ -15,15 +15,15 @@ import botocore.session
 import pytest
 
 from sageaudit import rules
-from sageaudit.domain.audit.document import Kind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.text.fixes.names import ELEMENT_NAMES, NAMES
 from sageaudit.text.fixes.ways import known, way
 
-REQUESTS: dict[Kind, str] = {
-    "training": "CreateTrainingJob",
-    "processing": "CreateProcessingJob",
-    "transform": "CreateTransformJob",
-    "tuning": "CreateHyperParameterTuningJob",
+REQUESTS: dict[JobKind, str] = {
+    JobKind.TRAINING: "CreateTrainingJob",
+    JobKind.PROCESSING: "CreateProcessingJob",
+    JobKind.TRANSFORM: "CreateTransformJob",
+    JobKind.TUNING: "CreateHyperParameterTuningJob",
 }
 
 
@@ -34,7 +34,7 @@ def service() -> Any:
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_every_path_is_one_of_the_request(service: Any, kind: Kind) -> None:
+def test_every_path_is_one_of_the_request(service: Any, kind: JobKind) -> None:
     """And the elements of its lists are told apart by a member that they have."""
     for path in NAMES[kind]:
         shape = service.operation_model(REQUESTS[kind]).input_shape
@@ -51,7 +51,7 @@ def test_every_path_is_one_of_the_request(service: Any, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_every_way_is_written_as_ways_are(kind: Kind) -> None:
+def test_every_way_is_written_as_ways_are(kind: JobKind) -> None:
     """A slip in the table fails here, not in somebody's terminal."""
     for names in NAMES[kind].values():
         for text in (names.v3, names.v2, names.terraform):
