@@ -23,23 +23,12 @@ _MARK = "TO" + "DO"
 
 RULE = '''"""$mark: one sentence that says what is wrong with the job. Tables show it as the title.
 
-## What it checks
-$mark: what is compared with which threshold.
-
-## Why it costs
-$mark: what AWS bills for it.
-
-## Saving
-$mark: what is counted, in one sentence; None is counted where only a run shows it.
-
-## When it is wrong
-$mark: jobs that look the same and are as they should be.
-
-## What to do
-$mark: what a person changes.
-
-## Sources
-$mark: where the thresholds come from.
+What it checks: $mark: what is compared with which threshold.
+Why it costs: $mark: what AWS bills for it.
+Saving: $mark: what is counted, in one sentence; nothing is counted where only a run shows it.
+When it is wrong: $mark: jobs that look the same and are as they should be.
+What to do: $mark: what a person changes.
+Sources: $mark: where the thresholds come from.
 """
 
 from __future__ import annotations

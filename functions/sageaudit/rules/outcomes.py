@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 from sageaudit.domain.bill.change import Change
 from sageaudit.domain.bill.finding import Bucket, Confidence, Evidence, Found, Parameter
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.request_paths import TYPE_PATHS
+from sageaudit.domain.job.kinds import TYPE_PATHS
 
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
 """Checkpoints for a training job that has none."""

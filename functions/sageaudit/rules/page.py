@@ -1,6 +1,12 @@
-"""A rule's page: its docstring under its name, then what its card says."""
+"""A rule's page: its docstring under its name, then what its card says.
+
+The docstring has a title and one paragraph for each of SECTIONS; a paragraph's further lines are
+indented.
+"""
 
 from __future__ import annotations
+
+import re
 
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
 
@@ -10,12 +16,24 @@ SCOPES = {
     TuningCase: "a tuning job and its training jobs",
     AccountCase: "an account's runs (`sageaudit account`)",
 }
+SECTIONS = (
+    "What it checks",
+    "Why it costs",
+    "Saving",
+    "When it is wrong",
+    "What to do",
+    "Sources",
+)
+"""What every page says, in this order."""
+_WIDTH = 100
+_SECTION = re.compile(rf"^({'|'.join(SECTIONS)}): (.*(?:\n    .*)*)", re.MULTILINE)
 
 
 def page(rule: Rule) -> str:
     """Markdown, as docs/rules and `sageaudit rules NAME` show it."""
-    title, _, body = rule.page.partition("\n")
-    lines = [f"# {rule.name.name} ({rule.name.id})", "", f"**{title}**", body.rstrip()]
+    lines = [f"# {rule.name.name} ({rule.name.id})", "", f"**{rule.title}**"]
+    for heading, text in sections(rule.page):
+        lines += ["", f"## {heading}", text]
     lines += ["", "## When it judges", *(f"- {line}" for line in _card(rule))]
     if rule.thresholds:
         lines += [
@@ -31,6 +49,13 @@ def page(rule: Rule) -> str:
             for t in rule.thresholds
         ]
     return "\n".join(lines) + "\n"
+
+
+def sections(docstring: str) -> list[tuple[str, str]]:
+    """The sections of a rule's docstring: heading and text, in their order."""
+    return [
+        (heading, text.replace("\n    ", "\n")) for heading, text in _SECTION.findall(docstring)
+    ]
 
 
 def _card(rule: Rule) -> list[str]:

@@ -12,7 +12,7 @@ from docs import build_rules
 from sageaudit import rules
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
-from sageaudit.rules.page import SCOPES
+from sageaudit.rules.page import SCOPES, SECTIONS, sections
 from tests.labelled.collected import labelled
 
 ROOT = Path(__file__).parents[3]
@@ -77,6 +77,15 @@ def test_a_rule_has_a_test_a_page_and_a_story(name: str) -> None:
     assert (ROOT / f"docs/rules/{name}.md").is_file(), "run `make docs`"
     told = any(story.truth(name) for story in labelled())
     assert told or rule.scope is AccountCase, f"tell a story of it in tests/labelled/stories/{name}"
+
+
+@pytest.mark.parametrize("rule", catalogue.load(), ids=lambda rule: rule.name.name)
+def test_a_page_has_every_section(rule: Rule) -> None:
+    """In the usual order, each with a text; nothing of the docstring is lost on the way."""
+    found = sections(rule.page)
+    assert [heading for heading, _ in found] == list(SECTIONS)
+    shown = " ".join([rule.title, *(f"{heading}: {text}" for heading, text in found)])
+    assert shown.split() == rule.page.split()
 
 
 def test_the_pages_are_those_of_the_rules() -> None:

@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Literal
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between
-from sageaudit.domain.job.request_paths import VOLUME_PATHS
+from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.domain.prices.market import Market, Rate
 
 Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]

@@ -159,3 +159,13 @@ _ROWS = {
 
 BILLED_KINDS = tuple(kind for kind in JobKind if kind.row.usage_role is not None)
 """The kinds with a bill of their own."""
+
+_REQUESTS = {kind: kind.row.request for kind in JobKind if kind.row.request is not None}
+TYPE_PATHS = {kind: request.instance_type for kind, request in _REQUESTS.items()}
+"""Where a Create*Job request names the instance type."""
+COUNT_PATHS = {kind: request.instance_count for kind, request in _REQUESTS.items()}
+"""Where it says how many instances."""
+VOLUME_PATHS = {
+    kind: request.volume_gb for kind, request in _REQUESTS.items() if request.volume_gb is not None
+}
+"""Where it says the size of each instance's volume, for the kinds that take one."""

@@ -1,25 +1,16 @@
 """Custom Debugger rules ran beside the job, each billed as a processing job.
 
-## What it checks
-A Debugger or profiler rule configuration names an instance type: it is a custom rule.
-
-## Why it costs
-Built-in rules run free of charge. A custom rule runs on its own instance for as long as the
-training job, and is billed as a processing job.
-
-## Saving
-None here, so that no dollar is counted twice: those processing jobs are audited on their own.
-
-## When it is wrong
-A custom rule that stops a diverging run early can save more than it costs.
-
-## What to do
-Use a built-in rule that checks the same, without an instance type; else the smallest instance that
-is fast enough. Remove the rules of a model that no longer changes.
-
-## Sources
-AWS, Debugger guide: built-in rules are "fully managed ... at no additional cost"; custom rules are
-given an `instance_type`. Debugger is closed to new customers since 2026-07-30.
+What it checks: A Debugger or profiler rule configuration names an instance type: it is a custom
+    rule.
+Why it costs: Built-in rules run free of charge. A custom rule runs on its own instance for as long
+    as the training job, and is billed as a processing job.
+Saving: None here, so that no dollar is counted twice: those processing jobs are audited on their
+    own.
+When it is wrong: A custom rule that stops a diverging run early can save more than it costs.
+What to do: Use a built-in rule that checks the same, without an instance type; else the smallest
+    instance that is fast enough. Remove the rules of a model that no longer changes.
+Sources: AWS, Debugger guide: built-in rules are "fully managed ... at no additional cost"; custom
+    rules are given an `instance_type`. Debugger is closed to new customers since 2026-07-30.
 """
 
 from __future__ import annotations

@@ -1,23 +1,16 @@
 """SageMaker Debugger's own rules found issues with the run.
 
-## What it checks
-A rule evaluation of the job ended with the status IssuesFound.
-
-## Why it costs
-Debugger samples each half second, and finds what minute means hide: I/O wait, single GPUs, tensors.
-
-## Saving
-None: Debugger gives no prices. A finding here about the same cause has the dollars.
-
-## When it is wrong
-Debugger's thresholds are those of its rules; its patience of some minutes includes a slow start.
-
-## What to do
-Read the report under the job's output path (`rule-output/`), and compare it with the findings here.
-
-## Sources
-botocore, DescribeTrainingJob: ProfilerRuleEvaluationStatuses and DebugRuleEvaluationStatuses;
-RuleEvaluationStatus is InProgress, NoIssuesFound, IssuesFound, Error, Stopping or Stopped.
+What it checks: A rule evaluation of the job ended with the status IssuesFound.
+Why it costs: Debugger samples each half second, and finds what minute means hide: I/O wait, single
+    GPUs, tensors.
+Saving: None: Debugger gives no prices. A finding here about the same cause has the dollars.
+When it is wrong: Debugger's thresholds are those of its rules; its patience of some minutes
+    includes a slow start.
+What to do: Read the report under the job's output path (`rule-output/`), and compare it with the
+    findings here.
+Sources: botocore, DescribeTrainingJob: ProfilerRuleEvaluationStatuses and
+    DebugRuleEvaluationStatuses; RuleEvaluationStatus is InProgress, NoIssuesFound, IssuesFound,
+    Error, Stopping or Stopped.
 """
 
 from __future__ import annotations

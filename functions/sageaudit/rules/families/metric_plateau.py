@@ -1,34 +1,23 @@
 """Training went on long after its objective stopped improving.
 
-## What it checks
-After its last gain of more than 1% the objective did not improve for at least 25% of Training, and
-at least 15 minutes of that came after 10 points of patience. The objective is that of its tuning
-job, else what the policy names under `objectives`, else by a table of names, validation before
-training. A trial knows its objective's name, not its direction, which comes from the policy or the
-table. It needs 20 points, whose running median of 5 is judged. The plateau ends with the last
-point, or where an idle tail begins, which is another finding.
-
-## Why it costs
-The seconds after the best model are billed like those before it.
-
-## Saving
-Possible, never in a total: what came after the best point and the 10 points of patience that early
-stopping would have waited for.
-
-## When it is wrong
-Cosine and linear schedules gain late: for these only a gain of 0.1% or less is none. A step
-schedule, or a loss that falls after hours on a plateau, looks the same until it falls. 1% of an
-accuracy of 0.99 is the whole remaining error. A metric of the training data does not show how the
-model does on new data.
-
-## What to do
-Stop early: with the algorithm's own parameter if it has one, else with a callback of the framework
-that keeps the best checkpoint. MaxRuntimeInSeconds is the last resort: it leaves the last
-checkpoint, and nothing at all without CheckpointConfig.
-
-## Sources
-AWS, API reference, ConvergenceDetected: a "lack of significant improvement (1% or less)". H2O,
-stopping_tolerance: 0.001. LightGBM, XGBoost guides: early_stopping_rounds 10 in examples.
+What it checks: After its last gain of more than 1% the objective did not improve for at least 25%
+    of Training, and at least 15 minutes of that came after 10 points of patience. The objective is
+    that of its tuning job, else what the policy names under `objectives`, else by a table of names,
+    validation before training. A trial knows its objective's name, not its direction, which comes
+    from the policy or the table. It needs 20 points, whose running median of 5 is judged. The
+    plateau ends with the last point, or where an idle tail begins, which is another finding.
+Why it costs: The seconds after the best model are billed like those before it.
+Saving: Possible, never in a total: what came after the best point and the 10 points of patience
+    that early stopping would have waited for.
+When it is wrong: Cosine and linear schedules gain late: for these only a gain of 0.1% or less is
+    none. A step schedule, or a loss that falls after hours on a plateau, looks the same until it
+    falls. 1% of an accuracy of 0.99 is the whole remaining error. A metric of the training data
+    does not show how the model does on new data.
+What to do: Stop early: with the algorithm's own parameter if it has one, else with a callback of
+    the framework that keeps the best checkpoint. MaxRuntimeInSeconds is the last resort: it leaves
+    the last checkpoint, and nothing at all without CheckpointConfig.
+Sources: AWS, API reference, ConvergenceDetected: a "lack of significant improvement (1% or less)".
+    H2O, stopping_tolerance: 0.001. LightGBM, XGBoost guides: early_stopping_rounds 10 in examples.
 """
 
 from __future__ import annotations

@@ -1,28 +1,18 @@
 """An expensive run that works little has never been profiled.
 
-## What it checks
-It cost at least $50, its GPU (without one, its CPU) averaged under 50% of the active time, and no
-profiler was on.
-
-## Why it costs
-CloudWatch shows that it waits, not for what. Without a profile the next run waits as long.
-
-## Saving
-None: a profile saves nothing by itself. Other findings price what is known already.
-
-## When it is wrong
-Its code may run a profiler of its own, which AWS does not report. A model that must wait, such as
-for a simulator, cannot change.
-
-## What to do
-Profile a few hundred steps with the framework's own tool: torch.profiler or the TensorFlow
-Profiler, both shown by TensorBoard; or NVIDIA Nsight Systems. `ProfilerConfig` is for accounts that
-already use it: SageMaker Debugger is closed to new customers since 2026-07-30, and SageMaker
-Profiler ends on 2027-06-30.
-
-## Sources
-ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at 50% GPU or less, 85% were fixed with a few
-lines. Jobstats: target 50%. AWS guide, Debugger and Profiler availability change.
+What it checks: It cost at least $50, its GPU (without one, its CPU) averaged under 50% of the
+    active time, and no profiler was on.
+Why it costs: CloudWatch shows that it waits, not for what. Without a profile the next run waits as
+    long.
+Saving: None: a profile saves nothing by itself. Other findings price what is known already.
+When it is wrong: Its code may run a profiler of its own, which AWS does not report. A model that
+    must wait, such as for a simulator, cannot change.
+What to do: Profile a few hundred steps with the framework's own tool: torch.profiler or the
+    TensorFlow Profiler, both shown by TensorBoard; or NVIDIA Nsight Systems. `ProfilerConfig` is
+    for accounts that already use it: SageMaker Debugger is closed to new customers since
+    2026-07-30, and SageMaker Profiler ends on 2027-06-30.
+Sources: ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at 50% GPU or less, 85% were fixed with a
+    few lines. Jobstats: target 50%. AWS guide, Debugger and Profiler availability change.
 """
 
 from __future__ import annotations

@@ -1,31 +1,20 @@
 """An expensive type is started again and again for minutes of work.
 
-## What it checks
-A completed training run on instances of $3 an hour or more together, with at least 5 runs of its
-family on the same instances within 7 days, this one included. Their median Training phase is under
-10 minutes, and so is that of this run.
-
-## Why it costs
-Start, image pull and data copy are paid at the high rate for minutes of work. Most such runs test
-code, which does not need the size that the real run needs.
-
-## Saving
-Possible, without a figure: how long the work takes on a small type is not known, and local mode
-costs what its machine costs. The evidence has what the runs cost together, and how many times as
-long the small type may take until it costs the same.
-
-## When it is wrong
-A short job that is not a test, such as a nightly update that needs the memory or must end in
-minutes. A fault that appears only on several GPUs or instances.
-
-## What to do
-Local mode of the SageMaker Python SDK for client and code errors: the same container on your own
-machine. Then the smallest type with the same GPU model (a CPU type: of the same family), and the
-expensive type for the real run.
-
-## Sources
-AWS blog "Analyze Amazon SageMaker spend", part 4: test locally, in local mode. The thresholds are
-our choice.
+What it checks: A completed training run on instances of $3 an hour or more together, with at least
+    5 runs of its family on the same instances within 7 days, this one included. Their median
+    Training phase is under 10 minutes, and so is that of this run.
+Why it costs: Start, image pull and data copy are paid at the high rate for minutes of work. Most
+    such runs test code, which does not need the size that the real run needs.
+Saving: Possible, without a figure: how long the work takes on a small type is not known, and local
+    mode costs what its machine costs. The evidence has what the runs cost together, and how many
+    times as long the small type may take until it costs the same.
+When it is wrong: A short job that is not a test, such as a nightly update that needs the memory or
+    must end in minutes. A fault that appears only on several GPUs or instances.
+What to do: Local mode of the SageMaker Python SDK for client and code errors: the same container on
+    your own machine. Then the smallest type with the same GPU model (a CPU type: of the same
+    family), and the expensive type for the real run.
+Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: test locally, in local mode. The
+    thresholds are our choice.
 """
 
 from __future__ import annotations

@@ -1,30 +1,19 @@
 """A run that explores settings made its last gain in its first minutes.
 
-## What it checks
-The objective made its last gain of more than 1% in the first 20% of Training, which took at least
-30 minutes, and the family explores: of its runs of the last 14 days at least 10 completed, with at
-least half as many different settings as runs.
-
-## Why it costs
-While settings are tried out, each try pays for all of the data, and a part of the data would have
-shown the same.
-
-## Saving
-Possible, without a figure: how much data is enough is known only after a trial. What early stopping
-would have saved in this run is metric-plateau's finding.
-
-## When it is wrong
-Rare classes need all of the data; some families aim for the last tenth of a percent; a metric of
-the training data does not show how the model does on new data.
-
-## What to do
-Try settings on a sample (SageMaker Data Wrangler draws stratified samples), start from a
-pre-trained model, and train only the best settings on all data.
-
-## Sources
-AWS blog "Analyze Amazon SageMaker spend", part 4: "consider training on a subset of your data",
-drawn with SageMaker Data Wrangler. AWS, API reference, ConvergenceDetected: a "lack of significant
-improvement (1% or less)".
+What it checks: The objective made its last gain of more than 1% in the first 20% of Training, which
+    took at least 30 minutes, and the family explores: of its runs of the last 14 days at least 10
+    completed, with at least half as many different settings as runs.
+Why it costs: While settings are tried out, each try pays for all of the data, and a part of the
+    data would have shown the same.
+Saving: Possible, without a figure: how much data is enough is known only after a trial. What early
+    stopping would have saved in this run is metric-plateau's finding.
+When it is wrong: Rare classes need all of the data; some families aim for the last tenth of a
+    percent; a metric of the training data does not show how the model does on new data.
+What to do: Try settings on a sample (SageMaker Data Wrangler draws stratified samples), start from
+    a pre-trained model, and train only the best settings on all data.
+Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: "consider training on a subset of your
+    data", drawn with SageMaker Data Wrangler. AWS, API reference, ConvergenceDetected: a "lack of
+    significant improvement (1% or less)".
 """
 
 from __future__ import annotations

@@ -1,27 +1,18 @@
 """The run was paid for and gave nothing.
 
-## What it checks
-The job failed after it had started, or was stopped and left neither artifact nor checkpoints.
-
-## Why it costs
-Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any other.
-
-## Saving
-The whole bill of the run, as lost: it cannot be saved any more, only not be repeated.
-
-## When it is wrong
-A job that writes its results itself (to S3, a database, a tracker) may have left something. A trial
-that its tuning job stopped early did its work, and a run that a time limit ended with an artifact
-or checkpoints may be planned so: neither is lost. If a limit ended it with nothing, limit-hit
-counts it.
-
-## What to do
-Read the reason below. A short run on one small instance, or local mode, finds most client and code
-errors for cents.
-
-## Sources
-botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs included;
-RetryStrategy: for InternalServerError only.
+What it checks: The job failed after it had started, or was stopped and left neither artifact nor
+    checkpoints.
+Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
+    other.
+Saving: The whole bill of the run, as lost: it cannot be saved any more, only not be repeated.
+When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
+    something. A trial that its tuning job stopped early did its work, and a run that a time limit
+    ended with an artifact or checkpoints may be planned so: neither is lost. If a limit ended it
+    with nothing, limit-hit counts it.
+What to do: Read the reason below. A short run on one small instance, or local mode, finds most
+    client and code errors for cents.
+Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs
+    included; RetryStrategy: for InternalServerError only.
 """
 
 from __future__ import annotations

@@ -1,29 +1,18 @@
 """A time limit ended the run.
 
-## What it checks
-MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its secondary status or its failure text
-says so, or it is a processing job that was stopped after its limit.
-
-## Why it costs
-A run that its limit ended is billed up to the limit. If it left neither artifact nor checkpoints,
-all of it is lost.
-
-## Saving
-With an artifact or checkpoints: none, the limit worked as planned. With nothing left: the whole
-bill of the run, as lost. It is the same loss as in failed-spend, counted once, here.
-
-## When it is wrong
-A job that writes its results itself (to S3, a database, a tracker) may have left something. A trial
-that ended with its tuning job did its work: it is not judged.
-
-## What to do
-Keep checkpoints, so that the next run continues where this one stopped; a script that catches
-SIGTERM has 120 s to save its model. Raise the limit if the work needs it: it covers all attempts of
-a RetryStrategy together.
-
-## Sources
-botocore: SecondaryStatus; StoppingCondition: at most 28 days (processing jobs 9), and SIGTERM comes
-120 s before the end.
+What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its secondary status or
+    its failure text says so, or it is a processing job that was stopped after its limit.
+Why it costs: A run that its limit ended is billed up to the limit. If it left neither artifact nor
+    checkpoints, all of it is lost.
+Saving: With an artifact or checkpoints: none, the limit worked as planned. With nothing left: the
+    whole bill of the run, as lost. It is the same loss as in failed-spend, counted once, here.
+When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
+    something. A trial that ended with its tuning job did its work: it is not judged.
+What to do: Keep checkpoints, so that the next run continues where this one stopped; a script that
+    catches SIGTERM has 120 s to save its model. Raise the limit if the work needs it: it covers all
+    attempts of a RetryStrategy together.
+Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processing jobs 9), and
+    SIGTERM comes 120 s before the end.
 """
 
 from __future__ import annotations

@@ -1,26 +1,17 @@
 """The run-time limit would let a hung job cost a lot.
 
-## What it checks
-MaxRuntimeInSeconds x rate is above $200, and the limit is at least ten times what the run took, or,
-once 5 runs of its family are known with this one, ten times what the longest of them took.
-
-## Why it costs
-Nothing yet. A job that hangs is billed until its limit; the default is one day, the maximum 28.
-
-## Saving
-None: it is a guard-rail. It is stored and shown, and never posted to chat.
-
-## When it is wrong
-The next run of the same job is known to be much longer. Runs that a limit ended count as long as
-they ran.
-
-## What to do
-Set the limit to three times the longest known run, in whole hours. With a RetryStrategy it covers
-all attempts together.
-
-## Sources
-Jobstats: time efficiency of 10% or less is red. The $200 are our choice: a job that hangs for a
-night.
+What it checks: MaxRuntimeInSeconds x rate is above $200, and the limit is at least ten times what
+    the run took, or, once 5 runs of its family are known with this one, ten times what the longest
+    of them took.
+Why it costs: Nothing yet. A job that hangs is billed until its limit; the default is one day, the
+    maximum 28.
+Saving: None: it is a guard-rail. It is stored and shown, and never posted to chat.
+When it is wrong: The next run of the same job is known to be much longer. Runs that a limit ended
+    count as long as they ran.
+What to do: Set the limit to three times the longest known run, in whole hours. With a RetryStrategy
+    it covers all attempts together.
+Sources: Jobstats: time efficiency of 10% or less is red. The $200 are our choice: a job that hangs
+    for a night.
 """
 
 from __future__ import annotations

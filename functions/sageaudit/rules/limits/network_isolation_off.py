@@ -1,26 +1,16 @@
 """The container of a regulated account's job has a network.
 
-## What it checks
-EnableNetworkIsolation is off on a training or processing job. Off by default: a policy lists the
-rule under `rules.on` for the accounts that must isolate.
-
-## Why it costs
-Nothing. Code in the container can send data anywhere that its subnets allow.
-
-## Saving
-None: it is not about cost. It is stored and shown, and never posted to chat.
-
-## When it is wrong
-A VPC without a route out and with endpoint policies may do what the account needs. A transform job
-has no such parameter: its model has it.
-
-## What to do
-Set EnableNetworkIsolation. SageMaker still copies the channels in and the model out; the code can
-no longer install packages, call AWS or report to a tracker, and takes its script from a channel.
-
-## Sources
-botocore, CreateTrainingJob.EnableNetworkIsolation: no calls in or out, except between peers of one
-training cluster. NetworkConfig.EnableNetworkIsolation of a processing job.
+What it checks: EnableNetworkIsolation is off on a training or processing job. Off by default: a
+    policy lists the rule under `rules.on` for the accounts that must isolate.
+Why it costs: Nothing. Code in the container can send data anywhere that its subnets allow.
+Saving: None: it is not about cost. It is stored and shown, and never posted to chat.
+When it is wrong: A VPC without a route out and with endpoint policies may do what the account
+    needs. A transform job has no such parameter: its model has it.
+What to do: Set EnableNetworkIsolation. SageMaker still copies the channels in and the model out;
+    the code can no longer install packages, call AWS or report to a tracker, and takes its script
+    from a channel.
+Sources: botocore, CreateTrainingJob.EnableNetworkIsolation: no calls in or out, except between
+    peers of one training cluster. NetworkConfig.EnableNetworkIsolation of a processing job.
 """
 
 from __future__ import annotations

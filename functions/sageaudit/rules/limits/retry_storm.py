@@ -1,30 +1,20 @@
 """The family fails again and again for the same reason.
 
-## What it checks
-This run failed, and with it at least 3 runs of its family in a row, within 7 days, for reasons of
-the same class (memory, code, data ...). A completed run, or another class of reason, ends the row;
-runs that somebody stopped are skipped.
-
-## Why it costs
-Each failed run is billed until it fails. A schedule or a retry loop pays for the same failure until
-somebody intervenes.
-
-## Saving
-None here: each run's dollars are counted as lost in its own audit. The finding has their sum so
-far, and since when.
-
-## When it is wrong
-Somebody is working on the fault: each try has other code, and the code archive is not compared. The
-evidence says whether settings and data were the same each time.
-
-## What to do
-Stop the schedule or the retries until the fault is fixed; try the fix on one small instance or in
-local mode. For internal errors of AWS a RetryStrategy is right: it retries only these, inside one
-job.
-
-## Sources
-botocore, CreateTrainingJob.RetryStrategy: for InternalServerError only; DescribeTrainingJob: failed
-jobs are billed from start to end. Three runs and 7 days are our choice.
+What it checks: This run failed, and with it at least 3 runs of its family in a row, within 7 days,
+    for reasons of the same class (memory, code, data ...). A completed run, or another class of
+    reason, ends the row; runs that somebody stopped are skipped.
+Why it costs: Each failed run is billed until it fails. A schedule or a retry loop pays for the same
+    failure until somebody intervenes.
+Saving: None here: each run's dollars are counted as lost in its own audit. The finding has their
+    sum so far, and since when.
+When it is wrong: Somebody is working on the fault: each try has other code, and the code archive is
+    not compared. The evidence says whether settings and data were the same each time.
+What to do: Stop the schedule or the retries until the fault is fixed; try the fix on one small
+    instance or in local mode. For internal errors of AWS a RetryStrategy is right: it retries only
+    these, inside one job.
+Sources: botocore, CreateTrainingJob.RetryStrategy: for InternalServerError only;
+    DescribeTrainingJob: failed jobs are billed from start to end. Three runs and 7 days are our
+    choice.
 """
 
 from __future__ import annotations

@@ -1,29 +1,19 @@
 """A File-mode download takes a large share of the billed time.
 
-## What it checks
-Downloading is at least 20% of the billed phases and over 5 minutes, and a data channel reads S3 in
-File mode, which copies the data to every instance before the code starts. The SDK's own channels
-`code` and `sm_drivers` do not count.
-
-## Why it costs
-Downloading is billed like Training: all instances wait for the copy.
-
-## Saving
-Between 0 and the whole Downloading phase, because FastFile and Pipe move the reads into Training,
-which may take longer. The low end, 0, is counted; the next run measures the rest.
-
-## When it is wrong
-Since 2024 Downloading includes the image pull, which SageMaker does not report separately. Code
-that opens many small files, or reads in random order, may be slower on FastFile, which also takes
-no augmented manifest. A `model` channel (incremental training) must stay in File mode.
-
-## What to do
-FastFile mode, or Pipe for RecordIO. A file system (FSx for Lustre, EFS) adds its own cost. If the
-image is large, use a smaller one.
-
-## Sources
-AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases, File, FastFile and Pipe mode.
-botocore, AlgorithmSpecification.TrainingInputMode and Channel.InputMode.
+What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, and a data
+    channel reads S3 in File mode, which copies the data to every instance before the code starts.
+    The SDK's own channels `code` and `sm_drivers` do not count.
+Why it costs: Downloading is billed like Training: all instances wait for the copy.
+Saving: Between 0 and the whole Downloading phase, because FastFile and Pipe move the reads into
+    Training, which may take longer. The low end, 0, is counted; the next run measures the rest.
+When it is wrong: Since 2024 Downloading includes the image pull, which SageMaker does not report
+    separately. Code that opens many small files, or reads in random order, may be slower on
+    FastFile, which also takes no augmented manifest. A `model` channel (incremental training) must
+    stay in File mode.
+What to do: FastFile mode, or Pipe for RecordIO. A file system (FSx for Lustre, EFS) adds its own
+    cost. If the image is large, use a smaller one.
+Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases, File, FastFile and Pipe
+    mode. botocore, AlgorithmSpecification.TrainingInputMode and Channel.InputMode.
 """
 
 from __future__ import annotations

@@ -1,27 +1,18 @@
 """Pulling the container image takes a large share of the billed time.
 
-## What it checks
-Downloading is at least 20% of the billed phases and over 5 minutes, no data channel is copied in
-File mode (then download-dominates applies), and Downloading includes the image pull: its message
-says so, or the job started in 2024 or later.
-
-## Why it costs
-The image pull is billed like Training, on every instance.
-
-## Saving
-Between 0 and the whole Downloading phase, because any image must be pulled. The low end, 0, is
-counted; the next run measures the rest.
-
-## When it is wrong
-SageMaker mounts file systems and prepares some data in the same phase, and reports no split.
-
-## What to do
-A smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU types), from a
-registry in the job's own region. A warm pool keeps the image too, and is billed while it waits.
-
-## Sources
-AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Recorded jobs whose message says
-"Downloading the training image": 96 to 314 s, 13 of 14 under 300 s.
+What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, no data channel
+    is copied in File mode (then download-dominates applies), and Downloading includes the image
+    pull: its message says so, or the job started in 2024 or later.
+Why it costs: The image pull is billed like Training, on every instance.
+Saving: Between 0 and the whole Downloading phase, because any image must be pulled. The low end, 0,
+    is counted; the next run measures the rest.
+When it is wrong: SageMaker mounts file systems and prepares some data in the same phase, and
+    reports no split.
+What to do: A smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
+    types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
+    while it waits.
+Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Recorded jobs whose
+    message says "Downloading the training image": 96 to 314 s, 13 of 14 under 300 s.
 """
 
 from __future__ import annotations

@@ -1,29 +1,20 @@
 """Every instance downloads all of the training data.
 
-## What it checks
-A training job on several instances of one type. Downloading is at least 20% of the billed phases
-and over 5 minutes, and a File-mode channel named like "train" is distributed FullyReplicated.
-
-## Why it costs
-Each of n instances copies all data, and is billed for it. Data-parallel training gives each
-instance 1/n of the data to work on.
-
-## Saving
-Possible, never in a total: between 0 and (n - 1)/n of the Downloading phase. How much of the phase
-this channel, other channels and the image pull take is not recorded.
-
-## When it is wrong
-A distributed sampler, or model parallelism, needs all data on every host: change nothing then.
-Uneven shards can hang DistributedDataParallel: the host that runs out of batches first leaves the
-others waiting. With fewer objects than instances, some hosts get no data.
-
-## What to do
-S3DataDistributionType ShardedByS3Key, with more objects than instances, all of similar size, and
-no sampler that splits the data again. FastFile mode is the alternative: use only one of the two.
-
-## Sources
-botocore, S3DataSource.S3DataDistributionType: "each instance gets approximately 1/n of the number
-of S3 objects".
+What it checks: A training job on several instances of one type. Downloading is at least 20% of the
+    billed phases and over 5 minutes, and a File-mode channel named like "train" is distributed
+    FullyReplicated.
+Why it costs: Each of n instances copies all data, and is billed for it. Data-parallel training
+    gives each instance 1/n of the data to work on.
+Saving: Possible, never in a total: between 0 and (n - 1)/n of the Downloading phase. How much of
+    the phase this channel, other channels and the image pull take is not recorded.
+When it is wrong: A distributed sampler, or model parallelism, needs all data on every host: change
+    nothing then. Uneven shards can hang DistributedDataParallel: the host that runs out of batches
+    first leaves the others waiting. With fewer objects than instances, some hosts get no data.
+What to do: S3DataDistributionType ShardedByS3Key, with more objects than instances, all of similar
+    size, and no sampler that splits the data again. FastFile mode is the alternative: use only one
+    of the two.
+Sources: botocore, S3DataSource.S3DataDistributionType: "each instance gets approximately 1/n of the
+    number of S3 objects".
 """
 
 from __future__ import annotations

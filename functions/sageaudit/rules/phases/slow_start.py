@@ -1,30 +1,20 @@
 """Short runs of a family wait for their instances almost as long as they work.
 
-## What it checks
-A completed on-demand run under 30 minutes, with at least 4 earlier completed runs of its family on
-the same instances. Its Starting and Pending, and the median over all these runs, are at least 50%
-of the billed time and over a minute. At least half of the runs were requested within an hour after
-the run before had ended.
-
-## Why it costs
-Starting and Pending are not billed. The wait costs people's time.
-
-## Saving
-None, and never positive dollars: a warm pool is billed at the full rate while it waits. The finding
-compares the minutes that a pool would have saved with its bill between these runs.
-
-## When it is wrong
-Nobody waits for the runs (a pipeline at night). If later runs come further apart, the pool waits in
-vain, which warm-pool-idle reports. A family that kept a pool once does not get this advice again.
-
-## What to do
-KeepAlivePeriodInSeconds just above the usual gap; the runs must have the same role, type, count,
-volume and network. The account's quota for warm pools is 0 until it is raised. For tests: local
-mode.
-
-## Sources
-AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases and keep-alive. SageMaker guide,
-warm pools: at most 3,600 s. Recorded jobs wait 39 to 239 s in Starting.
+What it checks: A completed on-demand run under 30 minutes, with at least 4 earlier completed runs
+    of its family on the same instances. Its Starting and Pending, and the median over all these
+    runs, are at least 50% of the billed time and over a minute. At least half of the runs were
+    requested within an hour after the run before had ended.
+Why it costs: Starting and Pending are not billed. The wait costs people's time.
+Saving: None, and never positive dollars: a warm pool is billed at the full rate while it waits. The
+    finding compares the minutes that a pool would have saved with its bill between these runs.
+When it is wrong: Nobody waits for the runs (a pipeline at night). If later runs come further apart,
+    the pool waits in vain, which warm-pool-idle reports. A family that kept a pool once does not
+    get this advice again.
+What to do: KeepAlivePeriodInSeconds just above the usual gap; the runs must have the same role,
+    type, count, volume and network. The account's quota for warm pools is 0 until it is raised. For
+    tests: local mode.
+Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases and keep-alive. SageMaker
+    guide, warm pools: at most 3,600 s. Recorded jobs wait 39 to 239 s in Starting.
 """
 
 from __future__ import annotations

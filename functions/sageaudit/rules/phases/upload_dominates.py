@@ -1,29 +1,18 @@
 """Uploading the results takes a large share of the billed time.
 
-## What it checks
-Uploading is at least 10% of the billed phases and over 2 minutes.
-
-## Why it costs
-Uploading is billed like Training: all instances wait while /opt/ml/model and /opt/ml/output/data
-are packed into model.tar.gz and output.tar.gz and sent to S3.
-
-## Saving
-Between 0 and the whole Uploading phase: files sent during training need not be sent at the end, but
-the final model must be. The low end, 0, is counted; the next run measures the rest.
-
-## When it is wrong
-A large model that is needed as it is must be sent once.
-
-## What to do
-Write checkpoints to /opt/ml/checkpoints, which SageMaker copies to S3 during training, not to
-/opt/ml/model; keep only the files that somebody reads. CompressionType NONE skips the packing of a
-large model, and leaves many objects instead of one model.tar.gz: the model registry, endpoints and
-every job that uses the artifact must expect that.
-
-## Sources
-botocore, OutputDataConfig.CompressionType: "Select None to output an uncompressed model,
-recommended for large model outputs". 79 of 82 recorded uploads take 75 s or less, the others 149,
-293 and 907 s.
+What it checks: Uploading is at least 10% of the billed phases and over 2 minutes.
+Why it costs: Uploading is billed like Training: all instances wait while /opt/ml/model and
+    /opt/ml/output/data are packed into model.tar.gz and output.tar.gz and sent to S3.
+Saving: Between 0 and the whole Uploading phase: files sent during training need not be sent at the
+    end, but the final model must be. The low end, 0, is counted; the next run measures the rest.
+When it is wrong: A large model that is needed as it is must be sent once.
+What to do: Write checkpoints to /opt/ml/checkpoints, which SageMaker copies to S3 during training,
+    not to /opt/ml/model; keep only the files that somebody reads. CompressionType NONE skips the
+    packing of a large model, and leaves many objects instead of one model.tar.gz: the model
+    registry, endpoints and every job that uses the artifact must expect that.
+Sources: botocore, OutputDataConfig.CompressionType: "Select None to output an uncompressed model,
+    recommended for large model outputs". 79 of 82 recorded uploads take 75 s or less, the others
+    149, 293 and 907 s.
 """
 
 from __future__ import annotations

@@ -1,27 +1,18 @@
 """A processing job ends with a long idle stretch while its results are uploaded.
 
-## What it checks
-An output is uploaded in mode EndOfJob, and from the last busy minute to the end of a completed job
-CPU and GPU of all hosts were idle for over 5 minutes and at least 10% of the run.
-
-## Why it costs
-All instances are billed until the upload has ended.
-
-## Saving
-Between 0 and the whole idle stretch, because Continuous uploads move into the run, which may take
-longer. The low end, 0, is counted; the next run measures the rest. The stretch is that of
-idle-tail, whose dollars are not counted in addition.
-
-## When it is wrong
-Processing jobs have no phases and SageMaker publishes no network metric: code that hangs at its end
-looks the same. Continuous uploads a rewritten file again, and leaves partial results in S3 when the
-job fails.
-
-## What to do
-S3UploadMode Continuous; fewer, compressed files (Parquet). Several small files upload in parallel.
-
-## Sources
-botocore, ProcessingS3Output.S3UploadMode: "continuously or after the job completes".
+What it checks: An output is uploaded in mode EndOfJob, and from the last busy minute to the end of
+    a completed job CPU and GPU of all hosts were idle for over 5 minutes and at least 10% of the
+    run.
+Why it costs: All instances are billed until the upload has ended.
+Saving: Between 0 and the whole idle stretch, because Continuous uploads move into the run, which
+    may take longer. The low end, 0, is counted; the next run measures the rest. The stretch is that
+    of idle-tail, whose dollars are not counted in addition.
+When it is wrong: Processing jobs have no phases and SageMaker publishes no network metric: code
+    that hangs at its end looks the same. Continuous uploads a rewritten file again, and leaves
+    partial results in S3 when the job fails.
+What to do: S3UploadMode Continuous; fewer, compressed files (Parquet). Several small files upload
+    in parallel.
+Sources: botocore, ProcessingS3Output.S3UploadMode: "continuously or after the job completes".
 """
 
 from __future__ import annotations

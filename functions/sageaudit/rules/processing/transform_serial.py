@@ -1,29 +1,19 @@
 """A transform job sends one request at a time to instances that have nothing else to do.
 
-## What it checks
-MaxConcurrentTransforms is 1 or not set, the mean CPU over the active minutes is under 40% of at
-least 2 vCPUs, and no GPU is busy.
-
-## Why it costs
-The instance is billed while it waits for the next request to be read, sent and stored.
-
-## Saving
-Possible, without a figure: how much faster several requests at a time are depends on the container,
-and only a run shows it.
-
-## When it is wrong
-If it is not set, the container's execution-parameters decide, and it is 1 only without them. One
-input file without SplitType is one request: then there are not several. A model that fills the
-memory serves one request at a time.
-
-## What to do
-MaxConcurrentTransforms up to the number of vCPUs; times MaxPayloadInMB (6 by default) it may not
-exceed 100 MB. The alternative is a smaller type that one request keeps busy: use only one of the
-two.
-
-## Sources
-botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. Flexera: under-used below
-40%.
+What it checks: MaxConcurrentTransforms is 1 or not set, the mean CPU over the active minutes is
+    under 40% of at least 2 vCPUs, and no GPU is busy.
+Why it costs: The instance is billed while it waits for the next request to be read, sent and
+    stored.
+Saving: Possible, without a figure: how much faster several requests at a time are depends on the
+    container, and only a run shows it.
+When it is wrong: If it is not set, the container's execution-parameters decide, and it is 1 only
+    without them. One input file without SplitType is one request: then there are not several. A
+    model that fills the memory serves one request at a time.
+What to do: MaxConcurrentTransforms up to the number of vCPUs; times MaxPayloadInMB (6 by default)
+    it may not exceed 100 MB. The alternative is a smaller type that one request keeps busy: use
+    only one of the two.
+Sources: botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. Flexera: under-used
+    below 40%.
 """
 
 from __future__ import annotations

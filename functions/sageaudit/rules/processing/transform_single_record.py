@@ -1,28 +1,17 @@
 """A transform job sends record by record to instances that have little to do.
 
-## What it checks
-BatchStrategy is SingleRecord, the mean CPU over the active minutes is under 40% of all vCPUs, and
-no GPU is busy.
-
-## Why it costs
-Each record is a request of its own: the instance is billed while requests are made and answered,
-not only while the model computes.
-
-## Saving
-Possible, without a figure: how much faster batches are depends on records and container, and only a
-run shows it.
-
-## When it is wrong
-The container takes one record a request, or its answer to a batch has another form. Padding of
-RecordIO and TFRecord is removed only for single records.
-
-## What to do
-BatchStrategy MultiRecord with SplitType Line, RecordIO or TFRecord, and AssembleWith Line for
-answers by line; MaxPayloadInMB sets the size of a batch.
-
-## Sources
-botocore, CreateTransformJob.BatchStrategy and TransformInput.SplitType. Flexera: under-used below
-40%.
+What it checks: BatchStrategy is SingleRecord, the mean CPU over the active minutes is under 40% of
+    all vCPUs, and no GPU is busy.
+Why it costs: Each record is a request of its own: the instance is billed while requests are made
+    and answered, not only while the model computes.
+Saving: Possible, without a figure: how much faster batches are depends on records and container,
+    and only a run shows it.
+When it is wrong: The container takes one record a request, or its answer to a batch has another
+    form. Padding of RecordIO and TFRecord is removed only for single records.
+What to do: BatchStrategy MultiRecord with SplitType Line, RecordIO or TFRecord, and AssembleWith
+    Line for answers by line; MaxPayloadInMB sets the size of a batch.
+Sources: botocore, CreateTransformJob.BatchStrategy and TransformInput.SplitType. Flexera:
+    under-used below 40%.
 """
 
 from __future__ import annotations

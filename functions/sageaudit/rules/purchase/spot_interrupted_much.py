@@ -1,27 +1,19 @@
 """Interruptions of managed spot cost more than spot saved.
 
-## What it checks
-A managed spot run was interrupted and still completed, but was billed for more seconds than the
-same run takes on demand; or the wait for capacity passed MaxWaitTimeInSeconds.
-
-## Why it costs
-Spot saves by billing fewer seconds. What an interruption undoes is computed, and billed, again.
-
-## Saving
-Derived: the billed seconds above those of the run on demand. These are the median of its family's
-completed on-demand runs on this type and count (at least 3); with fewer, and without checkpoints,
-the last attempt, which did all the work; else unknown. A run that MaxWait ended has no figure: what
-it left may be used, and limit-hit counts a run that left nothing.
-
-## When it is wrong
-Spot capacity changes by the hour: one bad run is no rule. Checkpoints make the next one cheaper.
-
-## What to do
-Run it on demand, or on another type with more spare capacity; keep checkpoints if it stays on spot.
-
-## Sources
-SageMaker guide, managed spot training: saving = (1 - billable / training) x 100; interruptions show
-as the status Interrupted, a wait that is too long as MaxWaitTimeExceeded.
+What it checks: A managed spot run was interrupted and still completed, but was billed for more
+    seconds than the same run takes on demand; or the wait for capacity passed MaxWaitTimeInSeconds.
+Why it costs: Spot saves by billing fewer seconds. What an interruption undoes is computed, and
+    billed, again.
+Saving: Derived: the billed seconds above those of the run on demand. These are the median of its
+    family's completed on-demand runs on this type and count (at least 3); with fewer, and without
+    checkpoints, the last attempt, which did all the work; else unknown. A run that MaxWait ended
+    has no figure: what it left may be used, and limit-hit counts a run that left nothing.
+When it is wrong: Spot capacity changes by the hour: one bad run is no rule. Checkpoints make the
+    next one cheaper.
+What to do: Run it on demand, or on another type with more spare capacity; keep checkpoints if it
+    stays on spot.
+Sources: SageMaker guide, managed spot training: saving = (1 - billable / training) x 100;
+    interruptions show as the status Interrupted, a wait that is too long as MaxWaitTimeExceeded.
 """
 
 from __future__ import annotations

@@ -1,30 +1,21 @@
 """An on-demand run that managed spot training could have made cheaper.
 
-## What it checks
-A completed on-demand training job of at least 30 minutes on one type, without warm pool, training
-plan, instance groups or deadline tag. Its family has no spot run on this type that was interrupted
-too much.
-
-## Why it costs
-Managed spot bills fewer seconds of the same run; on demand bills all of them.
-
-## Saving
-SageMaker publishes no spot rate. With at least 3 completed spot runs of its own family on this type
-the saving is derived from their worst quartile; the range goes to the best of them. With fewer it
-is possible, never in a total: the figure is what the worst of six published managed spot runs saved
-(60%), the range goes to the best (70%). A run of an hour or more without CheckpointConfig has no
-figure: an interruption would restart it.
-
-## When it is wrong
-EC2 spot prices lie between 62% above and 90% below on demand; a scarce type may wait for hours.
-
-## What to do
-Turn it on with a MaxWait above MaxRuntime, and write checkpoints. Built-in algorithms without
-checkpoints allow a MaxWait of 3,600 s at most.
-
-## Sources
-AWS, managed spot training: saving = (1 - billable / training) x 100. Published runs: 14683/37026 s,
-151/505, 316/1054, 52/175, 262/874, 43/143. EC2 Spot Advisor data of 2025-07 for the spread.
+What it checks: A completed on-demand training job of at least 30 minutes on one type, without warm
+    pool, training plan, instance groups or deadline tag. Its family has no spot run on this type
+    that was interrupted too much.
+Why it costs: Managed spot bills fewer seconds of the same run; on demand bills all of them.
+Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of its own family on
+    this type the saving is derived from their worst quartile; the range goes to the best of them.
+    With fewer it is possible, never in a total: the figure is what the worst of six published
+    managed spot runs saved (60%), the range goes to the best (70%). A run of an hour or more
+    without CheckpointConfig has no figure: an interruption would restart it.
+When it is wrong: EC2 spot prices lie between 62% above and 90% below on demand; a scarce type may
+    wait for hours.
+What to do: Turn it on with a MaxWait above MaxRuntime, and write checkpoints. Built-in algorithms
+    without checkpoints allow a MaxWait of 3,600 s at most.
+Sources: AWS, managed spot training: saving = (1 - billable / training) x 100. Published runs:
+    14683/37026 s, 151/505, 316/1054, 52/175, 262/874, 43/143. EC2 Spot Advisor data of 2025-07 for
+    the spread.
 """
 
 from __future__ import annotations

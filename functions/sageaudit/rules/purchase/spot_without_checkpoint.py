@@ -1,27 +1,16 @@
 """A long run on managed spot keeps no checkpoints.
 
-## What it checks
-A training job on managed spot took more than an hour without CheckpointConfig, and nothing in its
-hyperparameters, environment or command is a sign of checkpoints of its own.
-
-## Why it costs
-An interruption ends the containers. Without checkpoints the run starts again from the beginning,
-and what was billed before is wasted.
-
-## Saving
-None is counted: how often this run will be interrupted is not known, and AWS does not state how the
-seconds of an interrupted run are billed.
-
-## When it is wrong
-Code that writes checkpoints to S3 itself, under a name that does not show it.
-
-## What to do
-Set CheckpointConfig.S3Uri, write to its LocalPath (default /opt/ml/checkpoints) and load from there
-at the start: SageMaker copies both ways.
-
-## Sources
-SageMaker guide, managed spot training: use checkpoints; without them MaxWait is limited to 3,600 s
-for built-in and marketplace algorithms.
+What it checks: A training job on managed spot took more than an hour without CheckpointConfig, and
+    nothing in its hyperparameters, environment or command is a sign of checkpoints of its own.
+Why it costs: An interruption ends the containers. Without checkpoints the run starts again from the
+    beginning, and what was billed before is wasted.
+Saving: None is counted: how often this run will be interrupted is not known, and AWS does not state
+    how the seconds of an interrupted run are billed.
+When it is wrong: Code that writes checkpoints to S3 itself, under a name that does not show it.
+What to do: Set CheckpointConfig.S3Uri, write to its LocalPath (default /opt/ml/checkpoints) and
+    load from there at the start: SageMaker copies both ways.
+Sources: SageMaker guide, managed spot training: use checkpoints; without them MaxWait is limited to
+    3,600 s for built-in and marketplace algorithms.
 """
 
 from __future__ import annotations

@@ -1,29 +1,20 @@
 """A warm pool was kept and paid for, and never reused.
 
-## What it checks
-The job's warm pool is Terminated, and was retained for longer than the next job needs to download
-its image and data.
-
-## Why it costs
-A retained pool is billed for every second and instance at the rate of the job, until another job
-uses it or it ends.
-
-## Saving
-Measured: the retained seconds less the Downloading phase of this run, which is the most that the
-next job pays for its image pull without a pool (SageMaker does not separate image pull and data
-copy).
-
-## When it is wrong
-The last job of a chain always leaves a pool that no job uses. If the runs before it reused their
-pools, shorten the period rather than remove it.
-
-## What to do
-Remove KeepAlivePeriodInSeconds, or set it only on jobs that another job follows within it. A pool
-is reused only by a job with the same role, type, count, volume, network and encryption settings.
-
-## Sources
-API reference, WarmPoolStatus: Available, Terminated, Reused, InUse; billed seconds x InstanceCount.
-SageMaker guide, managed warm pools. A published bill of 2023-12: 44 h of training, 167 h of pool.
+What it checks: The job's warm pool is Terminated, and was retained for longer than the next job
+    needs to download its image and data.
+Why it costs: A retained pool is billed for every second and instance at the rate of the job, until
+    another job uses it or it ends.
+Saving: Measured: the retained seconds less the Downloading phase of this run, which is the most
+    that the next job pays for its image pull without a pool (SageMaker does not separate image pull
+    and data copy).
+When it is wrong: The last job of a chain always leaves a pool that no job uses. If the runs before
+    it reused their pools, shorten the period rather than remove it.
+What to do: Remove KeepAlivePeriodInSeconds, or set it only on jobs that another job follows within
+    it. A pool is reused only by a job with the same role, type, count, volume, network and
+    encryption settings.
+Sources: API reference, WarmPoolStatus: Available, Terminated, Reused, InUse; billed seconds x
+    InstanceCount. SageMaker guide, managed warm pools. A published bill of 2023-12: 44 h of
+    training, 167 h of pool.
 """
 
 from __future__ import annotations

@@ -1,32 +1,22 @@
 """A volume size is set on a type with local storage, where it does nothing.
 
-## What it checks
-A training job whose instances all have local NVMe storage, with a VolumeSizeInGB other than the 30
-that SDK and console fill in.
-
-## Why it costs
-Nothing: SageMaker provisions no volume, and bills none. But somebody expected that size: the space
-is that of the local disks, fixed by the type.
-
-## Saving
-None.
-
-## When it is wrong
-The same configuration also runs on types with EBS volumes, where the size is needed.
-
-## What to do
-Remove the parameter, and check that the type's own storage holds the data. A warm pool is reused
-only by jobs with the same VolumeSizeInGB: change it in all of them. Processing jobs must give a
-size, and are not judged.
-
-## Sources
-botocore, ResourceConfig.VolumeSizeInGB: "When using an ML instance with NVMe SSD volumes, SageMaker
-doesn't provision Amazon EBS General Purpose SSD (gp2) storage".
+What it checks: A training job whose instances all have local NVMe storage, with a VolumeSizeInGB
+    other than the 30 that SDK and console fill in.
+Why it costs: Nothing: SageMaker provisions no volume, and bills none. But somebody expected that
+    size: the space is that of the local disks, fixed by the type.
+Saving: None.
+When it is wrong: The same configuration also runs on types with EBS volumes, where the size is
+    needed.
+What to do: Remove the parameter, and check that the type's own storage holds the data. A warm pool
+    is reused only by jobs with the same VolumeSizeInGB: change it in all of them. Processing jobs
+    must give a size, and are not judged.
+Sources: botocore, ResourceConfig.VolumeSizeInGB: "When using an ML instance with NVMe SSD volumes,
+    SageMaker doesn't provision Amazon EBS General Purpose SSD (gp2) storage".
 """
 
 from __future__ import annotations
 
-from sageaudit.domain.job.request_paths import VOLUME_PATHS
+from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.rules import api
 from sageaudit.rules.storage.ebs import on_ebs
 

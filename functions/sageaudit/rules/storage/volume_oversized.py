@@ -1,35 +1,26 @@
 """The storage volume is far larger than what was used of it.
 
-## What it checks
-A volume of more than 30 GB on instances that get an EBS volume, of which at most 35% was used at
-any minute of the run, by DiskUtilization.
-
-## Why it costs
-Each instance's volume is billed by GB and time, used or not. It is small beside the instance: 100
-GB for an hour cost about $0.02.
-
-## Saving
-Possible, never in a total: the same run with a volume of twice the peak, and of 30 GB at least. If
-channels are copied in File mode the low end is 0, since their data may need the space.
-
-## When it is wrong
-Often: the metric is near 0 in real data (0.01% to 1.3% of 30 GB in recorded jobs), and AWS does not
-say which folders it counts. Data of File-mode channels is on the volume and its size is not
-recorded. A job whose volume is full fails.
-
-## What to do
-Try the smaller volume once, with a run that may fail. FastFile mode needs no space for the data.
-
-## Sources
-botocore, VolumeSizeInGB. 30 GB: the default of the SageMaker Python SDK. Job Defense Shield: memory
-requested in excess means that at most 0.35 of it is used.
+What it checks: A volume of more than 30 GB on instances that get an EBS volume, of which at most
+    35% was used at any minute of the run, by DiskUtilization.
+Why it costs: Each instance's volume is billed by GB and time, used or not. It is small beside the
+    instance: 100 GB for an hour cost about $0.02.
+Saving: Possible, never in a total: the same run with a volume of twice the peak, and of 30 GB at
+    least. If channels are copied in File mode the low end is 0, since their data may need the
+    space.
+When it is wrong: Often: the metric is near 0 in real data (0.01% to 1.3% of 30 GB in recorded
+    jobs), and AWS does not say which folders it counts. Data of File-mode channels is on the volume
+    and its size is not recorded. A job whose volume is full fails.
+What to do: Try the smaller volume once, with a run that may fail. FastFile mode needs no space for
+    the data.
+Sources: botocore, VolumeSizeInGB. 30 GB: the default of the SageMaker Python SDK. Job Defense
+    Shield: memory requested in excess means that at most 0.35 of it is used.
 """
 
 from __future__ import annotations
 
 from math import ceil
 
-from sageaudit.domain.job.request_paths import VOLUME_PATHS
+from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.rules import api
 from sageaudit.rules.storage.ebs import on_ebs
 

@@ -1,26 +1,15 @@
 """Many trials of a tuning job failed.
 
-## What it checks
-At least 2 trials, and at least 20% of all, ended as Failed.
-
-## Why it costs
-A failed trial is billed until it fails, and gives the search nothing.
-
-## Saving
-What they cost, as lost, less what the findings on the trials themselves counted, which is all of
-it: the evidence has the sum, and no dollar is counted twice.
-
-## When it is wrong
-A range may reach to where training fails on purpose, to find the limit.
-
-## What to do
-Read one trial's failure. If all fail the same way, run one training job before a tuning job; if
-some do, narrow the range that they share (memory grows with batch size and depth, loss diverges
-with a high learning rate).
-
-## Sources
-botocore, DescribeTrainingJob.TrainingEndTime: failed jobs are billed up to their end. The 20% is
-our choice.
+What it checks: At least 2 trials, and at least 20% of all, ended as Failed.
+Why it costs: A failed trial is billed until it fails, and gives the search nothing.
+Saving: What they cost, as lost, less what the findings on the trials themselves counted, which is
+    all of it: the evidence has the sum, and no dollar is counted twice.
+When it is wrong: A range may reach to where training fails on purpose, to find the limit.
+What to do: Read one trial's failure. If all fail the same way, run one training job before a tuning
+    job; if some do, narrow the range that they share (memory grows with batch size and depth, loss
+    diverges with a high learning rate).
+Sources: botocore, DescribeTrainingJob.TrainingEndTime: failed jobs are billed up to their end. The
+    20% is our choice.
 """
 
 from __future__ import annotations

@@ -1,28 +1,19 @@
 """Trials of a tuning job ran to their end however bad they were.
 
-## What it checks
-TrainingJobEarlyStoppingType is Off, at least 10 trials completed, and they took at least 10 minutes
-in the median. Hyperband is not judged: it stops trials itself, and takes no other early stopping.
-
-## Why it costs
-A trial that is worse than the median of the others at the same epoch seldom wins, and is paid to
-its end.
-
-## Saving
-Possible, without a figure: at which epoch each would have been stopped is not known. The evidence
-has the cost of trials that ended worse than the median of those before them: the saving cannot be
-more.
-
-## When it is wrong
-It works on algorithms that report the objective each epoch. An algorithm that reports it once, at
-the end, is never stopped. A trial that starts slowly and ends well can be stopped too early.
-
-## What to do
-TrainingJobEarlyStoppingType: Auto.
-
-## Sources
-AWS guide, "Stop training jobs early": worse than the median of the running averages up to the same
-epoch. botocore, HyperParameterTuningJobConfig: it must be Off for Hyperband.
+What it checks: TrainingJobEarlyStoppingType is Off, at least 10 trials completed, and they took at
+    least 10 minutes in the median. Hyperband is not judged: it stops trials itself, and takes no
+    other early stopping.
+Why it costs: A trial that is worse than the median of the others at the same epoch seldom wins, and
+    is paid to its end.
+Saving: Possible, without a figure: at which epoch each would have been stopped is not known. The
+    evidence has the cost of trials that ended worse than the median of those before them: the
+    saving cannot be more.
+When it is wrong: It works on algorithms that report the objective each epoch. An algorithm that
+    reports it once, at the end, is never stopped. A trial that starts slowly and ends well can be
+    stopped too early.
+What to do: TrainingJobEarlyStoppingType: Auto.
+Sources: AWS guide, "Stop training jobs early": worse than the median of the running averages up to
+    the same epoch. botocore, HyperParameterTuningJobConfig: it must be Off for Hyperband.
 """
 
 from __future__ import annotations

@@ -1,27 +1,18 @@
 """Most of the trials came after the objective had stopped improving.
 
-## What it checks
-Trials are compared in the order in which they ended: at least 10 of them started after the best
-objective had gained more than 1% for the last time.
-
-## Why it costs
-Each trial is a training job at full price.
-
-## Saving
-Possible, never in a total: what those later trials cost, less what their own findings counted.
-
-## When it is wrong
-It also depends on luck: random search can find the best in its last trial. 1% of an accuracy of
-0.99 is the whole remaining error. Trials may be wanted to map the search space, not for its best
-point.
-
-## What to do
-Fewer trials, or a completion criterion, which stops the search when nothing improves and continues
-when something does.
-
-## Sources
-AWS, API reference: BestObjectiveNotImproving counts jobs that fail "to improve model performance by
-1% or greater", at least 3; ConvergenceDetected is "a lack of significant improvement (1% or less)".
+What it checks: Trials are compared in the order in which they ended: at least 10 of them started
+    after the best objective had gained more than 1% for the last time.
+Why it costs: Each trial is a training job at full price.
+Saving: Possible, never in a total: what those later trials cost, less what their own findings
+    counted.
+When it is wrong: It also depends on luck: random search can find the best in its last trial. 1% of
+    an accuracy of 0.99 is the whole remaining error. Trials may be wanted to map the search space,
+    not for its best point.
+What to do: Fewer trials, or a completion criterion, which stops the search when nothing improves
+    and continues when something does.
+Sources: AWS, API reference: BestObjectiveNotImproving counts jobs that fail "to improve model
+    performance by 1% or greater", at least 3; ConvergenceDetected is "a lack of significant
+    improvement (1% or less)".
 """
 
 from __future__ import annotations

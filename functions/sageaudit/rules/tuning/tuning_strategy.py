@@ -1,28 +1,18 @@
 """A tuning job's strategy learns little from its own trials.
 
-## What it checks
-At least 20 trials by Grid; or by Random in at least 10 rounds (trials divided by parallel trials),
-which a strategy that learns could have used; or by Bayesian in fewer than 3 rounds, at 10 trials or
-more, so that it had hardly anything to learn from.
-
-## Why it costs
-A search that learns needs fewer trials for the same objective.
-
-## Saving
-Possible, without a figure: how many trials fewer is not known in advance.
-
-## When it is wrong
-Grid shows the whole space and repeats exactly; Random runs any number in parallel, and is a fair
-baseline. Fewer trials in parallel take longer, which a deadline may not allow.
-
-## What to do
-Bayesian with at most a tenth of the trials in parallel; Hyperband for long trials of an algorithm
-that reports its objective each epoch, with early stopping Off.
-
-## Sources
-AWS guide, "Best practices for hyperparameter tuning": random search runs the most jobs in parallel;
-Bayesian optimisation uses the results of earlier trials and cannot run as many; one job at a time
-gives the best result for the least compute; Hyperband shortens large jobs.
+What it checks: At least 20 trials by Grid; or by Random in at least 10 rounds (trials divided by
+    parallel trials), which a strategy that learns could have used; or by Bayesian in fewer than 3
+    rounds, at 10 trials or more, so that it had hardly anything to learn from.
+Why it costs: A search that learns needs fewer trials for the same objective.
+Saving: Possible, without a figure: how many trials fewer is not known in advance.
+When it is wrong: Grid shows the whole space and repeats exactly; Random runs any number in
+    parallel, and is a fair baseline. Fewer trials in parallel take longer, which a deadline may not
+    allow.
+What to do: Bayesian with at most a tenth of the trials in parallel; Hyperband for long trials of an
+    algorithm that reports its objective each epoch, with early stopping Off.
+Sources: AWS guide, "Best practices for hyperparameter tuning": random search runs the most jobs in
+    parallel; Bayesian optimisation uses the results of earlier trials and cannot run as many; one
+    job at a time gives the best result for the least compute; Hyperband shortens large jobs.
 """
 
 from __future__ import annotations

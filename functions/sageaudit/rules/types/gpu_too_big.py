@@ -1,28 +1,20 @@
 """The GPU of a p type is far more than the run uses.
 
-## What it checks
-On a p type, over the active minutes: the mean GPU utilisation is at most 20%, GPU memory peaks at
-no more than 10 GiB a GPU, no more than 12 cores a GPU are busy, and a cheaper g type holds the run.
-
-## Why it costs
-p types are made for large models on several GPUs; a small model pays for what it leaves idle.
-
-## Saving
-Derived: the g type holds P99.5 plus 20% of all that was used, keeps the vCPUs, and takes
-at most so many times as long as both makers' peaks say. The slow end is counted, the range shown.
-Never (1 - utilisation) x cost. A smaller type with the same GPU is left to gpu-underused.
-
-## When it is wrong
-One-minute means hide peaks, and CloudWatch has no split by GPU. Not advised: T4 and V100 where the
-run shows signs of bf16 or FlashAttention, GPUs without NVLink for several that are joined by it,
-and any other GPU for several instances.
-
-## What to do
-Try one run on the g type. Or give the GPU more work: a larger batch, several models at once.
-
-## Sources
-Job Defense Shield, gpu-model-too-powerful, its example values: GPU utilisation at most 20%, GPU
-memory at most 10 GB, at most 12 cores a GPU. Peaks: NVIDIA's data sheets.
+What it checks: On a p type, over the active minutes: the mean GPU utilisation is at most 20%, GPU
+    memory peaks at no more than 10 GiB a GPU, no more than 12 cores a GPU are busy, and a cheaper g
+    type holds the run.
+Why it costs: p types are made for large models on several GPUs; a small model pays for what it
+    leaves idle.
+Saving: Derived: the g type holds P99.5 plus 20% of all that was used, keeps the vCPUs, and takes at
+    most so many times as long as both makers' peaks say. The slow end is counted, the range shown.
+    Never (1 - utilisation) x cost. A smaller type with the same GPU is left to gpu-underused.
+When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GPU. Not advised: T4
+    and V100 where the run shows signs of bf16 or FlashAttention, GPUs without NVLink for several
+    that are joined by it, and any other GPU for several instances.
+What to do: Try one run on the g type. Or give the GPU more work: a larger batch, several models at
+    once.
+Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU utilisation at most
+    20%, GPU memory at most 10 GB, at most 12 cores a GPU. Peaks: NVIDIA's data sheets.
 """
 
 from __future__ import annotations

@@ -1,27 +1,19 @@
 """A busy GPU that seems to compute in 32 bits.
 
-## What it checks
-A deep-learning training job whose GPUs have tensor cores and average at least 50% over the active
-minutes, and whose hyperparameters, environment and image show no sign of fp16 or bf16.
-
-## Why it costs
-Tensor cores do 16-bit matrix arithmetic at two to eight times the 32-bit rate, and activations take
-half the memory, so that the batch may grow.
-
-## Saving
-None is counted: only a run shows how much of a step is matrix arithmetic.
-
-## When it is wrong
-The code may set its precision itself: no sign is no proof. On Ampere and later, frameworks may use
-TF32 already, which leaves less to gain. fp16 may need loss scaling; bf16 does not.
-
-## What to do
-bf16 on Ampere and later, fp16 with loss scaling on V100 and T4. PyTorch: `torch.autocast`;
-Hugging Face: the arguments `bf16` or `fp16`; Lightning: `precision`. Compare loss and speed.
-
-## Sources
-NVIDIA, Train With Mixed Precision; data sheets: V100 125 against 15.7 TFLOPS, A100 312 against 156
-(TF32). Jobstats: a GPU at 50% or more is well used.
+What it checks: A deep-learning training job whose GPUs have tensor cores and average at least 50%
+    over the active minutes, and whose hyperparameters, environment and image show no sign of fp16
+    or bf16.
+Why it costs: Tensor cores do 16-bit matrix arithmetic at two to eight times the 32-bit rate, and
+    activations take half the memory, so that the batch may grow.
+Saving: None is counted: only a run shows how much of a step is matrix arithmetic.
+When it is wrong: The code may set its precision itself: no sign is no proof. On Ampere and later,
+    frameworks may use TF32 already, which leaves less to gain. fp16 may need loss scaling; bf16
+    does not.
+What to do: bf16 on Ampere and later, fp16 with loss scaling on V100 and T4. PyTorch:
+    `torch.autocast`; Hugging Face: the arguments `bf16` or `fp16`; Lightning: `precision`. Compare
+    loss and speed.
+Sources: NVIDIA, Train With Mixed Precision; data sheets: V100 125 against 15.7 TFLOPS, A100 312
+    against 156 (TF32). Jobstats: a GPU at 50% or more is well used.
 """
 
 from __future__ import annotations

@@ -1,28 +1,18 @@
 """Instances of an old generation, where a newer one does the work for less.
 
-## What it checks
-The type's family is marked as legacy in the catalogue: m4, c4, p2, p3, p3dn.
-
-## Why it costs
-A newer generation has faster vCPUs or GPUs, mostly at a lower hourly rate.
-
-## Saving
-Derived. A CPU type: the same seconds on the cheapest successor with at least its vCPUs and memory.
-A GPU type: the run on each successor; another GPU takes at most so many times as long as
-both makers' peaks say: the slow end is counted, the range shown. Only where both prices are known
-and the successor is no dearer by the hour.
-
-## When it is wrong
-Code that was built for the old GPU must be built again for the new one. No figure, and no type
-advised, for several GPUs joined by NVLink where the successor has none, for several instances
-(EFA), and where use was not recorded: then the cheaper successors are only mentioned.
-
-## What to do
-Take the successor. An image with a recent framework runs on it as it is.
-
-## Sources
-Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's. GPU peaks:
-NVIDIA's data sheets.
+What it checks: The type's family is marked as legacy in the catalogue: m4, c4, p2, p3, p3dn.
+Why it costs: A newer generation has faster vCPUs or GPUs, mostly at a lower hourly rate.
+Saving: Derived. A CPU type: the same seconds on the cheapest successor with at least its vCPUs and
+    memory. A GPU type: the run on each successor; another GPU takes at most so many times as long
+    as both makers' peaks say: the slow end is counted, the range shown. Only where both prices are
+    known and the successor is no dearer by the hour.
+When it is wrong: Code that was built for the old GPU must be built again for the new one. No
+    figure, and no type advised, for several GPUs joined by NVLink where the successor has none, for
+    several instances (EFA), and where use was not recorded: then the cheaper successors are only
+    mentioned.
+What to do: Take the successor. An image with a recent framework runs on it as it is.
+Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.
+    GPU peaks: NVIDIA's data sheets.
 """
 
 from __future__ import annotations

@@ -1,30 +1,23 @@
 """The CPU is at its limit, and the GPU waits for it.
 
-## What it checks
-In the minutes for which a host has both: CPU at 90% or more while the GPU is at 10% or less, in at
-least 50% of the active minutes of all hosts. Or, milder: mean CPU over 60% and mean GPU under 10%.
-
-## Why it costs
-The GPU is most of the price, and is billed while the CPU prepares its next batch.
-
-## Saving
-None is counted: only a run shows how much shorter it gets when the GPU no longer waits, and the
-other ways cost more by the hour.
-
-## When it is wrong
-Code that computes on the CPU by design, with a little GPU work between, looks the same: it may need
-a CPU type. One-minute means hide a loader that waits for the GPU in turn. `num_workers` stands for
-the code's own name of it: names and values of hyperparameters are not stored.
-
-## What to do
-First the data loader: one worker for each vCPU, OMP_NUM_THREADS=1 within each, prefetch, decode and
-augment once in a processing job, or on the GPU (DALI). Then a size with more vCPUs a GPU. Last a
-heterogeneous cluster with CPU instances that load data, which adds their cost.
-
-## Sources
-SageMaker Debugger, CPUBottleneck: threshold 50%, cpu_threshold 90, gpu_threshold 10; Dataloader:
-workers between 70% and 200% of the cores. cloud-finops-skills: CPU over 60% with GPU under 10% is a
-near-certain bottleneck. ICSE 2024 (10.1145/3597503.3639232): 46% of badly used GPUs wait for data.
+What it checks: In the minutes for which a host has both: CPU at 90% or more while the GPU is at 10%
+    or less, in at least 50% of the active minutes of all hosts. Or, milder: mean CPU over 60% and
+    mean GPU under 10%.
+Why it costs: The GPU is most of the price, and is billed while the CPU prepares its next batch.
+Saving: None is counted: only a run shows how much shorter it gets when the GPU no longer waits, and
+    the other ways cost more by the hour.
+When it is wrong: Code that computes on the CPU by design, with a little GPU work between, looks the
+    same: it may need a CPU type. One-minute means hide a loader that waits for the GPU in turn.
+    `num_workers` stands for the code's own name of it: names and values of hyperparameters are not
+    stored.
+What to do: First the data loader: one worker for each vCPU, OMP_NUM_THREADS=1 within each,
+    prefetch, decode and augment once in a processing job, or on the GPU (DALI). Then a size with
+    more vCPUs a GPU. Last a heterogeneous cluster with CPU instances that load data, which adds
+    their cost.
+Sources: SageMaker Debugger, CPUBottleneck: threshold 50%, cpu_threshold 90, gpu_threshold 10;
+    Dataloader: workers between 70% and 200% of the cores. cloud-finops-skills: CPU over 60% with
+    GPU under 10% is a near-certain bottleneck. ICSE 2024 (10.1145/3597503.3639232): 46% of badly
+    used GPUs wait for data.
 """
 
 from __future__ import annotations

@@ -1,28 +1,22 @@
 """GPU memory grows and grows: it looks like a leak.
 
-## What it checks
-The moving average of a host's GPU memory over 4 minutes (a tenth of the run where that is longer)
-rises by more than 5 points from one window to the next, at least 3 times, the last time in the last
-third of the run, and ends within 5 points of its highest. The first 8 active minutes are left out.
-
-## Why it costs
-Nothing yet: a leak ends a long run with "CUDA out of memory", and all of it is lost then.
-
-## Saving
-None: what does not fail costs the same. A run that did fail is left to failed-spend.
-
-## When it is wrong
-Sequences or batches that grow by plan, and caches that fill up and then stay, look the same while
-they grow. On an instance with several GPUs a leak on one shows as a smaller share of all.
-
-## What to do
-PyTorch: keep `loss.item()`, not `loss`; detach what is stored over steps; `torch.no_grad()` in
-evaluation; `torch.cuda.memory_summary()` says what holds it. TensorFlow: no new graph in each step.
-
-## Sources
-SageMaker Debugger, GPUMemoryIncrease: increase 5 points (its guide: 10), patience 1,000 samples of
-500 ms, about 8 minutes, and window 500 (its guide; 10 in its code), about 4. It fires at a single
-rise, as each start and each evaluation has: here 3 are needed, and growth that goes on.
+What it checks: The moving average of a host's GPU memory over 4 minutes (a tenth of the run where
+    that is longer) rises by more than 5 points from one window to the next, at least 3 times, the
+    last time in the last third of the run, and ends within 5 points of its highest. The first 8
+    active minutes are left out.
+Why it costs: Nothing yet: a leak ends a long run with "CUDA out of memory", and all of it is lost
+    then.
+Saving: None: what does not fail costs the same. A run that did fail is left to failed-spend.
+When it is wrong: Sequences or batches that grow by plan, and caches that fill up and then stay,
+    look the same while they grow. On an instance with several GPUs a leak on one shows as a smaller
+    share of all.
+What to do: PyTorch: keep `loss.item()`, not `loss`; detach what is stored over steps;
+    `torch.no_grad()` in evaluation; `torch.cuda.memory_summary()` says what holds it. TensorFlow:
+    no new graph in each step.
+Sources: SageMaker Debugger, GPUMemoryIncrease: increase 5 points (its guide: 10), patience 1,000
+    samples of 500 ms, about 8 minutes, and window 500 (its guide; 10 in its code), about 4. It
+    fires at a single rise, as each start and each evaluation has: here 3 are needed, and growth
+    that goes on.
 """
 
 from __future__ import annotations

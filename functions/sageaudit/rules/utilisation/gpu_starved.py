@@ -1,29 +1,18 @@
 """The GPU works in bursts and waits between them.
 
-## What it checks
-Over the active minutes a host's GPU has a P95 over 70% and a P5 under 10%, is under 10% for at
-least a tenth of the minutes, and falls there and comes back at least 3 times. In those minutes the
-CPU is under 90%, so that the GPU does not wait for it.
-
-## Why it costs
-A waiting GPU is billed as a busy one.
-
-## Saving
-None is counted: only a run shows what the GPU waits for, and how much of that can overlap.
-
-## When it is wrong
-Evaluation, checkpoints and code on one core between epochs look the same: CloudWatch has no I/O
-wait. One-minute means hide shorter waits.
-
-## What to do
-Read ahead: prefetch, more loader workers, larger shards (WebDataset, RecordIO). FastFile for few
-large files; FSx for Lustre for many small ones, which adds its own cost. Write checkpoints and
-evaluate in parallel with the training loop.
-
-## Sources
-SageMaker Debugger, LowGPUUtilization, its second half: p95 above threshold_p95 70 and p5 below
-threshold_p5 10 is a fluctuation. ICSE 2024 (10.1145/3597503.3639232): 46% of badly used GPUs wait
-for data.
+What it checks: Over the active minutes a host's GPU has a P95 over 70% and a P5 under 10%, is under
+    10% for at least a tenth of the minutes, and falls there and comes back at least 3 times. In
+    those minutes the CPU is under 90%, so that the GPU does not wait for it.
+Why it costs: A waiting GPU is billed as a busy one.
+Saving: None is counted: only a run shows what the GPU waits for, and how much of that can overlap.
+When it is wrong: Evaluation, checkpoints and code on one core between epochs look the same:
+    CloudWatch has no I/O wait. One-minute means hide shorter waits.
+What to do: Read ahead: prefetch, more loader workers, larger shards (WebDataset, RecordIO).
+    FastFile for few large files; FSx for Lustre for many small ones, which adds its own cost. Write
+    checkpoints and evaluate in parallel with the training loop.
+Sources: SageMaker Debugger, LowGPUUtilization, its second half: p95 above threshold_p95 70 and p5
+    below threshold_p5 10 is a fluctuation. ICSE 2024 (10.1145/3597503.3639232): 46% of badly used
+    GPUs wait for data.
 """
 
 from __future__ import annotations

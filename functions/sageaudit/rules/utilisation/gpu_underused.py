@@ -1,32 +1,21 @@
 """The GPU works little.
 
-## What it checks
-Over the active minutes the mean GPU utilisation is under 25%, or it is under 50% and even the
-busiest host's P95 stays under 70%, or the P95 of GPU, GPU memory and CPU are all under 70%. Idle
-head and tail are cut first. A GPU that did nothing at all is left to gpu-idle.
-
-## Why it costs
-A GPU-hour is billed the same busy or waiting.
-
-## Saving
-Derived, never (1 - utilisation) x cost, from the cheaper types that hold P99.5 plus 20% of all that
-was used: the same seconds on a smaller type of the same GPU; else, where the throughput of both
-GPUs has a source, at most so many times as long on another GPU: the slow end is counted, the range
-shown. Otherwise none.
-
-## When it is wrong
-"Utilisation" counts any kernel as busy: low means waste, high does not mean efficient. One-minute
-means hide peaks, and CloudWatch has neither I/O wait nor single GPUs.
-
-## What to do
-Feed it faster (data-loader workers, prefetch, FastFile), or take less. A larger batch only where
-GPU memory is known to be free: the finding says so then.
-
-## Sources
-SageMaker Debugger, LowGPUUtilization: threshold_p95 70; BatchSize: cpu_threshold_p95,
-gpu_threshold_p95 and gpu_memory_threshold_p95 70. Jobstats: job mean red at 15% or less, amber
-under 25%, target 50%. ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at 50% or less, 46% wait
-for data.
+What it checks: Over the active minutes the mean GPU utilisation is under 25%, or it is under 50%
+    and even the busiest host's P95 stays under 70%, or the P95 of GPU, GPU memory and CPU are all
+    under 70%. Idle head and tail are cut first. A GPU that did nothing at all is left to gpu-idle.
+Why it costs: A GPU-hour is billed the same busy or waiting.
+Saving: Derived, never (1 - utilisation) x cost, from the cheaper types that hold P99.5 plus 20% of
+    all that was used: the same seconds on a smaller type of the same GPU; else, where the
+    throughput of both GPUs has a source, at most so many times as long on another GPU: the slow end
+    is counted, the range shown. Otherwise none.
+When it is wrong: "Utilisation" counts any kernel as busy: low means waste, high does not mean
+    efficient. One-minute means hide peaks, and CloudWatch has neither I/O wait nor single GPUs.
+What to do: Feed it faster (data-loader workers, prefetch, FastFile), or take less. A larger batch
+    only where GPU memory is known to be free: the finding says so then.
+Sources: SageMaker Debugger, LowGPUUtilization: threshold_p95 70; BatchSize: cpu_threshold_p95,
+    gpu_threshold_p95 and gpu_memory_threshold_p95 70. Jobstats: job mean red at 15% or less, amber
+    under 25%, target 50%. ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at 50% or less, 46% wait
+    for data.
 """
 
 from __future__ import annotations

@@ -1,31 +1,23 @@
 """The instances stay after their work is done.
 
-## What it checks
-From some minute to the end of the work phase all hosts are known to be idle (under 0.2 cores and 1%
-of the GPUs), for at least 10 minutes. On several hosts also: a host is idle for so long at the end
-while others still work. A run in which no host ever worked is one idle tail.
-
-## Why it costs
-A job is billed until its last process ends, on all its instances: a hung exit, a thread that is
-never joined, a distributed group that waits for a peer; and a host that ends early is billed too.
-
-## Saving
-Measured: the minutes in which every host was idle, which were billed and produced nothing. The
-minutes of a host that ended early are between 0 and all: its share of the others' work would end
-the run sooner. 0 of them is counted.
-
-## When it is wrong
-A run that waits for something else (a query, another job, an upload by its own code) is idle too.
-A host without any point does not count as idle. Minutes without a point do, up to 3 in a row,
-between idle ones or at the end.
-
-## What to do
-Exit when done: join threads, close data loaders, destroy the process group, give barriers a
-timeout; a stopping condition bounds what is left. Hosts that end early: spread their data evenly.
-
-## Sources
-Recorded jobs: zeros trail the end for up to 3 minutes. Reported hung exits: sagemaker-python-sdk
-issue 1353; early hosts are billed to the end: issue 1067.
+What it checks: From some minute to the end of the work phase all hosts are known to be idle (under
+    0.2 cores and 1% of the GPUs), for at least 10 minutes. On several hosts also: a host is idle
+    for so long at the end while others still work. A run in which no host ever worked is one idle
+    tail.
+Why it costs: A job is billed until its last process ends, on all its instances: a hung exit, a
+    thread that is never joined, a distributed group that waits for a peer; and a host that ends
+    early is billed too.
+Saving: Measured: the minutes in which every host was idle, which were billed and produced nothing.
+    The minutes of a host that ended early are between 0 and all: its share of the others' work
+    would end the run sooner. 0 of them is counted.
+When it is wrong: A run that waits for something else (a query, another job, an upload by its own
+    code) is idle too. A host without any point does not count as idle. Minutes without a point do,
+    up to 3 in a row, between idle ones or at the end.
+What to do: Exit when done: join threads, close data loaders, destroy the process group, give
+    barriers a timeout; a stopping condition bounds what is left. Hosts that end early: spread their
+    data evenly.
+Sources: Recorded jobs: zeros trail the end for up to 3 minutes. Reported hung exits:
+    sagemaker-python-sdk issue 1353; early hosts are billed to the end: issue 1067.
 """
 
 from __future__ import annotations

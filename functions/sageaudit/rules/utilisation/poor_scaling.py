@@ -1,32 +1,24 @@
 """Several instances where fewer would do.
 
-## What it checks
-Either the family's own runs: at least 2 completed runs each, of the same fingerprint, type and
-purchase, on this count and on a smaller one, and the median run on this count costs at least 10%
-more. Or this run: on every one of several hosts the mean over the active minutes (GPU where there
-is one, else CPU) is under 25% of the GPUs or under 40% of the CPUs, and all of it together fits on
-fewer hosts at 50% (GPU) or 80% (CPU). A family that followed this advice, and so runs on fewer
-instances than before, is judged only by what its runs cost.
-
-## Why it costs
-n instances are billed for the whole run, working or waiting for each other.
-
-## Saving
-From the family: the same job on the smaller count, for as long as its slowest run there took;
-the range goes to its median. Where the data may have changed in between, 0 is counted. From one
-run: 0, since the same work may take n/m times as long on m of n hosts, up to as long as today.
-
-## When it is wrong
-A deadline may be worth the dearer hours. Memory may need all hosts: data that is split over them,
-or a model that is sharded. Fewer hosts change the global batch, and with it what is learnt.
-
-## What to do
-Take fewer instances, first for one run. Or feed them: larger batches a host, overlapped
-communication, faster input.
-
-## Sources
-Jobstats: GPU amber under 25%, target 50%. Flexera: under-used below 40%. Compute Optimizer: 20%
-headroom.
+What it checks: Either the family's own runs: at least 2 completed runs each, of the same
+    fingerprint, type and purchase, on this count and on a smaller one, and the median run on this
+    count costs at least 10% more. Or this run: on every one of several hosts the mean over the
+    active minutes (GPU where there is one, else CPU) is under 25% of the GPUs or under 40% of the
+    CPUs, and all of it together fits on fewer hosts at 50% (GPU) or 80% (CPU). A family that
+    followed this advice, and so runs on fewer instances than before, is judged only by what its
+    runs cost.
+Why it costs: n instances are billed for the whole run, working or waiting for each other.
+Saving: From the family: the same job on the smaller count, for as long as its slowest run there
+    took; the range goes to its median. Where the data may have changed in between, 0 is counted.
+    From one run: 0, since the same work may take n/m times as long on m of n hosts, up to as long
+    as today.
+When it is wrong: A deadline may be worth the dearer hours. Memory may need all hosts: data that is
+    split over them, or a model that is sharded. Fewer hosts change the global batch, and with it
+    what is learnt.
+What to do: Take fewer instances, first for one run. Or feed them: larger batches a host, overlapped
+    communication, faster input.
+Sources: Jobstats: GPU amber under 25%, target 50%. Flexera: under-used below 40%. Compute
+    Optimizer: 20% headroom.
 """
 
 from __future__ import annotations
@@ -36,7 +28,7 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
-from sageaudit.domain.job.request_paths import COUNT_PATHS
+from sageaudit.domain.job.kinds import COUNT_PATHS
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api

@@ -1,29 +1,19 @@
 """All the GPU work of an instance fits on fewer of its GPUs.
 
-## What it checks
-On an instance with several GPUs: the busiest host's P99.5 of GPU use and of GPU memory, each summed
-over its GPUs and with 20% above it, fit on at most half of them.
-
-## Why it costs
-All GPUs of an instance are billed; code that is not distributed works on the first one.
-
-## Saving
-Derived: the same seconds on a smaller size with fewer of the same GPU that holds P99.5 plus 20% of
-all that was used. Without such a size: no figure.
-
-## When it is wrong
-CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look alike. So this
-says that the work fits on fewer, never that a GPU was unused. One-minute means hide peaks. Work
-that is spread over all GPUs may take longer on fewer.
-
-## What to do
-Take the smaller size. Or distribute the work: SageMaker's data parallel library (SMDDP) on p4d and
-p4de, else PyTorch DDP with one process for each GPU.
-
-## Sources
-Jobstats and Job Defense Shield: n of m GPUs unused. cloud-finops-skills, multi-GPU underutilised:
-one above 30%, others under 5%. SMDDP's supported types: SageMaker guide, p4d.24xlarge and
-p4de.24xlarge. Compute Optimizer: P99.5 with 20% headroom.
+What it checks: On an instance with several GPUs: the busiest host's P99.5 of GPU use and of GPU
+    memory, each summed over its GPUs and with 20% above it, fit on at most half of them.
+Why it costs: All GPUs of an instance are billed; code that is not distributed works on the first
+    one.
+Saving: Derived: the same seconds on a smaller size with fewer of the same GPU that holds P99.5 plus
+    20% of all that was used. Without such a size: no figure.
+When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
+    alike. So this says that the work fits on fewer, never that a GPU was unused. One-minute means
+    hide peaks. Work that is spread over all GPUs may take longer on fewer.
+What to do: Take the smaller size. Or distribute the work: SageMaker's data parallel library (SMDDP)
+    on p4d and p4de, else PyTorch DDP with one process for each GPU.
+Sources: Jobstats and Job Defense Shield: n of m GPUs unused. cloud-finops-skills, multi-GPU
+    underutilised: one above 30%, others under 5%. SMDDP's supported types: SageMaker guide,
+    p4d.24xlarge and p4de.24xlarge. Compute Optimizer: P99.5 with 20% headroom.
 """
 
 from __future__ import annotations

@@ -1,37 +1,27 @@
 """Some hosts do far less than others.
 
-## What it checks
-While all hosts still work (up to the last busy minute of the one that ends first, and for at least
-15 minutes), the hosts with the highest and the lowest mean utilisation (GPU where there is one,
-else CPU) are 20 points and 30% of the higher one apart, and the distance between their histograms
-is over 0.5. Or a host takes no part at all: idle after its first 6 minutes, while another keeps a
-core, or 5% of its GPUs, busy.
-
-## Why it costs
-All hosts are billed for as long as the busiest one works.
-
-## Saving
-Between 0 and the run shortened as if the load were balanced; 0 is counted. Hosts that took no part
-are counted as left out, derived: the others did all the work in the same time.
-
-## When it is wrong
-A leader that also evaluates or writes checkpoints works more than the rest. Parameter servers and
-hosts that only hold data in memory are meant to compute little.
-
-## What to do
-Spread the data: S3DataDistributionType ShardedByS3Key with more objects than hosts, all of a size;
-a distributed sampler; tasks handed out one by one. Hosts that take no part: fewer instances.
-
-## Sources
-SageMaker Debugger, LoadBalancing: distance between utilisation histograms over 0.5, here between
-hosts on one-minute means, in tenths.
+What it checks: While all hosts still work (up to the last busy minute of the one that ends first,
+    and for at least 15 minutes), the hosts with the highest and the lowest mean utilisation (GPU
+    where there is one, else CPU) are 20 points and 30% of the higher one apart, and the distance
+    between their histograms is over 0.5. Or a host takes no part at all: idle after its first 6
+    minutes, while another keeps a core, or 5% of its GPUs, busy.
+Why it costs: All hosts are billed for as long as the busiest one works.
+Saving: Between 0 and the run shortened as if the load were balanced; 0 is counted. Hosts that took
+    no part are counted as left out, derived: the others did all the work in the same time.
+When it is wrong: A leader that also evaluates or writes checkpoints works more than the rest.
+    Parameter servers and hosts that only hold data in memory are meant to compute little.
+What to do: Spread the data: S3DataDistributionType ShardedByS3Key with more objects than hosts, all
+    of a size; a distributed sampler; tasks handed out one by one. Hosts that take no part: fewer
+    instances.
+Sources: SageMaker Debugger, LoadBalancing: distance between utilisation histograms over 0.5, here
+    between hosts on one-minute means, in tenths.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.job.request_paths import COUNT_PATHS
+from sageaudit.domain.job.kinds import COUNT_PATHS
 from sageaudit.domain.usage.edges import at_work, work_metric, work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.host_load import HostLoad, host_load

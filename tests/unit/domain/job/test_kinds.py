@@ -18,7 +18,7 @@ from sageaudit.adapters.aws import sagemaker
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.commands.prices import COMPONENTS
-from sageaudit.domain.job import describe, request_paths
+from sageaudit.domain.job import describe, kinds
 from sageaudit.domain.job.event import TERMINAL, job_ended
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 from sageaudit.domain.job.ref import JobRef
@@ -105,9 +105,9 @@ def test_request_paths_are_parameters_of_the_request(kind: JobKind) -> None:
     assert paths == () or (
         paths
         == (
-            request_paths.TYPE_PATHS[kind],
-            request_paths.COUNT_PATHS[kind],
-            request_paths.VOLUME_PATHS.get(kind),
+            kinds.TYPE_PATHS[kind],
+            kinds.COUNT_PATHS[kind],
+            kinds.VOLUME_PATHS.get(kind),
         )
     )
 
