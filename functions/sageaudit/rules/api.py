@@ -43,7 +43,13 @@ from sageaudit.domain.bill.finding import (
 from sageaudit.domain.job.job import DataSource, InputChannel, Job, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.series import mean, mean_of_hosts, percentile
+from sageaudit.domain.usage.series import (
+    mean,
+    mean_of_hosts,
+    pairs,
+    percentile,
+    percentile_of_busiest,
+)
 from sageaudit.rules.card import (
     HEADROOM,
     AccountCase,
@@ -139,7 +145,9 @@ __all__ = [
     "not_completed",
     "on_demand",
     "one_instance",
+    "pairs",
     "percentile",
+    "percentile_of_busiest",
     "possible",
     "prepaid",
     "rule",

@@ -17,11 +17,11 @@ from sageaudit.domain.usage.measurements import (
     Measurements,
     Metric,
 )
-from sageaudit.domain.usage.series import mean, percentile
+from sageaudit.domain.usage.series import mean, percentile_of_busiest
 
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
-_NEVER_WORKED_PERCENT = 1.0
+NEVER_WORKED_PERCENT = 1.0
 _PLACES = Decimal("0.0001")
 
 
@@ -87,8 +87,8 @@ def _need(usage: Measurements, metric: Metric, today: float, factor: float) -> N
     unknown = _unknown(usage, metric)
     if unknown is not None:
         return Need(None, today, unknown)
-    peaks = [percentile(line.present, PEAK_PERCENTILE) for line in usage.series[metric].values()]
-    return Need(max(peaks) / 100 * today * factor, today)
+    peak = percentile_of_busiest(usage.series[metric].values(), PEAK_PERCENTILE)
+    return Need(peak / 100 * today * factor, today)
 
 
 def _unknown(usage: Measurements, metric: Metric) -> str | None:
@@ -114,7 +114,7 @@ def _gpu_idle(usage: Measurements) -> bool:
     if _too_few(usage, Metric.GPU) is not None:
         return False
     lines = usage.series[Metric.GPU].values()
-    return max(value for line in lines for value in line.present) <= _NEVER_WORKED_PERCENT
+    return max(value for line in lines for value in line.present) <= NEVER_WORKED_PERCENT
 
 
 def _busy(usage: Measurements) -> Decimal | None:

@@ -13,7 +13,7 @@ from itertools import takewhile
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.usage.measurements import MIN_COVERAGE, Measurements, Metric, Missing
-from sageaudit.domain.usage.series import Series
+from sageaudit.domain.usage.series import Series, mean
 from sageaudit.domain.usage.work_windows import WORK_PHASES
 
 _NO_POINTS = Series(())
@@ -144,3 +144,11 @@ def before_gpu(usage: Measurements) -> range:
     if start > opening_periods(usage) or end >= usage.points or not known[end]:
         return range(0)
     return range(start, end)
+
+
+def cores_busy(usage: Measurements, periods: range) -> float:
+    """The mean of the host whose CPU was busiest in these periods; 0 of none."""
+    hosts = usage.series[Metric.CPU].values()
+    known = [line.cut(periods.start, periods.stop).present for line in hosts]
+    busiest = max((mean(points) for points in known if points), default=0.0)
+    return busiest * (usage.vcpu or 0) / 100

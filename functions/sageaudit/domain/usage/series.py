@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 
@@ -51,3 +51,18 @@ def percentile(values: list[float], percent: float) -> float:
     low = math.floor(rank)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (rank - low)
+
+
+def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
+    """The highest of the hosts' percentiles; each of at least one host has a value."""
+    return max(percentile(line.present, percent) for line in hosts)
+
+
+def pairs(
+    hosts: Mapping[str, Series], others: Mapping[str, Series]
+) -> Iterator[tuple[float, float]]:
+    """Two metrics of one host in one period, of each host and period that has both."""
+    for host in (name for name in hosts if name in others):
+        for value, other in zip(hosts[host].values, others[host].values, strict=True):
+            if value is not None and other is not None:
+                yield value, other

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 from sageaudit.domain.bill.candidate import Candidate
+from sageaudit.domain.bill.compatibility import type_fixed
 from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api
@@ -25,6 +26,11 @@ def cannot_move(case: api.JobCase) -> str | None:
     if case.job.purchase is api.Purchase.TRAINING_PLAN:
         return "its training plan is prepaid, for this type"
     return impossible(case.job, case.market)
+
+
+def no_other_type(case: api.JobCase) -> str | None:
+    """For cards: why no other type is looked for, or None."""
+    return type_fixed(case.job)
 
 
 def cheaper(run: Resize) -> Iterator[Candidate]:
@@ -49,6 +55,38 @@ def why_none(run: Resize, otherwise: str, *, gpu_model: str | None = None) -> st
         return otherwise
     name, reason = refused[-1]
     return f"{name} does not fit ({reason})"
+
+
+def cheaper_gpu(case: api.JobCase) -> tuple[Candidate | None, str]:
+    """A type with the same GPU if there is one, else with another whose throughput is known."""
+    if reason := cannot_move(case):
+        return None, f"No figure: {reason}."
+    run = resized(case)
+    usable = list(cheaper(run))
+    same_gpu = [candidate for candidate in usable if candidate.best is None and candidate.type.gpus]
+    for candidate in same_gpu or [candidate for candidate in usable if candidate.best is not None]:
+        return candidate, f"{candidate.because} {PEAKS_HIDDEN}"
+    model = run.today.gpu_model
+    smallest = f"this is the smallest type with a {model}"
+    return None, f"No figure: {why_none(run, smallest, gpu_model=model)}."
+
+
+def more_vcpu(case: api.JobCase) -> InstanceType | None:
+    """The smallest size with as many of the same GPU and more vCPUs."""
+    today = case.market.types.get(case.job.groups[0].instance_type)
+    prepaid = case.job.purchase is api.Purchase.TRAINING_PLAN
+    if today is None or len(case.job.groups) > 1 or prepaid:
+        return None
+    same_gpus = (today.gpu_model, today.gpu_memory_gib, today.gpus)
+    larger = [
+        other
+        for other in case.market.types.values()
+        if (other.gpu_model, other.gpu_memory_gib, other.gpus) == same_gpus
+        and other.vcpu > today.vcpu
+        and case.job.kind in other.kinds
+    ]
+    by_size = sorted(larger, key=lambda other: (other.vcpu, other.memory_gib, other.name))
+    return next(iter(by_size), None)
 
 
 def move(case: api.JobCase, to: Candidate | None, caution: str) -> Details:

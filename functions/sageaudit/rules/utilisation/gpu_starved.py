@@ -17,9 +17,7 @@ Sources: SageMaker Debugger, LowGPUUtilization, its second half: p95 above thres
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from sageaudit.domain.usage.series import Series
+from sageaudit.domain.usage.gpu_waits import GpuWaits, gpu_waits
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.data_loader import CPU_FROM, loader_fix
 
@@ -32,16 +30,6 @@ SHARE_FROM = api.Threshold(
 TIMES_FROM = api.Threshold("times_from", 3, "times", "once is a start or an end", "our choice")
 
 
-@dataclass(frozen=True, slots=True)
-class _Waits:
-    """One host's waits: the share of minutes (0..100), how often, and the mean CPU meanwhile."""
-
-    p95: float
-    percent: float
-    times: int
-    cpu: float
-
-
 @api.rule(
     id="SA212",
     scope=api.JobCase,
@@ -52,9 +40,8 @@ class _Waits:
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Reports the host that waits longest."""
-    cpus = case.usage.series[api.Metric.CPU]
-    lines = case.usage.series[api.Metric.GPU].items()
-    waits = [found for host, gpu in lines if (found := _waits(case, gpu, cpus.get(host)))]
+    hosts = case.usage.series[api.Metric.GPU]
+    waits = [found for host in hosts if (found := _waits(case, host))]
     if not waits:
         return api.Clear()
     most = max(waits, key=lambda wait: wait.percent)
@@ -80,32 +67,12 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _waits(case: api.JobCase, gpu: Series, cpu: Series | None) -> _Waits | None:
-    """None where the host does not wait, or where it may wait for its CPU."""
-    low, high = case.limit(P5_BELOW), case.limit(P95_OVER)
-    points = gpu.present
-    p95 = api.percentile(points, 95)
-    if p95 <= high or api.percentile(points, 5) >= low:
+def _waits(case: api.JobCase, host: str) -> GpuWaits | None:
+    """None where the host waits too little, or where it may wait for its CPU."""
+    gpu = case.usage.series[api.Metric.GPU][host]
+    cpu = case.usage.series[api.Metric.CPU].get(host)
+    waits = gpu_waits(gpu, cpu, low=case.limit(P5_BELOW), high=case.limit(P95_OVER))
+    if waits is None or waits.cpu >= case.limit(CPU_FROM):
         return None
-    waiting = [
-        minute for minute, value in enumerate(gpu.values) if value is not None and value < low
-    ]
-    cpus = [cpu.values[minute] for minute in waiting] if cpu else []
-    beside = [value for value in cpus if value is not None]
-    percent, times = 100 * len(waiting) / len(points), _times(points, low, high)
-    few = percent < case.limit(SHARE_FROM) or times < case.limit(TIMES_FROM)
-    if few or not beside or api.mean(beside) >= case.limit(CPU_FROM):
-        return None
-    return _Waits(p95, percent, times, api.mean(beside))
-
-
-def _times(points: list[float], low: float, high: float) -> int:
-    """How often it went from high to low and back."""
-    times, worked, fell = 0, False, False
-    for value in points:
-        if value > high:
-            times += fell
-            worked, fell = True, False
-        elif value < low:
-            fell = worked
-    return times
+    few = waits.percent < case.limit(SHARE_FROM) or waits.times < case.limit(TIMES_FROM)
+    return None if few else waits

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from sageaudit.domain.usage.edges import host_ends
+from sageaudit.domain.usage.edges import at_work, host_ends
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean
 
@@ -38,6 +38,11 @@ class HostLoad:
         """The share (0..1) of the time that an even load would save at most."""
         average = mean([mean(values) for values in self.used.values()])
         return 1 - average / self.busiest[1] if self.busiest[1] else 0.0
+
+    def without_part(self, vcpu: int | None) -> tuple[str, ...]:
+        """The hosts of `no_part`, while another one does real work: a core, or 5% of its GPUs."""
+        least = 100 / (vcpu or 1) if self.metric is Metric.CPU else 5.0
+        return self.no_part if self.busiest[1] >= least else ()
 
     def short_of_busiest(self, percent: float) -> set[str]:
         """The hosts whose mean lies by at least so many percent under the busiest one's."""
@@ -73,6 +78,12 @@ def host_load(whole: Measurements, metric: Metric, count: int) -> HostLoad | Mis
     )
     no_part = tuple(end.host for end in ends if not end.took_part)
     return HostLoad(metric, used, seconds, no_part, means[-1], means[0])
+
+
+def idle_percent(usage: Measurements, hosts: Collection[str]) -> float | None:
+    """How much of the time these hosts were known to be idle, 0..100; None without a point."""
+    states = [at for host, works in at_work(usage).items() if host in hosts for at in works]
+    return 100 * sum(at is False for at in states) / len(states) if states else None
 
 
 def _tenths(values: list[float]) -> list[float]:

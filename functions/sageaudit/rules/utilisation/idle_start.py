@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.usage.edges import before_gpu, idle_head, unseen, work_phase
+from sageaudit.domain.usage.edges import before_gpu, cores_busy, idle_head, unseen, work_phase
 from sageaudit.rules import api
 
 FROM = api.Threshold(
@@ -51,7 +51,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if missing := unseen(whole):
         return api.unknown(missing)
     head, wait = idle_head(whole), before_gpu(whole)
-    cores = _cores(whole, wait)
+    cores = cores_busy(whole, wait)
     idle_s = _seconds(case, head)
     wait_s = _seconds(case, wait) if cores <= case.limit(CORES_AT_MOST) else Decimal(0)
     if not idle_s and not wait_s:
@@ -83,15 +83,6 @@ def _seconds(case: api.JobCase, periods: range) -> Decimal:
     percent = 100 * len(periods) / case.whole.points
     few = seconds < case.limit(FROM) or percent < case.limit(SHARE_FROM)
     return Decimal(0 if few else seconds)
-
-
-def _cores(whole: api.Measurements, periods: range) -> float:
-    """The mean of the busiest host; 0 of no periods."""
-    hosts = whole.series[api.Metric.CPU].values()
-    known = [line.cut(periods.start, periods.stop).present for line in hosts]
-    return (
-        max((api.mean(points) for points in known if points), default=0.0) * (whole.vcpu or 0) / 100
-    )
 
 
 def _summary(case: api.JobCase, idle_s: Decimal, wait_s: Decimal, cores: float) -> str:

@@ -1,38 +1,31 @@
 """Several instances where fewer would do.
 
-What it checks: Either the family's own runs: at least 2 completed runs each, of the same
-    fingerprint, type and purchase, on this count and on a smaller one, and the median run on this
-    count costs at least 10% more. Or this run: on every one of several hosts the mean over the
-    active minutes (GPU where there is one, else CPU) is under 25% of the GPUs or under 40% of the
-    CPUs, and all of it together fits on fewer hosts at 50% (GPU) or 80% (CPU). A family that
-    followed this advice, and so runs on fewer instances than before, is judged only by what its
-    runs cost.
+What it checks: Either the family: the median run on this number of instances costs at least 10%
+    more than on a smaller one, with at least 2 completed runs on each, of the same fingerprint,
+    type and purchase. Or this run: on every one of several hosts the mean over the active minutes
+    is under 25% of the GPUs (without GPU: 40% of the CPUs), and all of it fits on fewer hosts at
+    50% (CPU: 80%). A family that followed this advice is judged only by what its runs cost.
 Why it costs: n instances are billed for the whole run, working or waiting for each other.
-Saving: From the family: the same job on the smaller count, for as long as its slowest run there
-    took; the range goes to its median. Where the data may have changed in between, 0 is counted.
-    From one run: 0, since the same work may take n/m times as long on m of n hosts, up to as long
-    as today.
-When it is wrong: A deadline may be worth the dearer hours. Memory may need all hosts: data that is
-    split over them, or a model that is sharded. Fewer hosts change the global batch, and with it
-    what is learnt.
-What to do: Take fewer instances, first for one run. Or feed them: larger batches a host, overlapped
-    communication, faster input.
+Saving: From the family: the run takes as long as its slowest one on the smaller number; the range
+    goes to the median. 0 is counted where the data may have changed in between. From one run: 0,
+    since the same work may take n/m times as long on m of n hosts, up to as long as today.
+When it is wrong: A deadline may be worth the dearer hours. Memory may need all hosts: data or a
+    model that is split over them. Fewer hosts change the global batch, and with it what is learnt.
+What to do: Take fewer instances, first for one run. Or feed them: larger batches a host,
+    overlapped communication, faster input.
 Sources: Jobstats: GPU amber under 25%, target 50%. Flexera: under-used below 40%. Compute
     Optimizer: 20% headroom.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.job.kinds import COUNT_PATHS
-from sageaudit.domain.usage.demand import PEAK_PERCENTILE
-from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.by_count import by_count, same_work
+from sageaudit.rules.outcomes import Details
+from sageaudit.rules.utilisation.by_count import cheaper_count
+from sageaudit.rules.utilisation.use_of_hosts import did_work, use_of_hosts
 
 DEARER_FROM = api.Threshold(
     "dearer_from_percent", 10, "percent above the smaller count's median", "no noise", "our choice"
@@ -46,21 +39,6 @@ GPU_TARGET = api.Threshold(
 CPU_TARGET = api.Threshold(
     "cpu_target", 80, "percent of all vCPUs", "20% headroom", "Compute Optimizer"
 )
-_NEVER_WORKED_PERCENT = 1.0
-_OWN = "poor-scaling"
-_ONE, _PLACES = Decimal(1), Decimal("0.0001")
-
-
-@dataclass(frozen=True, slots=True)
-class _Fewer:
-    """A smaller count, how many times as long it takes at worst and at best, and the sentences."""
-
-    count: int
-    worst: Decimal
-    best: Decimal
-    summary: str
-    evidence: dict[str, api.Evidence]
-    caution: str
 
 
 @api.rule(
@@ -73,130 +51,80 @@ class _Fewer:
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """What the family paid says more than what this run used."""
-    fewer = _by_family(case) or (None if _was_followed(case) else _by_use(case))
-    if isinstance(fewer, api.Missing):
-        return api.unknown(fewer)
-    if fewer is None:
-        return api.Clear()
-    group = case.job.groups[0]
-    return api.derived(
-        fewer.summary,
-        fewer.evidence,
-        fix=(api.Parameter(COUNT_PATHS[case.job.kind], group.count, fewer.count),),
-        change=api.SetCount(fewer.count, fewer.worst),
-        best=api.SetCount(fewer.count, fewer.best),
-        caution=fewer.caution,
+    if found := _by_family(case):
+        return found
+    now = case.job.groups[0].count
+    # low use on fewer instances than a run that got this advice has another cause
+    followed = any(
+        "poor-scaling" in run.facts.found and (run.facts.instance_count or 0) > now
+        for run in case.runs
     )
+    return api.Clear() if followed else _by_use(case)
 
 
-def _by_family(case: api.FamilyCase) -> _Fewer | None:
-    """The count with the lowest median, where today's is dearer by more than chance."""
-    job, today = case.job, case.job.groups[0]
-    like = [run for run in case.runs if same_work(job, run)]
-    samples = [(run.facts.instance_count, run.total_usd, run.facts.elapsed_s) for run in like]
-    samples.append((today.count, case.bill.total_usd, job.elapsed_s))
-    known = [(count, usd, s) for count, usd, s in samples if count and usd and s]
-    usual = {runs.count: runs for runs in by_count(known, case.limit(RUNS_FROM))}
-    now = usual.get(today.count)
-    fewer = next((runs for runs in usual.values() if runs.count < today.count), None)
-    if job.status != "Completed" or not job.elapsed_s or now is None or fewer is None:
+def _by_family(case: api.FamilyCase) -> api.Found | None:
+    job, cheaper = case.job, cheaper_count(case, case.limit(RUNS_FROM))
+    if cheaper is None or cheaper.dearer_percent < Decimal(str(case.limit(DEARER_FROM))):
         return None
-    dearer = 100 * (now.usd / fewer.usd - 1)
-    if dearer < Decimal(str(case.limit(DEARER_FROM))):
-        return None
-    pinned = all([job.data_pinned is True, *(run.facts.data_pinned is True for run in like)])
+    now, fewer, took_s = cheaper.today, cheaper.fewer, job.elapsed_s or Decimal(1)
+    slowest = fewer.slowest_s / took_s if cheaper.same_data else _at_worst(case, fewer.count)
     unpinned = "The data may have changed between the runs, so nothing is counted. "
-    return _Fewer(
-        count=fewer.count,
-        worst=fewer.slowest_s / job.elapsed_s if pinned else _at_worst(now.count, fewer.count),
-        best=fewer.seconds / job.elapsed_s,
-        summary=(
-            f"The same job costs ${now.usd:.2f} on {now.count} x {today.instance_type} and "
-            f"${fewer.usd:.2f} on {fewer.count} (medians of {now.runs} and {fewer.runs} runs)."
-        ),
-        evidence={
+    return api.derived(
+        f"The same job costs ${now.usd:.2f} on {now.count} x {job.groups[0].instance_type} and "
+        f"${fewer.usd:.2f} on {fewer.count} (medians of {now.runs} and {fewer.runs} runs).",
+        {
             "median_usd": round(now.usd, 6),
             "median_usd_on_fewer": round(fewer.usd, 6),
-            "dearer_percent": round(dearer, 1),
+            "dearer_percent": round(cheaper.dearer_percent, 1),
             "runs": now.runs,
             "runs_on_fewer": fewer.runs,
             "instances": now.count,
-            "same_data": pinned,
+            "same_data": cheaper.same_data,
         },
         caution=(
-            f"{'' if pinned else unpinned}On {fewer.count} it takes {fewer.seconds / 60:.0f} "
-            f"minutes instead of {job.elapsed_s / 60:.0f}."
+            f"{'' if cheaper.same_data else unpinned}On {fewer.count} it takes "
+            f"{fewer.seconds / 60:.0f} minutes instead of {took_s / 60:.0f}."
         ),
+        **_on_fewer(case, fewer.count, worst=slowest, best=fewer.seconds / took_s),
     )
 
 
-def _was_followed(case: api.FamilyCase) -> bool:
-    """Found before on more instances: low use on fewer has another cause than their number."""
-    now = case.job.groups[0].count
-    return any(
-        _OWN in run.facts.found and (run.facts.instance_count or 0) > now for run in case.runs
-    )
-
-
-def _by_use(case: api.FamilyCase) -> _Fewer | api.Missing | None:
-    """As few hosts as hold all the work, and all the memory where it is known."""
-    now, metric = case.job.groups[0].count, work_metric(case.usage)
-    if isinstance(metric, api.Missing):
-        return metric
-    gpu = metric is api.Metric.GPU
-    means = {host: api.mean(line.present) for host, line in case.usage.series[metric].items()}
-    if len(means) < now:
-        return api.Missing("hosts_missing", f"{len(means)} of {now} hosts have points")
-    most, below = max(means.values()), case.limit(GPU_BELOW if gpu else CPU_BELOW)
-    if most >= below or not _worked(case, metric):
-        return None
-    together = sum(means.values()) / case.limit(GPU_TARGET if gpu else CPU_TARGET)
-    count = max(math.ceil(together), _by_memory(case), 1)
+def _by_use(case: api.FamilyCase) -> api.Outcome:
+    now, minutes = case.job.groups[0].count, case.usage.minutes
+    use = use_of_hosts(case.usage, now)
+    if isinstance(use, api.Missing):
+        return api.unknown(use)
+    gpu = use.metric is api.Metric.GPU
+    much = use.busiest >= case.limit(GPU_BELOW if gpu else CPU_BELOW)
+    if much or not did_work(case.usage, use.metric):
+        return api.Clear()
+    count = use.hosts_needed(case.limit(GPU_TARGET if gpu else CPU_TARGET), case.usage)
     if count >= now:
-        return None
-    what = "GPU" if gpu else "CPU"
-    return _Fewer(
-        count=count,
-        worst=_at_worst(now, count),
-        best=_ONE,
-        summary=(
-            f"Each of {now} hosts averaged {most:.0f}% {what} or less over "
-            f"{case.usage.minutes:.0f} active minutes on {case.job.instances}: "
-            f"{count} could do the work."
-        ),
-        evidence={
-            "busiest_mean_percent": round(most, 1),
-            "hosts_mean_percent": round(api.mean(list(means.values())), 1),
-            "metric": metric.value,
+        return api.Clear()
+    return api.derived(
+        f"Each of {now} hosts averaged {use.busiest:.0f}% {use.metric.name} or less over "
+        f"{minutes:.0f} active minutes on {case.job.instances}: {count} could do the work.",
+        {
+            "busiest_mean_percent": round(use.busiest, 1),
+            "hosts_mean_percent": round(api.mean(use.means), 1),
+            "metric": use.metric.value,
             "instances": now,
-            "active_minutes": round(case.usage.minutes),
+            "active_minutes": round(minutes),
         },
         caution=(
             f"On {count} it takes between as long and {now / count:.1f} times as long: nothing is "
             f"counted until a run shows it."
         ),
+        **_on_fewer(case, count, worst=_at_worst(case, count), best=Decimal(1)),
     )
 
 
-def _worked(case: api.FamilyCase, metric: api.Metric) -> bool:
-    """Idle GPUs and idle runs are left to other rules."""
-    if metric is api.Metric.CPU:
-        return any(case.usage.worked(minute) for minute in range(case.usage.points))
-    lines = case.usage.series[metric].values()
-    return max(value for line in lines for value in line.present) > _NEVER_WORKED_PERCENT
-
-
-def _by_memory(case: api.FamilyCase) -> int:
-    """How many hosts hold P99.5 of all the memory in use with 20% above it; 0: not known.
-
-    A host whose memory is not known is taken to use as much as the others.
-    """
-    lines = case.usage.series.get(api.Metric.MEMORY, {}).values()
-    peaks = [api.percentile(line.present, PEAK_PERCENTILE) for line in lines]
-    used = case.job.groups[0].count * api.mean(peaks) / 100 if peaks else 0.0
-    return math.ceil(used * (1 + float(HEADROOM_PERCENT) / 100))
-
-
-def _at_worst(now: int, count: int) -> Decimal:
+def _at_worst(case: api.FamilyCase, count: int) -> Decimal:
     """As many times as long as there are fewer hosts: then nothing is saved."""
-    return (Decimal(now) / count).quantize(_PLACES, ROUND_UP)
+    return (Decimal(case.job.groups[0].count) / count).quantize(Decimal("0.0001"), ROUND_UP)
+
+
+def _on_fewer(case: api.FamilyCase, count: int, *, worst: Decimal, best: Decimal) -> Details:
+    """The fix, and how many times as long the run takes."""
+    now = api.Parameter(COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
+    return {"fix": (now,), "change": api.SetCount(count, worst), "best": api.SetCount(count, best)}

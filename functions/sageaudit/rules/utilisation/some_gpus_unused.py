@@ -2,8 +2,7 @@
 
 What it checks: On an instance with several GPUs: the busiest host's P99.5 of GPU use and of GPU
     memory, each summed over its GPUs and with 20% above it, fit on at most half of them.
-Why it costs: All GPUs of an instance are billed; code that is not distributed works on the first
-    one.
+Why it costs: All GPUs are billed; code that is not distributed works on the first one.
 Saving: Derived: the same seconds on a smaller size with fewer of the same GPU that holds P99.5 plus
     20% of all that was used. Without such a size: no figure.
 When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
@@ -12,41 +11,27 @@ When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% 
 What to do: Take the smaller size. Or distribute the work: SageMaker's data parallel library (SMDDP)
     on p4d and p4de, else PyTorch DDP with one process for each GPU.
 Sources: Jobstats and Job Defense Shield: n of m GPUs unused. cloud-finops-skills, multi-GPU
-    underutilised: one above 30%, others under 5%. SMDDP's supported types: SageMaker guide,
-    p4d.24xlarge and p4de.24xlarge. Compute Optimizer: P99.5 with 20% headroom.
+    underutilised: one above 30%, others under 5%. SMDDP's types: SageMaker guide, p4d.24xlarge and
+    p4de.24xlarge. Compute Optimizer: P99.5 with 20% headroom.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.resize import Resize, impossible
-from sageaudit.domain.job.family import repository
-from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import cannot_move, cheaper, move, resized, why_none
 from sageaudit.rules.utilisation.idle_gpu import LEFT_TO_GPU_IDLE, never_worked
+from sageaudit.rules.utilisation.several_gpus import (
+    distribute,
+    fewer_of_the_same,
+    gpus_needed,
+    one_gpu,
+)
 
 FITS_ON = api.Threshold(
     "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs", "our choice"
 )
-_SMDDP_FAMILIES = frozenset({"p4d", "p4de"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Need:
-    """What the busiest host needs, headroom included, and how many GPUs hold it."""
-
-    gpus: float
-    memory_gib: float
-    fits_on: int
-
-
-def _one_gpu(case: api.JobCase) -> str | None:
-    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    return "its instances have one GPU" if types and types[0] and types[0].gpus == 1 else None
 
 
 @api.rule(
@@ -56,7 +41,7 @@ def _one_gpu(case: api.JobCase) -> str | None:
     thresholds=(FITS_ON, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.GPU_MEMORY),
     coarsest_period_s=300,
-    not_applicable=(api.mixed_types, _one_gpu),
+    not_applicable=(api.mixed_types, one_gpu),
     subsumes={"gpu-underused", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -66,14 +51,14 @@ def check(case: api.JobCase) -> api.Outcome:
     if reason := impossible(case.job, case.market):
         return api.Unknown("not_replayable", reason)
     today = case.market.types[case.job.groups[0].instance_type]
-    run = resized(case, lambda other: _fewer_of_the_same(other, today))
-    need = _need(run)
+    run = resized(case, lambda other: fewer_of_the_same(other, today))
+    need = gpus_needed(run)
     if isinstance(need, api.Unknown):
         return need
     if 100 * need.fits_on > case.limit(FITS_ON) * today.gpus:
         return api.Clear()
     smaller = None if cannot_move(case) else next(cheaper(run), None)
-    spread = _distribute(case.job, today)
+    spread = distribute(case.job, today)
     details = move(case, smaller, _caution(case, run, smaller))
     if smaller is None:
         details["fix"] = spread
@@ -93,34 +78,6 @@ def check(case: api.JobCase) -> api.Outcome:
             "active_minutes": round(case.usage.minutes),
         },
         **details,
-    )
-
-
-def _fewer_of_the_same(other: InstanceType, today: InstanceType) -> bool:
-    same = (other.gpu_model, other.gpu_memory_gib) == (today.gpu_model, today.gpu_memory_gib)
-    return same and 0 < other.gpus < today.gpus
-
-
-def _need(run: Resize) -> _Need | api.Unknown:
-    gpus, memory = run.need.gpus, run.need.gpu_memory_gib
-    each = run.today.gpu_memory_gib
-    if gpus.needed is None or memory.needed is None or not each:
-        unknown = f"the memory of a {run.today.gpu_model} is not known"
-        return api.Unknown("not_recorded", gpus.unknown or memory.unknown or unknown)
-    fits_on = max(math.ceil(gpus.needed), math.ceil(memory.needed / float(each)), 1)
-    return _Need(gpus.needed, memory.needed, fits_on)
-
-
-def _distribute(job: api.Job, today: InstanceType) -> tuple[api.Parameter, ...]:
-    """What launches one process a GPU in AWS's own PyTorch containers, where nothing does yet."""
-    pytorch = "pytorch" in (repository(job.image) or "")
-    if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not pytorch:
-        return ()
-    if today.family not in _SMDDP_FAMILIES:
-        return (api.Parameter("HyperParameters.sagemaker_torch_distributed_enabled", None, "true"),)
-    return (
-        api.Parameter("HyperParameters.sagemaker_distributed_dataparallel_enabled", None, "true"),
-        api.Parameter("HyperParameters.sagemaker_instance_type", None, today.name),
     )
 
 

@@ -7,12 +7,11 @@ What it checks: While all hosts still work (up to the last busy minute of the on
     minutes, while another keeps a core, or 5% of its GPUs, busy.
 Why it costs: All hosts are billed for as long as the busiest one works.
 Saving: Between 0 and the run shortened as if the load were balanced; 0 is counted. Hosts that took
-    no part are counted as left out, derived: the others did all the work in the same time.
+    no part are left out of the bill, derived: the others did all the work in the same time.
 When it is wrong: A leader that also evaluates or writes checkpoints works more than the rest.
     Parameter servers and hosts that only hold data in memory are meant to compute little.
 What to do: Spread the data: S3DataDistributionType ShardedByS3Key with more objects than hosts, all
-    of a size; a distributed sampler; tasks handed out one by one. Hosts that take no part: fewer
-    instances.
+    of a size; a distributed sampler; tasks handed out one by one. Hosts without part: fewer hosts.
 Sources: SageMaker Debugger, LoadBalancing: distance between utilisation histograms over 0.5, here
     between hosts on one-minute means, in tenths.
 """
@@ -22,9 +21,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.job.kinds import COUNT_PATHS
-from sageaudit.domain.usage.edges import at_work, work_metric, work_phase
+from sageaudit.domain.usage.edges import work_metric, work_phase
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.host_load import HostLoad, host_load
+from sageaudit.rules.outcomes import Details
+from sageaudit.rules.utilisation.host_load import HostLoad, host_load, idle_percent
+from sageaudit.rules.utilisation.sharding import shard
 
 DISTANCE_OVER = api.Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
@@ -37,11 +38,6 @@ SHORT_FROM = api.Threshold(
     "more than a leader's work",
     "our choice",
 )
-_WORKS_CORES, _WORKS_GPU_PERCENT = 1.0, 5.0
-_SHARDED = {
-    api.JobKind.TRAINING: "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType",
-    api.JobKind.PROCESSING: "ProcessingInputs[{}].S3Input.S3DataDistributionType",
-}
 
 
 @api.rule(
@@ -56,43 +52,31 @@ _SHARDED = {
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Compares hosts on the minutes in which all of them have a point."""
-    job, metric = case.job, work_metric(case.whole)
+    metric = work_metric(case.whole)
     if isinstance(metric, api.Missing):
         return api.unknown(metric)
-    load = host_load(case.whole, metric, job.instance_count or 0)
+    load = host_load(case.whole, metric, case.job.instance_count or 0)
     if isinstance(load, api.Missing):
         return api.unknown(load)
-    if load is None or not (_idle_hosts(case, load) or _far_apart(case, load)):
+    left_out = len(load.without_part(case.whole.vcpu)) if load else 0
+    if load is None or not (left_out or _far_apart(case, load)):
         return api.Clear()
-    left_out, shard = len(_idle_hosts(case, load)), _shard(job)
-    summary, evidence = _summary(case, load, left_out), _evidence(case, load, left_out)
-    if not left_out:
-        spare_s = Decimal(round(load.seconds * load.spare))
-        return api.derived(
-            summary,
-            evidence,
-            fix=shard,
-            change=api.CutPhase(work_phase(job), Decimal(0)),
-            best=api.CutPhase(work_phase(job), spare_s),
-            caution="An even load saves at most this; nothing is counted until a run shows it.",
-        )
-    count = (job.instance_count or 0) - left_out
+    lazy = load.short_of_busiest(case.limit(SHORT_FROM))
+    idle = idle_percent(case.usage, lazy)
     return api.derived(
-        summary,
-        evidence,
-        fix=(api.Parameter(COUNT_PATHS[job.kind], job.groups[0].count, count),),
-        alternatives=(shard,) if shard else (),
-        change=api.SetCount(count, Decimal(1), refills=False),
-        caution="Assumes that the other hosts need nothing from it, such as data in its memory.",
+        _summary(case, load, left_out),
+        {
+            "busiest_mean_percent": round(load.busiest[1], 1),
+            "laziest_mean_percent": round(load.laziest[1], 1),
+            "histogram_distance": round(load.distance, 2),
+            "minutes": round(load.seconds / 60),
+            "hosts": len(load.used),
+            "lazy_hosts": len(lazy),
+            "lazy_hosts_idle_percent": None if idle is None else round(idle, 1),
+            "hosts_without_part": left_out,
+        },
+        **(_fewer(case.job, left_out) if left_out else _balanced(case.job, load)),
     )
-
-
-def _idle_hosts(case: api.JobCase, load: HostLoad) -> tuple[str, ...]:
-    """Hosts that take no part, while another host does real work."""
-    least = _WORKS_GPU_PERCENT
-    if load.metric is api.Metric.CPU:
-        least = 100 * _WORKS_CORES / (case.whole.vcpu or 1)
-    return load.no_part if load.busiest[1] >= least else ()
 
 
 def _far_apart(case: api.JobCase, load: HostLoad) -> bool:
@@ -104,44 +88,31 @@ def _far_apart(case: api.JobCase, load: HostLoad) -> bool:
     )
 
 
-def _shard(job: api.Job) -> tuple[api.Parameter, ...]:
-    """For channels that give all data to every host, unless a sampler splits them."""
-    path = _SHARDED.get(job.kind)
-    if path is None or job.hints.distributed_sampler:
-        return ()
-    return tuple(
-        api.Parameter(path.format(channel.name), channel.distribution, "ShardedByS3Key")
-        for channel in job.channels
-        if channel.source is api.DataSource.S3 and channel.distribution == "FullyReplicated"
-    )
-
-
 def _summary(case: api.JobCase, load: HostLoad, left_out: int) -> str:
-    what = "GPU" if load.metric is api.Metric.GPU else "CPU"
     (busiest, most), (laziest, least) = load.busiest, load.laziest
+    busy = f"{busiest.rpartition('/')[2]} averaged {most:.0f}% {load.metric.name}"
     over = f"over {load.seconds / 60:.0f} minutes on {case.job.instances}"
     if left_out:
-        hosts = f"{left_out} of {len(load.used)} hosts took no part"
-        return f"{hosts}, while {_short(busiest)} averaged {most:.0f}% {what} {over}."
-    low = f"{_short(laziest)} {least:.0f}%"
-    return f"While all hosts worked, {_short(busiest)} averaged {most:.0f}% {what}, {low}, {over}."
+        return f"{left_out} of {len(load.used)} hosts took no part, while {busy} {over}."
+    low = f"{laziest.rpartition('/')[2]} {least:.0f}%"
+    return f"While all hosts worked, {busy}, {low}, {over}."
 
 
-def _short(host: str) -> str:
-    return host.rpartition("/")[2]
-
-
-def _evidence(case: api.JobCase, load: HostLoad, left_out: int) -> dict[str, api.Evidence]:
-    lazy = load.short_of_busiest(case.limit(SHORT_FROM))
-    states = [busy for host, works in at_work(case.usage).items() if host in lazy for busy in works]
-    idle = sum(busy is False for busy in states)
+def _fewer(job: api.Job, left_out: int) -> Details:
+    count, even = (job.instance_count or 0) - left_out, shard(job)
     return {
-        "busiest_mean_percent": round(load.busiest[1], 1),
-        "laziest_mean_percent": round(load.laziest[1], 1),
-        "histogram_distance": round(load.distance, 2),
-        "minutes": round(load.seconds / 60),
-        "hosts": len(load.used),
-        "lazy_hosts": len(lazy),
-        "lazy_hosts_idle_percent": round(100 * idle / len(states), 1) if states else None,
-        "hosts_without_part": left_out,
+        "fix": (api.Parameter(COUNT_PATHS[job.kind], job.groups[0].count, count),),
+        "alternatives": (even,) if even else (),
+        "change": api.SetCount(count, Decimal(1), refills=False),
+        "caution": "Assumes that the other hosts need nothing from it, such as data in its memory.",
+    }
+
+
+def _balanced(job: api.Job, load: HostLoad) -> Details:
+    phase, spare_s = work_phase(job), Decimal(round(load.seconds * load.spare))
+    return {
+        "fix": shard(job),
+        "change": api.CutPhase(phase, Decimal(0)),
+        "best": api.CutPhase(phase, spare_s),
+        "caution": "An even load saves at most this; nothing is counted until a run shows it.",
     }
