@@ -69,6 +69,16 @@ class Resize:
             if self.cheaper(one) and (saves is None or saves > 0):
                 yield one
 
+    @property
+    def unrecorded(self) -> Iterator[tuple[Candidate, str]]:
+        """Cheaper by the hour, refused only for a use that was not recorded; with that reason."""
+        for candidate in self.candidates:
+            refused = candidate.refused
+            if refused is None or refused.constraint is not Constraint.NOT_RECORDED:
+                continue
+            if self.cheaper(candidate):
+                yield candidate, refused.reason
+
     def cheaper(self, candidate: Candidate) -> bool:
         """Priced below today's type by the hour."""
         rates = self.rate, candidate.rate

@@ -8,7 +8,7 @@ from decimal import Decimal
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.compatibility import type_fixed
 from sageaudit.domain.bill.resize import Resize, impossible, resize
-from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.prices.market import InstanceType, comparable
 from sageaudit.rules import api
 from sageaudit.rules.outcomes import Details
 
@@ -87,6 +87,15 @@ def more_vcpu(case: api.JobCase) -> InstanceType | None:
     ]
     by_size = sorted(larger, key=lambda other: (other.vcpu, other.memory_gib, other.name))
     return next(iter(by_size), None)
+
+
+def times_dearer(case: api.JobCase, today: str, other: str) -> Decimal | None:
+    """The hourly price of another type over today's; None without two comparable prices."""
+    region, kind = case.job.region, case.job.kind
+    now, then = (case.market.hourly(region, kind, name) for name in (today, other))
+    if now is None or then is None or not now.usd or not comparable(now, then):
+        return None
+    return then.usd / now.usd
 
 
 def move(case: api.JobCase, to: Candidate | None, caution: str) -> Details:

@@ -5,26 +5,24 @@ What it checks: On a p type, over the active minutes: the mean GPU utilisation i
     type holds the run.
 Why it costs: p types are made for large models on several GPUs; a small model pays for what it
     leaves idle.
-Saving: Derived: the g type holds P99.5 plus 20% of all that was used, keeps the vCPUs, and takes at
-    most so many times as long as both makers' peaks say. The slow end is counted, the range shown.
-    Never (1 - utilisation) x cost. A smaller type with the same GPU is left to gpu-underused.
+Saving: Derived, never (1 - utilisation) x cost: the g type holds P99.5 plus 20% of all that was
+    used, keeps the vCPUs, and takes at most so many times as long as both makers' peaks say. The
+    slow end is counted, the range shown. A smaller type with this GPU is left to gpu-underused.
 When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GPU. Not advised: T4
     and V100 where the run shows signs of bf16 or FlashAttention, GPUs without NVLink for several
     that are joined by it, and any other GPU for several instances.
-What to do: Try one run on the g type. Or give the GPU more work: a larger batch, several models at
-    once.
+What to do: Try one run on the g type, or give the GPU more work: a larger batch, several models.
 Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU utilisation at most
     20%, GPU memory at most 10 GB, at most 12 cores a GPU. Peaks: NVIDIA's data sheets.
 """
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.candidate import Candidate, Constraint
-from sageaudit.domain.bill.compatibility import type_fixed
+from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.resize import Resize, impossible
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import PEAKS_HIDDEN, move, resized
+from sageaudit.rules.types.another_type import PEAKS_HIDDEN, move, no_other_type, resized
 
 _SHIELD = "Job Defense Shield, gpu-model-too-powerful"
 MEAN_TO = api.Threshold("mean_at_most", 20, "percent of all GPUs", "little work", _SHIELD)
@@ -37,30 +35,28 @@ def _other_family(case: api.JobCase) -> str | None:
     return None if p_types else "it is for p types"
 
 
-def _type_fixed(case: api.JobCase) -> str | None:
-    return type_fixed(case.job)
-
-
 @api.rule(
     id="SA302",
     scope=api.JobCase,
     kinds=api.ON_INSTANCES,
     thresholds=(MEAN_TO, MEMORY_TO, CORES_TO, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.GPU_MEMORY, api.Metric.CPU, api.Metric.MEMORY),
-    not_applicable=(_other_family, _type_fixed, api.free),
+    not_applicable=(_other_family, no_other_type, api.free),
     subsumes={"gpu-underused"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts for the mean; peaks are the busiest host's."""
-    average = api.mean_of_hosts(case.usage.series[api.Metric.GPU].values())
+    series = case.usage.series
+    average = api.mean_of_hosts(series[api.Metric.GPU].values())
+    memory, cpu = (
+        api.percentile_of_busiest(series[metric].values(), PEAK_PERCENTILE)
+        for metric in (api.Metric.GPU_MEMORY, api.Metric.CPU)
+    )
     today = case.market.types[case.job.groups[0].instance_type]
-    memory_gib = _peak(case, api.Metric.GPU_MEMORY) / 100 * float(today.gpu_memory_gib or 0)
-    cores = _peak(case, api.Metric.CPU) / 100 * today.vcpu / max(today.gpus, 1)
-    if (
-        average > case.limit(MEAN_TO)
-        or memory_gib > case.limit(MEMORY_TO)
-        or cores > case.limit(CORES_TO)
-    ):
+    memory_gib = memory / 100 * float(today.gpu_memory_gib or 0)
+    cores = cpu / 100 * today.vcpu / max(today.gpus, 1)
+    much_else = memory_gib > case.limit(MEMORY_TO) or cores > case.limit(CORES_TO)
+    if average > case.limit(MEAN_TO) or much_else:
         return api.Clear()
     if why := impossible(case.job, case.market):
         return api.Unknown("not_replayable", why)
@@ -83,11 +79,6 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _peak(case: api.JobCase, metric: api.Metric) -> float:
-    lines = case.usage.series[metric].values()
-    return max(api.percentile(line.present, PEAK_PERCENTILE) for line in lines)
-
-
 def _cheapest(run: Resize) -> Candidate | None:
     """The cheapest g type, unless one with the same GPU costs less: another rule names that."""
     for candidate in run.worthwhile:
@@ -100,10 +91,5 @@ def _cheapest(run: Resize) -> Candidate | None:
 
 def _unknown(run: Resize) -> api.Unknown | None:
     """A cheaper g type that only a missing record keeps from being advised."""
-    for candidate in run.candidates:
-        refused = candidate.refused
-        if refused is None or refused.constraint is not Constraint.NOT_RECORDED:
-            continue
-        if candidate.type.family.startswith("g") and run.cheaper(candidate):
-            return api.Unknown("not_recorded", refused.reason)
-    return None
+    reasons = (why for other, why in run.unrecorded if other.type.family.startswith("g"))
+    return next((api.Unknown("not_recorded", why) for why in reasons), None)

@@ -16,29 +16,24 @@ Sources: AWS, Amazon EC2 Trn1 instances ("up to 50% cost-to-train savings"). AWS
 
 from __future__ import annotations
 
-from decimal import Decimal
-
-from sageaudit.domain.bill.compatibility import type_fixed
 from sageaudit.domain.job.family import repository
-from sageaudit.domain.prices.market import comparable
 from sageaudit.rules import api
+from sageaudit.rules.types.another_type import no_other_type, times_dearer
 
 FROM = api.Threshold(
     "from_s", 14_400, "seconds", "a port takes days: it pays for long runs only", "our choice"
 )
-_FAMILIES = frozenset({"g5", "p4d", "p4de"})
 _CONTAINERS = frozenset({"pytorch-training", "huggingface-pytorch-training"})
-_ONE_CHIP, _SIXTEEN_CHIPS = "ml.trn1.2xlarge", "ml.trn1.32xlarge"
 
 
 def _other_family(case: api.JobCase) -> str | None:
     names = [group.instance_type for group in case.job.groups]
     families = {name.split(".")[1] for name in names if "." in name}
-    return None if len(names) == 1 and families <= _FAMILIES else "it is for g5 and p4 types"
-
-
-def _type_fixed(case: api.JobCase) -> str | None:
-    return type_fixed(case.job)
+    return (
+        None
+        if len(names) == 1 and families <= {"g5", "p4d", "p4de"}
+        else "it is for g5 and p4 types"
+    )
 
 
 def _other_image(case: api.JobCase) -> str | None:
@@ -55,7 +50,7 @@ def _other_image(case: api.JobCase) -> str | None:
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(FROM,),
-    not_applicable=(_other_family, _type_fixed, api.not_completed, _other_image),
+    not_applicable=(_other_family, no_other_type, api.not_completed, _other_image),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Needs only what ran, for how long, and both prices."""
@@ -67,12 +62,11 @@ def check(case: api.JobCase) -> api.Outcome:
     today = case.market.types.get(job.groups[0].instance_type)
     if today is None:
         return api.Unknown("type_unknown", f"{job.groups[0].instance_type} is not in the catalogue")
-    target = _ONE_CHIP if today.gpus == 1 else _SIXTEEN_CHIPS
-    times = _break_even(case, today.name, target)
+    target = "ml.trn1.2xlarge" if today.gpus == 1 else "ml.trn1.32xlarge"
+    times = times_dearer(case, today.name, target)
     if times is None:
-        return api.Unknown(
-            "price_unknown", f"{target} or {today.name} has no price in {job.region}"
-        )
+        why = f"{target} or {today.name} has no price in {job.region}"
+        return api.Unknown("price_unknown", why)
     image = job.image or ""
     container = repository(image) or ""
     neuron = image.split(container, 1)[0] + f"{container}-neuronx:<tag>"
@@ -93,12 +87,3 @@ def check(case: api.JobCase) -> api.Outcome:
             "ported to the Neuron SDK."
         ),
     )
-
-
-def _break_even(case: api.JobCase, today: str, target: str) -> Decimal | None:
-    now, then = (
-        case.market.hourly(case.job.region, case.job.kind, name) for name in (today, target)
-    )
-    if now is None or then is None or not now.usd or not comparable(now, then):
-        return None
-    return then.usd / now.usd

@@ -25,9 +25,7 @@ from sageaudit.rules.types.another_type import more_vcpu
 from sageaudit.rules.utilisation.data_loader import CPU_FROM, loader_fix
 
 _DEBUGGER, _FINOPS = "Debugger CPUBottleneck", "cloud-finops-skills"
-SHARE_FROM = api.Threshold(
-    "share_from", 50, "percent of active minutes", "half the time", _DEBUGGER
-)
+SHARE_FROM = api.Threshold("share_from", 50, "percent of active minutes", "half", _DEBUGGER)
 GPU_TO = api.Threshold("gpu_to", 10, "percent of all GPUs", "waiting", _DEBUGGER)
 CPU_MEAN_OVER = api.Threshold("cpu_mean_over", 60, "percent of all vCPUs", "milder tier", _FINOPS)
 GPU_MEAN_BELOW = api.Threshold("gpu_mean_below", 10, "percent of all GPUs", "milder tier", _FINOPS)

@@ -5,9 +5,8 @@ What it checks: Before the first work, all hosts are known to be idle (under 0.2
     late, and until then each host keeps at most 1.25 cores busy on average, as one process that
     downloads does.
 Why it costs: Every instance is billed from its first second, with all its GPUs.
-Saving: Measured: the idle minutes, which were billed and produced nothing. Minutes with CPU work
-    but none of the GPU are between 0 and all of them: what they prepare must be done somewhere. 0
-    is counted.
+Saving: Measured: the idle minutes, which were billed and produced nothing. Of minutes with CPU work
+    but no GPU work between 0 and all: what they prepare must be done somewhere. 0 is counted.
 When it is wrong: A start that waits for something else (a queue, a licence, another job) looks idle
     too. The first points come 3 to 6 minutes late: minutes without a point are idle only between
     idle ones.
@@ -24,10 +23,9 @@ from decimal import Decimal
 
 from sageaudit.domain.usage.edges import before_gpu, cores_busy, idle_head, unseen, work_phase
 from sageaudit.rules import api
+from sageaudit.rules.utilisation.input_channels import first_channel
 
-FROM = api.Threshold(
-    "from_s", 600, "seconds", "imports and late points take up to 6 minutes", "recorded jobs"
-)
+FROM = api.Threshold("from_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs")
 SHARE_FROM = api.Threshold(
     "share_from_percent", 2, "percent of the run", "less is small beside the work", "our choice"
 )
@@ -65,16 +63,13 @@ def check(case: api.JobCase) -> api.Outcome:
         "period_s": whole.period_s,
     }
     summary, phase = _summary(case, idle_s, wait_s, cores), work_phase(case.job)
-    fix, change = _channel(case.job), api.CutPhase(phase, idle_s)
+    fix, change = first_channel(case.job), api.CutPhase(phase, idle_s)
     if wait_s <= idle_s:
         waits = "A start that waits for another job or for a queue looks the same."
         return api.measured(summary, evidence, fix=fix, change=change, caution=waits)
-    must_run = (
-        "What the CPU did before the GPU's first work must be done somewhere: only idle minutes "
-        "are counted."
-    )
-    best = api.CutPhase(phase, wait_s)
-    return api.derived(summary, evidence, fix=fix, change=change, best=best, caution=must_run)
+    prepares = "What the CPU did before the GPU's first work must be done somewhere"
+    caution, best = f"{prepares}: only idle minutes are counted.", api.CutPhase(phase, wait_s)
+    return api.derived(summary, evidence, fix=fix, change=change, best=best, caution=caution)
 
 
 def _seconds(case: api.JobCase, periods: range) -> Decimal:
@@ -95,15 +90,3 @@ def _summary(case: api.JobCase, idle_s: Decimal, wait_s: Decimal, cores: float) 
     if not idle_s:
         return f"N{gpu[1:]} {run}, with {little}."
     return f"{idle} {run} before work began; {gpu}, with {little}."
-
-
-def _channel(job: api.Job) -> tuple[api.Parameter, ...]:
-    """A training job without any channel fetches its data itself."""
-    if job.channels or job.kind is not api.JobKind.TRAINING:
-        return ()
-    source = "InputDataConfig[train].DataSource.S3DataSource"
-    return (
-        api.Parameter(f"{source}.S3DataType", None, "S3Prefix"),
-        api.Parameter(f"{source}.S3Uri", None, "s3://<bucket>/<prefix>"),
-        api.Parameter("InputDataConfig[train].InputMode", None, "FastFile"),
-    )

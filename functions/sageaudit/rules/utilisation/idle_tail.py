@@ -8,12 +8,11 @@ Why it costs: A job is billed until its last process ends, on all its instances:
 Saving: Measured: the minutes in which every host was idle, which were billed and produced nothing.
     Of the minutes of hosts that ended early between 0 and all: their share of the others' work
     would end the run sooner. 0 of them is counted.
-When it is wrong: A run that waits for something else (a query, another job, an upload by its own
-    code) is idle too. A host without any point does not count as idle. Minutes without a point do,
-    up to 3 in a row, between idle ones or at the end.
-What to do: Exit when done: join threads, close data loaders, destroy the process group, give
-    barriers a timeout; a stopping condition limits the rest. Hosts that end early: spread their
-    data evenly.
+When it is wrong: A run that waits (for a query, another job, an upload by its own code) is idle
+    too. Up to 3 minutes in a row without a point, between idle ones or at the end, count as idle; a
+    host without any point does not.
+What to do: Exit when done: join threads, close data loaders, destroy the process group, set
+    timeouts on barriers and on the run. Hosts that end early: spread their data evenly.
 Sources: Recorded jobs: zeros trail the end for up to 3 minutes. Reported hung exits:
     sagemaker-python-sdk issue 1353; early hosts are billed to the end: issue 1067.
 """
@@ -26,9 +25,7 @@ from sageaudit.domain.usage.edges import unseen, work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.idle_ends import IdleEnds, idle_ends
 
-FROM = api.Threshold(
-    "from_s", 600, "seconds", "zeros trail the end of healthy jobs for 3 minutes", "recorded jobs"
-)
+FROM = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs")
 
 
 @api.rule(
@@ -62,12 +59,11 @@ def check(case: api.JobCase) -> api.Outcome:
     for host, seconds in tail.early[:4]:
         evidence[f"idle_before_s {host.rpartition('/')[2]}"] = seconds
     summary, phase = _summary(case, tail, counted_s), work_phase(case.job)
-    change = api.CutPhase(phase, Decimal(counted_s))
+    change, best = api.CutPhase(phase, Decimal(counted_s)), api.CutPhase(phase, tail.shared_s)
     if not tail.early:
         waits = "A run that waits for a query or for another job looks the same."
         return api.measured(summary, evidence, change=change, caution=waits)
     shared = "Early hosts save only if they take over work of the others: none of it is counted."
-    best = api.CutPhase(phase, tail.shared_s)
     return api.derived(summary, evidence, change=change, best=best, caution=shared)
 
 

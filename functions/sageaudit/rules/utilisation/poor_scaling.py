@@ -69,6 +69,8 @@ def _by_family(case: api.FamilyCase) -> api.Found | None:
     now, fewer, took_s = cheaper.today, cheaper.fewer, job.elapsed_s or Decimal(1)
     slowest = fewer.slowest_s / took_s if cheaper.same_data else _at_worst(case, fewer.count)
     unpinned = "The data may have changed between the runs, so nothing is counted. "
+    takes = f"{fewer.seconds / 60:.0f} minutes instead of {took_s / 60:.0f}"
+    caution = f"{'' if cheaper.same_data else unpinned}On {fewer.count} it takes {takes}."
     return api.derived(
         f"The same job costs ${now.usd:.2f} on {now.count} x {job.groups[0].instance_type} and "
         f"${fewer.usd:.2f} on {fewer.count} (medians of {now.runs} and {fewer.runs} runs).",
@@ -81,11 +83,7 @@ def _by_family(case: api.FamilyCase) -> api.Found | None:
             "instances": now.count,
             "same_data": cheaper.same_data,
         },
-        caution=(
-            f"{'' if cheaper.same_data else unpinned}On {fewer.count} it takes "
-            f"{fewer.seconds / 60:.0f} minutes instead of {took_s / 60:.0f}."
-        ),
-        **_on_fewer(case, fewer.count, worst=slowest, best=fewer.seconds / took_s),
+        **_on_fewer(case, fewer.count, slowest, fewer.seconds / took_s, caution),
     )
 
 
@@ -101,6 +99,10 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
     count = use.hosts_needed(case.limit(GPU_TARGET if gpu else CPU_TARGET), case.usage)
     if count >= now:
         return api.Clear()
+    takes = (
+        f"it takes between as long and {now / count:.1f} times as long: "
+        "nothing is counted until a run shows it"
+    )
     return api.derived(
         f"Each of {now} hosts averaged {use.busiest:.0f}% {use.metric.name} or less over "
         f"{minutes:.0f} active minutes on {case.job.instances}: {count} could do the work.",
@@ -111,11 +113,7 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
             "instances": now,
             "active_minutes": round(minutes),
         },
-        caution=(
-            f"On {count} it takes between as long and {now / count:.1f} times as long: nothing is "
-            f"counted until a run shows it."
-        ),
-        **_on_fewer(case, count, worst=_at_worst(case, count), best=Decimal(1)),
+        **_on_fewer(case, count, _at_worst(case, count), Decimal(1), f"On {count} {takes}."),
     )
 
 
@@ -124,7 +122,14 @@ def _at_worst(case: api.FamilyCase, count: int) -> Decimal:
     return (Decimal(case.job.groups[0].count) / count).quantize(Decimal("0.0001"), ROUND_UP)
 
 
-def _on_fewer(case: api.FamilyCase, count: int, *, worst: Decimal, best: Decimal) -> Details:
-    """The fix, and how many times as long the run takes."""
+def _on_fewer(
+    case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
+) -> Details:
+    """The fix, and how many times as long the run takes at worst and at best."""
     now = api.Parameter(COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
-    return {"fix": (now,), "change": api.SetCount(count, worst), "best": api.SetCount(count, best)}
+    return {
+        "fix": (now,),
+        "change": api.SetCount(count, worst),
+        "best": api.SetCount(count, best),
+        "caution": caution,
+    }

@@ -1,7 +1,7 @@
 """The code works on one core of many.
 
-What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average,
-    and under 1.5 cores for 95% of the active minutes.
+What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average and
+    under 1.5 cores for 95% of the active minutes.
 Why it costs: All vCPUs are billed, and the others wait for the one that works.
 Saving: Derived: the same seconds on the cheapest CPU type with fewer vCPUs that holds P99.5 of vCPU
     and memory plus 20%. Where memory was not recorded, or needs today's type: no figure.
@@ -24,9 +24,7 @@ CORES_FROM = api.Threshold("cores_from", 0.85, "cores", "one core, with pauses",
 CORES_TO = api.Threshold(
     "cores_to", 1.2, "cores", "one core (1.01) and the host's system (0.19)", "Jobstats, recordings"
 )
-P95_BELOW = api.Threshold(
-    "p95_below_cores", 1.5, "cores", "steadily one, not by turns", "our choice"
-)
+P95_BELOW = api.Threshold("p95_below_cores", 1.5, "cores", "steadily one core", "our choice")
 VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
 
 
@@ -72,11 +70,8 @@ def _serial(case: api.JobCase, cores: list[float]) -> bool:
 
 def _fewer_cores(other: InstanceType, today: InstanceType) -> bool:
     """Of any family with the same kind of storage."""
-    return (
-        other.accelerator is None
-        and other.vcpu < today.vcpu
-        and other.ebs_billed == today.ebs_billed
-    )
+    fewer = other.accelerator is None and other.vcpu < today.vcpu
+    return fewer and other.ebs_billed == today.ebs_billed
 
 
 def _caution(case: api.JobCase, smaller: Candidate | None) -> str:

@@ -25,7 +25,7 @@ from sageaudit.domain.usage.edges import work_metric, work_phase
 from sageaudit.rules import api
 from sageaudit.rules.outcomes import Details
 from sageaudit.rules.utilisation.host_load import HostLoad, host_load, idle_percent
-from sageaudit.rules.utilisation.sharding import shard
+from sageaudit.rules.utilisation.input_channels import shard
 
 DISTANCE_OVER = api.Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"

@@ -1,4 +1,4 @@
-"""Each host with its own part of the data: advice for hosts with uneven loads."""
+"""Advice on the channels of a job: one where it has none, and each host its own part of one."""
 
 from __future__ import annotations
 
@@ -19,4 +19,16 @@ def shard(job: api.Job) -> tuple[api.Parameter, ...]:
         api.Parameter(path.format(channel.name), channel.distribution, "ShardedByS3Key")
         for channel in job.channels
         if channel.source is api.DataSource.S3 and channel.distribution == "FullyReplicated"
+    )
+
+
+def first_channel(job: api.Job) -> tuple[api.Parameter, ...]:
+    """A training job without any channel fetches its data itself."""
+    if job.channels or job.kind is not api.JobKind.TRAINING:
+        return ()
+    source = "InputDataConfig[train].DataSource.S3DataSource"
+    return (
+        api.Parameter(f"{source}.S3DataType", None, "S3Prefix"),
+        api.Parameter(f"{source}.S3Uri", None, "s3://<bucket>/<prefix>"),
+        api.Parameter("InputDataConfig[train].InputMode", None, "FastFile"),
     )
