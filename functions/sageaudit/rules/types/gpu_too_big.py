@@ -6,8 +6,8 @@ What it checks: On a p type, over the active minutes: the mean GPU utilisation i
 Why it costs: p types are made for large models on several GPUs; a small model pays for what it
     leaves idle.
 Saving: Derived, never (1 - utilisation) x cost: the g type holds P99.5 plus 20% of all that was
-    used, keeps the vCPUs, and takes at most so many times as long as both makers' peaks say. The
-    slow end is counted, the range shown. A smaller type with this GPU is left to gpu-underused.
+    used, keeps the vCPUs, and is slower at most by the ratio of the GPUs' published peaks: the slow
+    end is counted, the range shown. A smaller type with this GPU is left to gpu-underused.
 When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GPU. Not advised: T4
     and V100 where the run shows signs of bf16 or FlashAttention, GPUs without NVLink for several
     that are joined by it, and any other GPU for several instances.

@@ -3,8 +3,8 @@
 What it checks: The type's family is marked as legacy in the catalogue: m4, c4, p2, p3, p3dn.
 Why it costs: A newer generation has faster vCPUs or GPUs, mostly at a lower hourly rate.
 Saving: Derived, where both prices are known and the successor is no dearer by the hour. CPU type:
-    the same seconds on the cheapest successor with at least its vCPUs and memory. GPU type: the run
-    on each successor, at most so many times as long as both makers' peaks say: the slow end is
+    the same run time on the cheapest successor with at least its vCPUs and memory. GPU type: the
+    run on each successor, slower at most by the ratio of the GPUs' published peaks: the slow end is
     counted, the range shown.
 When it is wrong: Code that was built for the old GPU must be built again for the new one. No type
     is advised, and no figure given, for GPUs joined by NVLink where the successor has none, for

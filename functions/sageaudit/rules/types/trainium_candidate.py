@@ -3,12 +3,12 @@
 What it checks: A completed run of at least 4 hours on g5, p4d or p4de, in a PyTorch or Hugging Face
     training container of AWS, in a region with a known price of a trn1 type.
 Why it costs: AWS states up to 50% lower cost to train on Trn1 than on comparable GPU instances.
-Saving: None is counted: how fast a model trains there shows only by training it. The sentence says
-    how many times as fast it would have to be.
-When it is wrong: Operators without Neuron support, CUDA kernels of one's own, FlashAttention;
-    compiling takes time at each start; CloudWatch shows no use of a Trainium device, so that later
-    audits know less.
-What to do: Train for an hour in the Neuron container of the same framework and compare steps a
+Saving: None is counted: only a training run shows how fast a model is there. The finding says how
+    much faster it must be.
+When it is wrong: Operators without Neuron support, own CUDA kernels, FlashAttention; compiling
+    takes time at each start; CloudWatch shows no use of a Trainium device, so that later audits
+    know less.
+What to do: Train for an hour in the Neuron container of the same framework and compare steps per
     dollar.
 Sources: AWS, Amazon EC2 Trn1 instances ("up to 50% cost-to-train savings"). AWS Neuron
     documentation: Deep Learning Containers for training on trn1 exist for PyTorch and Hugging Face.

@@ -2,9 +2,9 @@
 
 What it checks: On a type without GPU, P95 of CPU and of memory over the active minutes are under
     40% of the instance, and a smaller type of the same family holds the run.
-Why it costs: A vCPU-hour is billed the same used or not.
-Saving: Derived: the same seconds on the smaller type, whose vCPUs and memory hold P99.5 of what the
-    busiest host used plus 20%. Never (1 - utilisation) x cost.
+Why it costs: A vCPU-hour costs the same, used or not.
+Saving: Derived: the same run time on the smaller type, whose vCPUs and memory hold P99.5 of what
+    the busiest host used plus 20%. Never (1 - utilisation) x cost.
 When it is wrong: One-minute means hide short peaks; reading data through the page cache gains from
     memory that no metric shows as used.
 What to do: Take the smaller type. Where several hosts each do little, fewer hosts may be enough

@@ -3,15 +3,15 @@
 What it checks: Every point of GPUUtilization, of all hosts, is exactly 0 over at least 15 minutes
     of the job's own code. Idle head and tail count too: a GPU that works earlier or later is not
     idle.
-Why it costs: The GPU is most of what the instance costs.
-Saving: Derived: the same seconds on the cheapest CPU type that holds P99.5 of vCPU and host memory
+Why it costs: The GPU is most of the instance's price.
+Saving: Derived: the same run time on the cheapest CPU type that holds P99.5 of vCPU and host memory
     plus 20%; where one of them was not recorded, that type has no less of it. No such type: no
     figure.
 When it is wrong: A short burst may be rounded to 0 in one-minute means, or lie where points are
     missing. Code that should use the GPU and fell back to the CPU must be corrected instead.
-What to do: Code without use for a GPU (scikit-learn, gradient boosting on the CPU, pandas): a CPU
-    type. Else look for a CPU-only build of the framework, a driver or CUDA version that does not
-    match the container, or a missing `.to("cuda")`.
+What to do: Code that has no use for a GPU (scikit-learn, gradient boosting on the CPU, pandas): a
+    CPU type. Else look for a CPU-only build of the framework, a driver or CUDA version that does
+    not match the container, or a missing `.to("cuda")`.
 Sources: Jobstats and Job Defense Shield, cancel-zero-gpu: all samples 0, acted on after 120
     minutes. The first GPU points come 3 to 6 minutes late in recorded jobs. AWS publishes no such
     metric for Trainium: Unknown there.

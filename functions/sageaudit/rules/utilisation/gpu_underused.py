@@ -3,9 +3,9 @@
 What it checks: Over the active minutes the mean GPU utilisation is under 25%, or it is under 50%
     and even the busiest host's P95 stays under 70%, or the P95 of GPU, GPU memory and CPU are all
     under 70%. Idle head and tail are cut first. A GPU that did nothing at all is left to gpu-idle.
-Why it costs: A GPU-hour is billed the same busy or waiting.
+Why it costs: A GPU-hour is billed the same, busy or waiting.
 Saving: Derived, never (1 - utilisation) x cost, from the cheaper types that hold P99.5 plus 20% of
-    all that was used: the same seconds on a smaller type of the same GPU; else on another GPU, if
+    all that was used: the same run time on a smaller type of the same GPU; else on another GPU, if
     both throughputs have a source: the slow end is counted, the range shown. Otherwise none.
 When it is wrong: "Utilisation" counts any kernel as busy: low means waste, high does not mean
     efficient. One-minute means hide peaks, and CloudWatch has neither I/O wait nor single GPUs.

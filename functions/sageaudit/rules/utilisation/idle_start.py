@@ -5,16 +5,17 @@ What it checks: Before the first work, all hosts are known to be idle (under 0.2
     late, and until then each host keeps at most 1.25 cores busy on average, as one process that
     downloads does.
 Why it costs: Every instance is billed from its first second, with all its GPUs.
-Saving: Measured: the idle minutes, which were billed and produced nothing. Of minutes with CPU work
-    but no GPU work between 0 and all: what they prepare must be done somewhere. 0 is counted.
+Saving: Measured: the idle minutes, which were billed and produced nothing. Of the minutes with CPU
+    work but no GPU work, between 0 and all can be saved: what they prepare must be done somewhere.
+    0 is counted.
 When it is wrong: A start that waits for something else (a queue, a licence, another job) looks idle
     too. The first points come 3 to 6 minutes late: minutes without a point are idle only between
     idle ones.
-What to do: Data fetched by the code belongs into a channel (FastFile), or comes faster with s5cmd
-    or as WebDataset shards. Load models and data lazily, prepare data in a processing job on a CPU
+What to do: Data fetched by the code belongs in a channel (FastFile), or comes faster with s5cmd or
+    as WebDataset shards. Load models and data lazily, prepare data in a processing job on a CPU
     type, and start what several hosts wait for first.
 Sources: SageMaker Debugger, MaxInitializationTime: 20 minutes, until 2023. Recorded jobs: first GPU
-    work in minute 0 to 6. A busy core reads up to 100.8, an idle host up to 19.
+    work in minute 0 to 6. A busy core reads up to 100.8%, an idle host up to 19% of a core.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ What it checks: From some minute to the end of the work phase all hosts are know
 Why it costs: A job is billed until its last process ends, on all its instances: a hung exit, a
     thread that is never joined, a distributed group that waits for a peer, hosts that end early.
 Saving: Measured: the minutes in which every host was idle, which were billed and produced nothing.
-    Of the minutes of hosts that ended early between 0 and all: their share of the others' work
-    would end the run sooner. 0 of them is counted.
+    Those of hosts that ended early save 0 to all if they take over others' work; 0 is counted.
 When it is wrong: A run that waits (for a query, another job, an upload by its own code) is idle
     too. Up to 3 minutes in a row without a point, between idle ones or at the end, count as idle; a
     host without any point does not.

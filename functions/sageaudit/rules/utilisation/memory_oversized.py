@@ -4,13 +4,13 @@ What it checks: On a general-purpose or memory-optimized type, P95 of memory ove
     is under 35% of the instance, and the cheapest type that holds the run, today's family included,
     has less memory a vCPU: a c type, or for an r type an m type.
 Why it costs: A vCPU with 4 or 8 GiB costs more than one with 2.
-Saving: Derived: the same seconds on that type, whose vCPUs and memory hold P99.5 of what the
+Saving: Derived: the same run time on that type, whose vCPUs and memory hold P99.5 of what the
     busiest host used plus 20%.
 When it is wrong: One-minute means hide short peaks, above all of memory at the end of an epoch or
-    of a join; reading data through the page cache gains from memory that no metric shows as used. A
-    vCPU of one family counts as one of the other.
+    of a join; reading data through the page cache gains from memory that no metric shows as used.
+    vCPUs of different families count as equal.
 What to do: Take the c type. Where the CPU is little used too and a smaller type of the same family
-    is cheaper still, cpu-underused names that one and this rule finds nothing.
+    is cheaper still, cpu-underused names that type, and this rule finds nothing.
 Sources: Job Defense Shield: alert at 35% of the memory used. Compute Optimizer: P99.5 with 20%
     headroom.
 """

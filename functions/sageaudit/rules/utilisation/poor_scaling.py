@@ -6,13 +6,14 @@ What it checks: Either the family: the median run on this number of instances co
     is under 25% of the GPUs (without GPU: 40% of the CPUs), and all of it fits on fewer hosts at
     50% (CPU: 80%). A family that followed this advice is judged only by what its runs cost.
 Why it costs: n instances are billed for the whole run, working or waiting for each other.
-Saving: From the family: the run takes as long as its slowest one on the smaller number; the range
-    goes to the median. 0 is counted where the data may have changed in between. From one run: 0,
-    since the same work may take n/m times as long on m of n hosts, up to as long as today.
-When it is wrong: A deadline may be worth the dearer hours. Memory may need all hosts: data or a
+Saving: From the family: the run on the smaller number of instances takes as long as the slowest one
+    there; the range goes to the median. 0 is counted where the data may have changed in between.
+    From one run: 0, since the same work may take n/m times as long on m of n hosts, up to as long
+    as today.
+When it is wrong: A deadline may be worth the higher price. Memory may need all hosts: data or a
     model that is split over them. Fewer hosts change the global batch, and with it what is learnt.
-What to do: Take fewer instances, first for one run. Or feed them: larger batches a host,
-    overlapped communication, faster input.
+What to do: Take fewer instances, first for one run. Or feed them: larger batches a host, overlapped
+    communication, faster input.
 Sources: Jobstats: GPU amber under 25%, target 50%. Flexera: under-used below 40%. Compute
     Optimizer: 20% headroom.
 """

@@ -3,8 +3,8 @@
 What it checks: On an instance with several GPUs: the busiest host's P99.5 of GPU use and of GPU
     memory, each summed over its GPUs and with 20% above it, fit on at most half of them.
 Why it costs: All GPUs are billed; code that is not distributed works on the first one.
-Saving: Derived: the same seconds on a smaller size with fewer of the same GPU that holds P99.5 plus
-    20% of all that was used. Without such a size: no figure.
+Saving: Derived: the same run time on a smaller size with fewer of the same GPU that holds P99.5
+    plus 20% of all that was used. Without such a size: no figure.
 When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
     alike. So this says that the work fits on fewer, never that a GPU was unused. One-minute means
     hide peaks. Work that is spread over all GPUs may take longer on fewer.

@@ -6,12 +6,13 @@ What it checks: While all hosts still work (up to the last busy minute of the on
     between their histograms is over 0.5. Or a host takes no part at all: idle after its first 6
     minutes, while another keeps a core, or 5% of its GPUs, busy.
 Why it costs: All hosts are billed for as long as the busiest one works.
-Saving: Between 0 and the run shortened as if the load were balanced; 0 is counted. Hosts that took
-    no part are left out of the bill, derived: the others did all the work in the same time.
+Saving: Between 0 and what a balanced load would shorten the run by; 0 is counted. Hosts that took
+    no part count as saved (derived): the others did all the work in the same time.
 When it is wrong: A leader that also evaluates or writes checkpoints works more than the rest.
     Parameter servers and hosts that only hold data in memory are meant to compute little.
 What to do: Spread the data: S3DataDistributionType ShardedByS3Key with more objects than hosts, all
-    of a size; a distributed sampler; tasks handed out one by one. Hosts without part: fewer hosts.
+    of a size; a distributed sampler; tasks handed out one by one. Hosts that take no part: fewer
+    instances.
 Sources: SageMaker Debugger, LoadBalancing: distance between utilisation histograms over 0.5, here
     between hosts on one-minute means, in tenths.
 """
