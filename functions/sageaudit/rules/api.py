@@ -46,6 +46,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, mean_of_hosts, percentile
 from sageaudit.rules.card import (
     HEADROOM,
+    NO_GAIN,
     AccountCase,
     FamilyCase,
     JobCase,
@@ -57,6 +58,7 @@ from sageaudit.rules.outcomes import (
     CHECKPOINTS,
     ON_INSTANCES,
     advice,
+    cut_up_to,
     derived,
     fact,
     lost,
@@ -89,6 +91,7 @@ __all__ = [
     "HEADROOM",
     "HISTORY_UNREAD",
     "HOSTS_UNMAPPED",
+    "NO_GAIN",
     "ON_INSTANCES",
     "PHASES_MISSING",
     "TIMES_MISSING",
@@ -126,6 +129,7 @@ __all__ = [
     "Unknown",
     "accelerated",
     "advice",
+    "cut_up_to",
     "derived",
     "fact",
     "free",

@@ -31,7 +31,6 @@ from sageaudit.domain.usage.plot import plot_curve
 from sageaudit.domain.usage.work_windows import work_windows
 from sageaudit.rules import api
 from sageaudit.rules.families.objective_curve import (
-    NO_GAIN,
     POINTS,
     WINDOWS_MISSING,
     no_own_metric,
@@ -64,14 +63,14 @@ _EARLY_STOPPING = {
     id="SA701",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(FLAT_SHARE, CUT_FROM, NO_GAIN, LATE_NO_GAIN, POINTS, PATIENCE),
+    thresholds=(FLAT_SHARE, CUT_FROM, api.NO_GAIN, LATE_NO_GAIN, POINTS, PATIENCE),
     not_applicable=(api.serverless, api.not_completed, no_own_metric),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Of the hosts' metrics it uses only the start of the idle tail."""
     job = case.job
     late = job.hints.schedule in _LATE_SCHEDULES
-    objective = objective_curve(case, LATE_NO_GAIN if late else NO_GAIN)
+    objective = objective_curve(case, LATE_NO_GAIN if late else api.NO_GAIN)
     if isinstance(objective, api.Missing):
         return api.unknown(objective)
     windows = list(work_windows(job))

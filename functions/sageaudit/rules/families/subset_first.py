@@ -24,7 +24,6 @@ from datetime import timedelta
 from sageaudit.domain.usage.work_windows import work_windows
 from sageaudit.rules import api
 from sageaudit.rules.families.objective_curve import (
-    NO_GAIN,
     POINTS,
     WINDOWS_MISSING,
     no_own_metric,
@@ -53,7 +52,7 @@ def _search_trial(case: api.FamilyCase) -> str | None:
     id="SA705",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(EARLY, FROM, RUNS, WITHIN, DISTINCT, NO_GAIN, POINTS),
+    thresholds=(EARLY, FROM, RUNS, WITHIN, DISTINCT, api.NO_GAIN, POINTS),
     not_applicable=(_search_trial, api.serverless, api.not_completed, no_own_metric),
 )
 def check(case: api.FamilyCase) -> api.Outcome:

@@ -19,40 +19,38 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.trial import Trial
-from sageaudit.domain.job.job import Direction
-from sageaudit.domain.usage.objective import last_gain, objective_direction
+from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning.trials import (
     CONFIG,
     MAX_TRIALS,
     TUNING_UNREAD,
     cost_text,
+    last_better,
     total_usd,
 )
 
-NO_GAIN = api.Threshold(
-    "no_gain_percent", 1, "percent of the best value", "no gain worth it", "AWS ConvergenceDetected"
-)
 AFTER = api.Threshold("trials_after", 10, "trials", "random luck brings a few", "our choice")
 _FEWEST_NOT_IMPROVING = 3
 """MaxNumberOfTrainingJobsNotImproving: minimum value."""
 
 
-@api.rule(id="SA902", scope=api.TuningCase, kinds={api.JobKind.TUNING}, thresholds=(NO_GAIN, AFTER))
+@api.rule(
+    id="SA902", scope=api.TuningCase, kinds={api.JobKind.TUNING}, thresholds=(api.NO_GAIN, AFTER)
+)
 def check(case: api.TuningCase) -> api.Outcome:
     """Trials that ran beside the best one are not counted: its result was not known yet."""
-    job = case.job
-    if job is None or job.tuning is None:
+    tuning = case.tuning
+    if tuning is None:
         return TUNING_UNREAD
-    objective = job.tuning.objective
+    objective = tuning.objective
     if objective is None:
         return api.Unknown("metric_missing", "the tuning job names no objective")
     better = objective_direction(objective, case.policy.objectives)
     if better is None:
         reason = "whether more or less of its objective is better is not known"
         return api.Unknown("direction_unknown", reason)
-    best = _last_better(case, better)
+    best = last_better(case.trials, better, Decimal(str(case.limit(api.NO_GAIN))))
     if best is None:
         return api.Unknown("metric_missing", "no trial is known to have reached an objective")
     if best.ended_at is None:
@@ -76,20 +74,11 @@ def check(case: api.TuningCase) -> api.Outcome:
             "trials_after": len(later),
             "usd_after": later_usd,
         },
-        fix=(api.Parameter(MAX_TRIALS, job.tuning.max_jobs, kept),),
+        fix=(api.Parameter(MAX_TRIALS, tuning.max_jobs, kept),),
         alternatives=_criteria(max(int(case.limit(AFTER)) // 2, _FEWEST_NOT_IMPROVING)),
         change=api.DropTrials(frozenset(trial.name for trial in later)),
         caution="It also depends on luck: a later trial can still find a better result.",
     )
-
-
-def _last_better(case: api.TuningCase, better: Direction) -> Trial | None:
-    """The last trial that gained more than the threshold; None when none has an objective."""
-    reached = [trial for trial in case.trials if trial.objective is not None]
-    values = [trial.objective for trial in reached if trial.objective is not None]
-    if not values:
-        return None
-    return reached[last_gain(values, better, Decimal(str(case.limit(NO_GAIN))))]
 
 
 def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:

@@ -43,7 +43,7 @@ _STRATEGY = f"{CONFIG}.Strategy"
 )
 def check(case: api.TuningCase) -> api.Outcome:
     """By strategy and rounds alone; the job that it advises is not found again."""
-    tuning = case.job.tuning if case.job else None
+    tuning = case.tuning
     if tuning is None:
         return TUNING_UNREAD
     if tuning.strategy is None:
