@@ -16,7 +16,6 @@ Sources: Jobstats: time efficiency of 10% or less is red. The $200, a job that h
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.failure import LIMIT_REACHED
@@ -29,6 +28,10 @@ RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest
 
 def _no_limit(case: api.FamilyCase) -> str | None:
     return "no MaxRuntimeInSeconds is recorded" if case.job.max_runtime_s is None else None
+
+
+def _took_its_time(run: api.EarlierRun) -> bool:
+    return run.status == "Completed" or run.facts.reason_class == LIMIT_REACHED
 
 
 @api.rule(
@@ -44,7 +47,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
     job, limit_s = case.job, case.job.max_runtime_s or 0
     if not job.elapsed_s:
         return api.TIMES_MISSING
-    elapsed_s = [job.elapsed_s, *_earlier_s(case)]
+    earlier_s = [run.facts.elapsed_s for run in case.runs if _took_its_time(run)]
+    elapsed_s = [job.elapsed_s, *filter(None, earlier_s)]
     if len(elapsed_s) < case.limit(RUNS_FROM):
         elapsed_s = [job.elapsed_s]
     longest_s = max(elapsed_s)
@@ -72,13 +76,3 @@ def check(case: api.FamilyCase) -> api.Outcome:
         fix=(api.Parameter("StoppingCondition.MaxRuntimeInSeconds", limit_s, suggested_s),),
         caution="A guard-rail: it has cost nothing so far, so it has no saving.",
     )
-
-
-def _earlier_s(case: api.FamilyCase) -> list[Decimal]:
-    """Of the earlier runs that needed their time: completed, or ended by a limit."""
-    return [
-        run.facts.elapsed_s
-        for run in case.runs
-        if run.facts.elapsed_s
-        and (run.status == "Completed" or run.facts.reason_class == LIMIT_REACHED)
-    ]

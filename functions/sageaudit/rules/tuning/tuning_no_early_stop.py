@@ -23,17 +23,10 @@ from statistics import median
 from sageaudit.domain.bill.compatibility import early_stopping_refused
 from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
-from sageaudit.rules.tuning.trials import (
-    EARLY_STOPPING,
-    TUNING_UNREAD,
-    total_usd,
-    worse_than_median,
-)
+from sageaudit.rules.tuning import trials
 
 TRIALS = api.Threshold("trials_from", 10, "trials", "a median needs some", "our choice")
-TYPICAL = api.Threshold(
-    "typical_from_s", 600, "seconds", "less leaves little to stop", "our choice"
-)
+TYPICAL = api.Threshold("typical_from_s", 600, "seconds", "shorter trials end soon", "our choice")
 _OFF = "Off"
 
 
@@ -52,7 +45,7 @@ def check(case: api.TuningCase) -> api.Outcome:
     """By configuration and lengths; the objective only bounds the saving."""
     tuning = case.tuning
     if tuning is None:
-        return TUNING_UNREAD
+        return trials.TUNING_UNREAD
     if tuning.early_stopping is None:
         reason = "whether it stops trials early is not known"
         return api.Unknown("early_stopping_unknown", reason)
@@ -69,7 +62,7 @@ def check(case: api.TuningCase) -> api.Outcome:
         return api.Clear()
     objective = tuning.objective
     better = objective_direction(objective, case.policy.objectives) if objective else None
-    worse = worse_than_median(completed, better) if better else None
+    worse = trials.worse_than_median(completed, better) if better else None
     return api.possible(
         f"Early stopping is off: {len(completed)} trials ran to their end, in a median of "
         f"{typical_s / 60:.0f} minutes.",
@@ -77,8 +70,8 @@ def check(case: api.TuningCase) -> api.Outcome:
             "completed_trials": len(completed),
             "median_trial_s": typical_s,
             "worse_than_median": None if worse is None else len(worse),
-            "worse_than_median_usd": None if worse is None else total_usd(worse),
+            "worse_than_median_usd": None if worse is None else trials.total_usd(worse),
         },
-        fix=(api.Parameter(EARLY_STOPPING, _OFF, "Auto"),),
+        fix=(api.Parameter(trials.EARLY_STOPPING, _OFF, "Auto"),),
         caution="No figure: at which epoch each trial would have been stopped is not known.",
     )
