@@ -6,8 +6,8 @@ What it checks: An earlier completed run of the family, at most 30 days before t
 Why it costs: The same code on the same inputs gives the same model, and is paid for twice.
 Saving: Possible, never in a total: the whole run.
 When it is wrong: The code archive is not in the fingerprint, since the SDK uploads it under a new
-    name each time: the same entry point may hold other code. A repeat may be intended, to measure
-    the spread between random seeds or to try another instance type.
+    name each time: the same entry point may contain other code. A repeat may be intended, to
+    measure the spread between random seeds or to try another instance type.
 What to do: Look for an earlier run before starting one. A pipeline step with caching
     (`CacheConfig`) does it.
 Sources: AWS, SageMaker Pipelines, "Caching pipeline steps": a step with the same arguments is not

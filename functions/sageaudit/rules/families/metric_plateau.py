@@ -3,7 +3,7 @@
 What it checks: After its last gain of more than 1% the objective did not improve for at least 25%
     of Training, and at least 15 minutes of that came after 10 points of patience. The objective is
     that of its tuning job, else what the policy names under `objectives`, else by a table of names,
-    validation before training. A trial knows its objective's name, not its direction, which comes
+    validation before training. AWS gives a trial's objective without its direction, which comes
     from the policy or the table. It needs 20 points, whose running median of 5 is judged. The
     plateau ends with the last point, or where an idle tail begins, which is another finding.
 Why it costs: The seconds after the best model are billed like those before it.

@@ -5,7 +5,8 @@ What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its s
 Why it costs: A run that its limit ended is billed up to the limit, and all of it is lost if it left
     neither artifact nor checkpoints.
 Saving: With an artifact or checkpoints: none, the limit worked as planned. With nothing left: the
-    whole bill of the run, as lost. It includes failed-spend, so the loss is counted once.
+    whole bill of the run, as lost. The finding of failed-spend is included:
+    the loss is counted once.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial that ended with its tuning job did its work: it is not judged.
 What to do: Keep checkpoints, so that the next run continues where this one stopped; a script that
