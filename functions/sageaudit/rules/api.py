@@ -52,6 +52,7 @@ from sageaudit.domain.usage.series import (
 )
 from sageaudit.rules.card import (
     HEADROOM,
+    NO_GAIN,
     AccountCase,
     FamilyCase,
     JobCase,
@@ -63,6 +64,7 @@ from sageaudit.rules.outcomes import (
     CHECKPOINTS,
     ON_INSTANCES,
     advice,
+    cut_up_to,
     derived,
     fact,
     lost,
@@ -95,6 +97,7 @@ __all__ = [
     "HEADROOM",
     "HISTORY_UNREAD",
     "HOSTS_UNMAPPED",
+    "NO_GAIN",
     "ON_INSTANCES",
     "PHASES_MISSING",
     "TIMES_MISSING",
@@ -132,6 +135,7 @@ __all__ = [
     "Unknown",
     "accelerated",
     "advice",
+    "cut_up_to",
     "derived",
     "fact",
     "free",

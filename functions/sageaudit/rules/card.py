@@ -16,7 +16,7 @@ from sageaudit.domain.audit.trial import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
-from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.job import Job, Tuning
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
@@ -50,6 +50,10 @@ HEADROOM = Threshold(
     "Compute Optimizer",
 )
 """Shared by the rules that name a smaller type."""
+NO_GAIN = Threshold(
+    "no_gain_percent", 1, "percent of the best value", "no gain worth it", "AWS ConvergenceDetected"
+)
+"""Shared by the rules that ask when an objective stopped improving."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +108,11 @@ class TuningCase(Case):
 
     job: Job | None
     trials: tuple[Trial, ...]
+
+    @property
+    def tuning(self) -> Tuning | None:
+        """The settings of the search; None when they are not known."""
+        return self.job.tuning if self.job else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ billed again), `best` (the other end of a range) and `caution`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TypedDict, Unpack
 
-from sageaudit.domain.bill.change import Change
+from sageaudit.domain.bill.change import Change, CutPhase
 from sageaudit.domain.bill.finding import Bucket, Confidence, Evidence, Found, Parameter
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import TYPE_PATHS
@@ -29,6 +30,13 @@ class Details(TypedDict, total=False):
     change: Change | None
     best: Change | None
     caution: str | None
+
+
+class Range(TypedDict):
+    """The two ends of a range of dollars."""
+
+    change: Change
+    best: Change
 
 
 Numbers = Mapping[str, Evidence]
@@ -67,6 +75,11 @@ def advice(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found
 def fact(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
     """Measured, and without dollars: `caution` says why it has none."""
     return Found(Confidence.MEASURED, Bucket.NONE, summary, evidence, **details)
+
+
+def cut_up_to(phase: str, seconds: Decimal) -> Range:
+    """A range from nothing, which is counted, to these seconds of a phase."""
+    return {"change": CutPhase(phase, Decimal(0)), "best": CutPhase(phase, seconds)}
 
 
 def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:

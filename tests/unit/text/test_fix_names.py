@@ -111,6 +111,11 @@ class Reader:
         if isinstance(node, ast.Name):
             value = getattr(self.module, node.id, self.assigned.get(node.id))
             return self.texts(value) if isinstance(value, ast.expr) else _text(value)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            return _text(getattr(getattr(self.module, node.value.id, None), node.attr, None))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            template = self.texts(node.func.value) if node.func.attr == "format" else []
+            return [text.format("x") for text in template]
         if isinstance(node, ast.Subscript):
             return _text(getattr(self.module, ast.unparse(node.value), None))
         if isinstance(node, ast.JoinedStr):
@@ -136,5 +141,7 @@ def test_the_paths_of_rules_are_found() -> None:
         "EnableManagedSpotTraining",
         "TransformResources.InstanceType",
         "InputDataConfig[x].InputMode",
+        "ProcessingOutputConfig.Outputs[x].S3Output.S3UploadMode",
+        "HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType",
         "HyperParameterTuningJobConfig.Strategy",
     }

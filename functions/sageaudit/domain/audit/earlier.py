@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice
 
@@ -73,3 +73,20 @@ def facts_of(job: Job, *, reason_class: str | None, found: Iterable[str]) -> Run
         final_metrics=dict(islice(job.final_metrics.items(), MOST_METRICS)),
         found=tuple(found),
     )
+
+
+def failures_in_a_row(
+    runs: Iterable[EarlierRun], reason_class: str, *, ended_at: datetime, within: timedelta
+) -> list[EarlierRun]:
+    """The failures before `ended_at` without a success, or another reason, between them.
+
+    Runs are newest first; those that somebody stopped are skipped.
+    """
+    row: list[EarlierRun] = []
+    for run in runs:
+        same = run.status == "Failed" and run.facts.reason_class == reason_class
+        if ended_at - run.ended_at > within or not (same or run.status == "Stopped"):
+            break
+        if same:
+            row.append(run)
+    return row

@@ -7,12 +7,12 @@ Why it costs: A change of type, count, data or code that nobody intended is paid
     later run.
 Saving: None: it is an alarm, not a part of the bill. The evidence has the dollars above the median;
     the findings on what grew have the savings.
-When it is wrong: A family may hold runs that are meant to differ: a quick test and the full
+When it is wrong: A family may contain runs that are meant to differ: a quick test and the full
     training under one name. A tag of the policy's `family_tag` separates them.
 What to do: Look at what changed, which the finding names if the history knows it, and undo it if
     nobody intended it.
 Sources: Rousseeuw and Croux, 1993: the median absolute deviation times 1.4826 estimates a standard
-    deviation that outliers do not move; 3 of them are the usual limit.
+    deviation that outliers do not move; 3 such deviations are the usual limit.
 """
 
 from __future__ import annotations

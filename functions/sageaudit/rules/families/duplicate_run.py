@@ -6,8 +6,8 @@ What it checks: An earlier completed run of the family, at most 30 days before t
 Why it costs: The same code on the same inputs gives the same model, and is paid for twice.
 Saving: Possible, never in a total: the whole run.
 When it is wrong: The code archive is not in the fingerprint, since the SDK uploads it under a new
-    name each time: the same entry point may hold other code. A repeat may be intended, to measure
-    the spread between random seeds or to try another instance type.
+    name each time: the same entry point may contain other code. A repeat may be intended, to
+    measure the spread between random seeds or to try another instance type.
 What to do: Look for an earlier run before starting one. A pipeline step with caching
     (`CacheConfig`) does it.
 Sources: AWS, SageMaker Pipelines, "Caching pipeline steps": a step with the same arguments is not
@@ -16,9 +16,8 @@ Sources: AWS, SageMaker Pipelines, "Caching pipeline steps": a step with the sam
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from sageaudit.rules import api
+from sageaudit.rules.families.recent_runs import recent_runs
 
 WITHIN = api.Threshold("within_days", 30, "days", "older results are often gone", "our choice")
 
@@ -38,17 +37,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if job.fingerprint is None:
         reason = "it has no fingerprint: only a fingerprint secret makes runs comparable"
         return api.Unknown("fingerprint_missing", reason)
-    started_at = job.started_at or job.created_at
-    if started_at is None:
+    recent = recent_runs(case, case.limit(WITHIN))
+    if recent is None:
         return api.Unknown("times_missing", "when the run started is not known")
-    days = timedelta(days=case.limit(WITHIN))
-    same = [
-        run
-        for run in case.earlier
-        if run.facts.fingerprint == job.fingerprint
-        and _succeeded(run)
-        and timedelta(0) <= started_at - run.ended_at <= days
-    ]
+    same = [run for run in recent if run.facts.fingerprint == job.fingerprint and _succeeded(run)]
     if not same:
         return api.Clear()
     same_data = [run for run in same if run.facts.data_pinned]

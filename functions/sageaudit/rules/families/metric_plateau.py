@@ -3,7 +3,7 @@
 What it checks: After its last gain of more than 1% the objective did not improve for at least 25%
     of Training, and at least 15 minutes of that came after 10 points of patience. The objective is
     that of its tuning job, else what the policy names under `objectives`, else by a table of names,
-    validation before training. A trial knows its objective's name, not its direction, which comes
+    validation before training. AWS gives a trial's objective without its direction, which comes
     from the policy or the table. It needs 20 points, whose running median of 5 is judged. The
     plateau ends with the last point, or where an idle tail begins, which is another finding.
 Why it costs: The seconds after the best model are billed like those before it.
@@ -31,7 +31,6 @@ from sageaudit.domain.usage.plot import plot_curve
 from sageaudit.domain.usage.work_windows import work_windows
 from sageaudit.rules import api
 from sageaudit.rules.families.objective_curve import (
-    NO_GAIN,
     POINTS,
     WINDOWS_MISSING,
     no_own_metric,
@@ -64,14 +63,14 @@ _EARLY_STOPPING = {
     id="SA701",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(FLAT_SHARE, CUT_FROM, NO_GAIN, LATE_NO_GAIN, POINTS, PATIENCE),
+    thresholds=(FLAT_SHARE, CUT_FROM, api.NO_GAIN, LATE_NO_GAIN, POINTS, PATIENCE),
     not_applicable=(api.serverless, api.not_completed, no_own_metric),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Of the hosts' metrics it uses only the start of the idle tail."""
     job = case.job
     late = job.hints.schedule in _LATE_SCHEDULES
-    objective = objective_curve(case, LATE_NO_GAIN if late else NO_GAIN)
+    objective = objective_curve(case, LATE_NO_GAIN if late else api.NO_GAIN)
     if isinstance(objective, api.Missing):
         return api.unknown(objective)
     windows = list(work_windows(job))

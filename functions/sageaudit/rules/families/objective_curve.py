@@ -7,9 +7,6 @@ from decimal import Decimal
 from sageaudit.domain.usage.objective import Watched, watch
 from sageaudit.rules import api
 
-NO_GAIN = api.Threshold(
-    "no_gain_percent", 1, "percent of the best value", "no gain worth it", "AWS ConvergenceDetected"
-)
 POINTS = api.Threshold("points_from", 20, "points", "fewer draw no curve", "our choice")
 WINDOWS_MISSING = api.Unknown("phases_missing", "when Training ran is not known")
 
@@ -20,7 +17,9 @@ def no_own_metric(case: api.JobCase) -> str | None:
     return None if reports else "its container defines no metric of its own"
 
 
-def objective_curve(case: api.JobCase, no_gain: api.Threshold = NO_GAIN) -> Watched | api.Missing:
+def objective_curve(
+    case: api.JobCase, no_gain: api.Threshold = api.NO_GAIN
+) -> Watched | api.Missing:
     """The objective of this run; a gain of at most `no_gain` is none."""
     return watch(
         case.whole.curves,

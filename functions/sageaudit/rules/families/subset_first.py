@@ -3,10 +3,10 @@
 What it checks: The objective made its last gain of more than 1% in the first 20% of Training, which
     took at least 30 minutes, and the family explores: of its runs of the last 14 days at least 10
     completed, with at least half as many different settings as runs.
-Why it costs: While settings are tried out, each try pays for all of the data, and a part of the
-    data would have shown the same.
+Why it costs: Each try of a setting pays for all of the data, where a part would have shown the
+    same.
 Saving: Possible, without a figure: how much data is enough is known only after a trial. What early
-    stopping would have saved in this run is metric-plateau's finding.
+    stopping would have saved in this run is in metric-plateau.
 When it is wrong: Rare classes need all of the data; some families aim for the last tenth of a
     percent; a metric of the training data does not show how the model does on new data.
 What to do: Try settings on a sample (SageMaker Data Wrangler draws stratified samples), start from
@@ -18,23 +18,18 @@ Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: "consider training o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
-
 from sageaudit.domain.usage.work_windows import work_windows
 from sageaudit.rules import api
 from sageaudit.rules.families.objective_curve import (
-    NO_GAIN,
     POINTS,
     WINDOWS_MISSING,
     no_own_metric,
     objective_curve,
 )
+from sageaudit.rules.families.recent_runs import recent_runs
 from sageaudit.rules.families.work_time import worked_s
 
-EARLY = api.Threshold(
-    "early_percent", 20, "percent of Training", "little of the data", "our choice"
-)
+EARLY = api.Threshold("early_percent", 20, "percent of Training", "a small part", "our choice")
 FROM = api.Threshold("from_s", 1800, "seconds", "a shorter try is cheap", "our choice")
 RUNS = api.Threshold("runs_from", 10, "runs", "fewer are no series of tries", "our choice")
 WITHIN = api.Threshold("within_days", 14, "days", "one phase of work", "our choice")
@@ -53,14 +48,15 @@ def _search_trial(case: api.FamilyCase) -> str | None:
     id="SA705",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(EARLY, FROM, RUNS, WITHIN, DISTINCT, NO_GAIN, POINTS),
+    thresholds=(EARLY, FROM, RUNS, WITHIN, DISTINCT, api.NO_GAIN, POINTS),
     not_applicable=(_search_trial, api.serverless, api.not_completed, no_own_metric),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """The family first: one that does not explore is clear, whatever the curve shows."""
     if case.earlier is None:
         return api.HISTORY_UNREAD
-    tries = _tries(case)
+    recent = recent_runs(case, case.limit(WITHIN)) or ()
+    tries = [run for run in recent if run.status == "Completed"]
     if len(tries) < case.limit(RUNS):
         return api.Clear()
     known = [run.facts.fingerprint for run in tries if run.facts.fingerprint is not None]
@@ -94,16 +90,3 @@ def check(case: api.FamilyCase) -> api.Outcome:
         },
         caution="No figure: how much data is enough is known only after a trial.",
     )
-
-
-def _tries(case: api.FamilyCase) -> Sequence[api.EarlierRun]:
-    """The completed runs of the days before this one started."""
-    started_at = case.job.started_at or case.job.created_at
-    if started_at is None:
-        return ()
-    days = timedelta(days=case.limit(WITHIN))
-    return [
-        run
-        for run in case.runs
-        if run.status == "Completed" and timedelta(0) <= started_at - run.ended_at <= days
-    ]

@@ -2,10 +2,11 @@
 
 What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its secondary status or
     its failure text says so, or it is a processing job that was stopped after its limit.
-Why it costs: A run that its limit ended is billed up to the limit. If it left neither artifact nor
-    checkpoints, all of it is lost.
+Why it costs: A run that its limit ended is billed up to the limit, and all of it is lost if it left
+    neither artifact nor checkpoints.
 Saving: With an artifact or checkpoints: none, the limit worked as planned. With nothing left: the
-    whole bill of the run, as lost. It is the same loss as in failed-spend, counted once, here.
+    whole bill of the run, as lost. The finding of failed-spend is included:
+    the loss is counted once.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial that ended with its tuning job did its work: it is not judged.
 What to do: Keep checkpoints, so that the next run continues where this one stopped; a script that
@@ -17,15 +18,10 @@ Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processi
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import MAX_RUNTIME, MAX_WAIT, is_trial, kept, limit_hit
+from sageaudit.domain.job.failure import MAX_RUNTIME, is_trial, kept, limit_hit
 from sageaudit.rules import api
+from sageaudit.rules.limits.higher_limit import LONGEST_LIMIT_S, higher_limit
 from sageaudit.rules.limits.not_lost import not_lost
-
-_TIMES_THE_LIMIT = 2
-_LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}
-
-Fixes = tuple[tuple[api.Parameter, ...], ...]
-"""The fix and its alternatives, the best first."""
 
 
 def _trial(case: api.JobCase) -> str | None:
@@ -35,7 +31,7 @@ def _trial(case: api.JobCase) -> str | None:
 @api.rule(
     id="SA603",
     scope=api.JobCase,
-    kinds=set(_LONGEST_LIMIT_S),
+    kinds=set(LONGEST_LIMIT_S),
     not_applicable=(_trial, api.free),
     subsumes={"failed-spend"},
 )
@@ -66,32 +62,13 @@ def check(case: api.JobCase) -> api.Outcome:
     if left:
         caution = "No figure: the limit may be planned, and what it left can be used."
         return api.fact(summary, evidence, caution=caution)
-    fixes = [*_checkpoints(job), *_higher_limit(job, limit, limit_s)]
+    higher = higher_limit(job, limit, limit_s)
+    continues = job.kind is not api.JobKind.TRAINING or job.checkpointed
     return api.lost(
         summary,
         evidence,
-        fix=fixes[0] if fixes else (),
-        alternatives=tuple(fixes[1:]),
+        fix=higher if continues else (api.CHECKPOINTS,),
+        alternatives=() if continues or not higher else (higher,),
         change=api.DropRun(),
         caution="This money is spent: the next run under this limit ends the same way.",
     )
-
-
-def _checkpoints(job: api.Job) -> Fixes:
-    """The better fix, for a training job that has none."""
-    return (
-        ((api.CHECKPOINTS,),) if job.kind is api.JobKind.TRAINING and not job.checkpointed else ()
-    )
-
-
-def _higher_limit(job: api.Job, limit: str, limit_s: int | None) -> Fixes:
-    """Twice the limit, up to the longest; MaxWait must not be shorter than MaxRuntime."""
-    longest_s = _LONGEST_LIMIT_S[job.kind]
-    if not limit_s or limit_s >= longest_s:
-        return ()
-    higher_s = min(_TIMES_THE_LIMIT * limit_s, longest_s)
-    fix = [api.Parameter(f"StoppingCondition.{limit}", limit_s, higher_s)]
-    if limit == MAX_RUNTIME and job.max_wait_s is not None and job.max_wait_s < higher_s:
-        wait_s = job.max_wait_s + higher_s - limit_s
-        fix.append(api.Parameter(f"StoppingCondition.{MAX_WAIT}", job.max_wait_s, wait_s))
-    return (tuple(fix),)

@@ -3,44 +3,35 @@
 What it checks: MaxRuntimeInSeconds x rate is above $200, and the limit is at least ten times what
     the run took, or, once 5 runs of its family are known with this one, ten times what the longest
     of them took.
-Why it costs: Nothing yet. A job that hangs is billed until its limit; the default is one day, the
-    maximum 28.
-Saving: None: it is a guard-rail. It is stored and shown, and never posted to chat.
+Why it costs: Nothing yet. A hung job is billed until its limit: one day by default, 28 at most.
+Saving: None: it is a guard-rail, stored and shown, and never posted to chat.
 When it is wrong: The next run of the same job is known to be much longer. Runs that a limit ended
     count as long as they ran.
 What to do: Set the limit to three times the longest known run, in whole hours. With a RetryStrategy
     it covers all attempts together.
-Sources: Jobstats: time efficiency of 10% or less is red. The $200 are our choice: a job that hangs
-    for a night.
+Sources: Jobstats: time efficiency of 10% or less is red. The $200, a job that hangs for a night,
+    are our choice.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.failure import LIMIT_REACHED
 from sageaudit.rules import api
 
-EXPOSED_FROM = api.Threshold(
-    "exposed_from_usd", 200, "USD at the limit", "a sum that would hurt", "our choice"
-)
-TIMES_THE_RUN = api.Threshold(
-    "times_the_run", 10, "limit / run", "time efficiency of 10% or less is red", "Jobstats"
-)
+EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum", "our choice")
+TIMES_THE_RUN = api.Threshold("times_the_run", 10, "limit / run", "10% or less is red", "Jobstats")
 RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest", "our choice")
-_SUGGESTED_TIMES = 3
 
 
 def _no_limit(case: api.FamilyCase) -> str | None:
     return "no MaxRuntimeInSeconds is recorded" if case.job.max_runtime_s is None else None
 
 
-def _not_hourly(case: api.FamilyCase) -> str | None:
-    other = {api.Purchase.SERVERLESS, api.Purchase.TRAINING_PLAN}
-    not_hourly = case.job.free or case.job.purchase in other
-    return "its hours are not billed at an hourly rate" if not_hourly else None
+def _took_its_time(run: api.EarlierRun) -> bool:
+    return run.status == "Completed" or run.facts.reason_class == LIMIT_REACHED
 
 
 @api.rule(
@@ -48,7 +39,7 @@ def _not_hourly(case: api.FamilyCase) -> str | None:
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
     thresholds=(EXPOSED_FROM, TIMES_THE_RUN, RUNS_FROM),
-    not_applicable=(_no_limit, _not_hourly, api.not_completed),
+    not_applicable=(_no_limit, api.free, api.serverless, api.prepaid, api.not_completed),
     in_chat=False,
 )
 def check(case: api.FamilyCase) -> api.Outcome:
@@ -56,10 +47,12 @@ def check(case: api.FamilyCase) -> api.Outcome:
     job, limit_s = case.job, case.job.max_runtime_s or 0
     if not job.elapsed_s:
         return api.TIMES_MISSING
-    elapsed_s = [job.elapsed_s, *_earlier_s(case)]
-    enough = len(elapsed_s) >= case.limit(RUNS_FROM)
-    longest_s = max(elapsed_s) if enough else job.elapsed_s
-    suggested_s = math.ceil(_SUGGESTED_TIMES * longest_s / 3600) * 3600
+    earlier_s = [run.facts.elapsed_s for run in case.runs if _took_its_time(run)]
+    elapsed_s = [job.elapsed_s, *filter(None, earlier_s)]
+    if len(elapsed_s) < case.limit(RUNS_FROM):
+        elapsed_s = [job.elapsed_s]
+    longest_s = max(elapsed_s)
+    suggested_s = math.ceil(3 * longest_s / 3600) * 3600
     loose = limit_s >= case.limit(TIMES_THE_RUN) * float(longest_s)
     if not loose or suggested_s >= limit_s:
         return api.Clear()
@@ -69,7 +62,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     exposed_usd = usd_per_hour * limit_s / 3600
     if exposed_usd <= case.limit(EXPOSED_FROM):
         return api.Clear()
-    whose = f"the longest of {len(elapsed_s)} runs" if enough else "this run"
+    whose = f"the longest of {len(elapsed_s)} runs" if len(elapsed_s) > 1 else "this run"
     return api.fact(
         f"A hung run would be billed up to ${exposed_usd:,.0f}: the limit is "
         f"{limit_s / 3600:.1f} h, {whose} took {longest_s / 3600:.1f} h.",
@@ -77,19 +70,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "max_runtime_s": limit_s,
             "elapsed_s": job.elapsed_s,
             "longest_s": longest_s,
-            "runs": len(elapsed_s) if enough else 1,
+            "runs": len(elapsed_s),
             "exposed_usd": round(exposed_usd, 2),
         },
         fix=(api.Parameter("StoppingCondition.MaxRuntimeInSeconds", limit_s, suggested_s),),
         caution="A guard-rail: it has cost nothing so far, so it has no saving.",
     )
-
-
-def _earlier_s(case: api.FamilyCase) -> list[Decimal]:
-    """Of the earlier runs that needed their time: completed, or ended by a limit."""
-    return [
-        run.facts.elapsed_s
-        for run in case.runs
-        if run.facts.elapsed_s
-        and (run.status == "Completed" or run.facts.reason_class == LIMIT_REACHED)
-    ]

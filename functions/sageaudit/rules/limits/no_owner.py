@@ -1,16 +1,15 @@
 """Runs of the account have no owner.
 
-What it checks: A figure of the account, never of one job: at least 10% of its audited runs, or of
-    their dollars, have none of the policy's `owner_tags`.
+What it checks: At least 10% of the account's audited runs, or of their dollars, have none of the
+    policy's `owner_tags`. It judges the account, never a single job.
 Why it costs: Nothing by itself. Without an owner nobody receives a finding, and nobody acts on it.
-Saving: None: it measures how much of the spend can be assigned to somebody.
+Saving: None: it measures how much of the spend has no owner.
 When it is wrong: If the tags of other accounts' jobs may not be read, all their jobs seem to have
     no owner. Jobs that a service starts (Debugger rules, AutoML, monitoring) have only the tags
     that it passes on.
 What to do: Tag at the source: the pipeline, the SDK's session defaults, or a tag policy that
     refuses jobs without the tag. Studio tags jobs with the user's profile by itself.
-Sources: SageMaker Studio administration best practices: jobs get `sagemaker:user-profile-arn`. The
-    10% is our choice.
+Sources: SageMaker Studio administration best practices: jobs get `sagemaker:user-profile-arn`.
 """
 
 from __future__ import annotations

@@ -10,28 +10,24 @@ Saving: None here: each run's dollars are counted as lost in its own audit. The 
 When it is wrong: Somebody is working on the fault: each try has other code, and the code archive is
     not compared. The evidence says whether settings and data were the same each time.
 What to do: Stop the schedule or the retries until the fault is fixed; try the fix on one small
-    instance or in local mode. For internal errors of AWS a RetryStrategy is right: it retries only
+    instance or in local mode. For internal errors of AWS use a RetryStrategy: it retries only
     these, inside one job.
 Sources: botocore, CreateTrainingJob.RetryStrategy: for InternalServerError only;
-    DescribeTrainingJob: failed jobs are billed from start to end. Three runs and 7 days are our
-    choice.
+    DescribeTrainingJob: failed jobs are billed from start to end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 
+from sageaudit.domain.audit.earlier import failures_in_a_row
 from sageaudit.domain.job.failure import is_trial, reason_class
 from sageaudit.rules import api
 from sageaudit.rules.limits.retry_fix import retry_fix
 
-RUNS_FROM = api.Threshold(
-    "runs_from", 3, "failed runs", "two may be one try and one retry", "our choice"
-)
+RUNS_FROM = api.Threshold("runs_from", 3, "failed runs", "two may be one retry", "our choice")
 WITHIN = api.Threshold("within_days", 7, "days", "older failures are unrelated", "our choice")
-_FAILED = "Failed"
 
 
 def _trial(case: api.FamilyCase) -> str | None:
@@ -48,7 +44,7 @@ def _trial(case: api.FamilyCase) -> str | None:
 def check(case: api.FamilyCase) -> api.Outcome:
     """Counts back from this run; a row that was not billed is clear."""
     job = case.job
-    if job.status != _FAILED:
+    if job.status != "Failed":
         return api.Clear()
     if case.earlier is None:
         return api.HISTORY_UNREAD
@@ -57,13 +53,14 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Unknown("times_missing", "when the run failed is not known")
     why = reason_class(job)
     days = timedelta(days=case.limit(WITHIN))
-    row = _row(case.earlier, why, lambda run: ended_at - run.ended_at <= days)
+    row = failures_in_a_row(case.earlier, why, ended_at=ended_at, within=days)
     count = 1 + len(row)
-    bills = [case.bill.total_usd, *(run.total_usd for run in row)]
-    known = [usd for usd in bills if usd is not None]
+    bills_usd = [case.bill.total_usd, *(run.total_usd for run in row)]
+    known = [usd for usd in bills_usd if usd is not None]
     so_far_usd = sum(known, Decimal(0))
     if count < case.limit(RUNS_FROM) or (len(known) == count and not so_far_usd):
         return api.Clear()
+    fingerprints = {job.fingerprint, *(run.facts.fingerprint for run in row)}
     since = row[-1].ended_at if row else ended_at
     at_least = "at least " if len(known) < count else ""
     return api.fact(
@@ -76,28 +73,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "reason_class": why,
             "so_far_usd": so_far_usd,
             "runs_of_unknown_cost": count - len(known),
-            "same_settings": _same_settings(job, row),
+            "same_settings": None if None in fingerprints else len(fingerprints) == 1,
         },
         fix=retry_fix(job),
         caution="No figure here: each run's dollars are counted as lost in its own audit.",
     )
-
-
-def _row(
-    runs: Sequence[api.EarlierRun], why: str, recent: Callable[[api.EarlierRun], bool]
-) -> list[api.EarlierRun]:
-    """The failures before this one without a success, or another reason, between them."""
-    row: list[api.EarlierRun] = []
-    for run in runs:
-        same = run.status == _FAILED and run.facts.reason_class == why
-        if not recent(run) or not (same or run.status == "Stopped"):
-            break
-        if same:
-            row.append(run)
-    return row
-
-
-def _same_settings(job: api.Job, row: Sequence[api.EarlierRun]) -> bool | None:
-    """By their fingerprints; None when a run has none."""
-    fingerprints = {job.fingerprint, *(run.facts.fingerprint for run in row)}
-    return None if None in fingerprints else len(fingerprints) == 1

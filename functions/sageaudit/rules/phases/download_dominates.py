@@ -18,11 +18,9 @@ Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases, File
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from sageaudit.rules import api
 from sageaudit.rules.phases import downloading
-from sageaudit.rules.phases.phase_share import PhaseShare
+from sageaudit.rules.phases.phase_share import PhaseShare, range_caution
 
 _MODEL_CHANNEL = "model"
 
@@ -53,12 +51,8 @@ def check(case: api.JobCase) -> api.Outcome:
         {**downloading.evidence(share), "file_mode_channels": len(channels)},
         fix=_input_mode(channels, "FastFile"),
         alternatives=(pipe,) if pipe else (),
-        change=api.CutPhase("Downloading", Decimal(0)),
-        best=api.CutPhase("Downloading", share.seconds),
-        caution=(
-            "The reads move into Training, so the saving is between nothing and the whole phase; "
-            "nothing is counted until a run shows it. FSx or EFS adds its own cost."
-        ),
+        caution=f"{range_caution('The reads move into Training')} FSx or EFS adds its own cost.",
+        **api.cut_up_to("Downloading", share.seconds),
     )
 
 

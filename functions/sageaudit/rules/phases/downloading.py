@@ -1,4 +1,4 @@
-"""What the Downloading phase of a training job holds, and when it is long."""
+"""What the Downloading phase of a training job contains, and when it is long."""
 
 from __future__ import annotations
 

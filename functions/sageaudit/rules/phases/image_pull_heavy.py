@@ -17,12 +17,10 @@ Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Reco
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from sageaudit.domain.bill.bill_facts import image_region
 from sageaudit.rules import api
 from sageaudit.rules.phases import downloading
-from sageaudit.rules.phases.phase_share import PhaseShare
+from sageaudit.rules.phases.phase_share import PhaseShare, range_caution
 
 
 def _copies_data(case: api.JobCase) -> str | None:
@@ -63,12 +61,8 @@ def check(case: api.JobCase) -> api.Outcome:
             "message_says_image": job.image_pull_in_download,
         },
         fix=_fix(job, region),
-        change=api.CutPhase("Downloading", Decimal(0)),
-        best=api.CutPhase("Downloading", share.seconds),
-        caution=(
-            "Any image must be pulled, so the saving is between nothing and the whole phase; "
-            "nothing is counted until a run shows it."
-        ),
+        caution=range_caution("Any image must be pulled"),
+        **api.cut_up_to("Downloading", share.seconds),
     )
 
 

@@ -31,6 +31,14 @@ class PhaseShare:
         )
 
 
+def range_caution(reason: str) -> str:
+    """The caution of a range that begins at nothing: the reason why, without a full stop."""
+    return (
+        f"{reason}, so the saving is between nothing and the whole phase; nothing is counted "
+        "until a run shows it."
+    )
+
+
 def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
     """The share of the phases of these names together; None when the run is not split.
 

@@ -19,8 +19,6 @@ Sources: botocore, S3DataSource.S3DataDistributionType: "each instance gets appr
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from sageaudit.rules import api
 from sageaudit.rules.phases import downloading
 from sageaudit.rules.phases.phase_share import PhaseShare
@@ -73,10 +71,9 @@ def check(case: api.JobCase) -> api.Outcome:
             )
             for name in names
         ),
-        change=api.CutPhase("Downloading", Decimal(0)),
-        best=api.CutPhase("Downloading", share.seconds * (count - 1) / count),
         caution=(
             "Not with a sampler that splits the data itself. Uneven shards can hang "
             "DistributedDataParallel. Use it instead of FastFile, not together."
         ),
+        **api.cut_up_to("Downloading", share.seconds * (count - 1) / count),
     )

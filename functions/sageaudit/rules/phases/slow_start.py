@@ -5,7 +5,7 @@ What it checks: A completed on-demand run under 30 minutes, with at least 4 earl
     runs, are at least 50% of the billed time and over a minute. At least half of the runs were
     requested within an hour after the run before had ended.
 Why it costs: Starting and Pending are not billed. The wait costs people's time.
-Saving: None, and never positive dollars: a warm pool is billed at the full rate while it waits. The
+Saving: None: a warm pool is billed at the full rate while it waits, so it saves no dollars. The
     finding compares the minutes that a pool would have saved with its bill between these runs.
 When it is wrong: Nobody waits for the runs (a pipeline at night). If later runs come further apart,
     the pool waits in vain, which warm-pool-idle reports. A family that kept a pool once does not

@@ -17,19 +17,14 @@ Sources: botocore, OutputDataConfig.CompressionType: "Select None to output an u
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from sageaudit.rules import api
-from sageaudit.rules.phases.phase_share import PhaseShare, large_share
+from sageaudit.rules.phases.phase_share import PhaseShare, large_share, range_caution
 
 SHARE_FROM = api.Threshold(
     "share_from_percent", 10, "percent of billed seconds", "a tenth of the bill", "our choice"
 )
 OVER = api.Threshold("over_s", 120, "seconds", "ordinary uploads take up to 75 s", "recorded jobs")
-_RANGE = (
-    "The final model must be sent in any case, so the saving is between nothing and the whole "
-    "phase; nothing is counted until a run shows it."
-)
+_RANGE = range_caution("The final model must be sent in any case")
 _READERS = (
     " CompressionType NONE leaves many objects instead of one model.tar.gz: the model registry, "
     "endpoints and later jobs must expect that."
@@ -64,7 +59,6 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         fix=() if job.checkpointed else (api.CHECKPOINTS,),
         alternatives=((unpack,),) if packed else (),
-        change=api.CutPhase("Uploading", Decimal(0)),
-        best=api.CutPhase("Uploading", share.seconds),
         caution=f"{_RANGE}{_READERS if packed else ''}",
+        **api.cut_up_to("Uploading", share.seconds),
     )

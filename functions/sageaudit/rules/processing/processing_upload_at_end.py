@@ -1,17 +1,15 @@
 """A processing job ends with a long idle stretch while its results are uploaded.
 
-What it checks: An output is uploaded in mode EndOfJob, and from the last busy minute to the end of
-    a completed job CPU and GPU of all hosts were idle for over 5 minutes and at least 10% of the
-    run.
+What it checks: An output is uploaded in mode EndOfJob, and CPU and GPU of all hosts were idle for
+    over 5 minutes and at least 10% of the run at the end of a completed job.
 Why it costs: All instances are billed until the upload has ended.
 Saving: Between 0 and the whole idle stretch, because Continuous uploads move into the run, which
-    may take longer. The low end, 0, is counted; the next run measures the rest. The stretch is that
-    of idle-tail, whose dollars are not counted in addition.
+    may take longer. The low end, 0, is counted; the next run measures the rest. It includes the
+    finding of idle-tail about the same stretch, so no dollar is counted twice.
 When it is wrong: Processing jobs have no phases and SageMaker publishes no network metric: code
     that hangs at its end looks the same. Continuous uploads a rewritten file again, and leaves
     partial results in S3 when the job fails.
-What to do: S3UploadMode Continuous; fewer, compressed files (Parquet). Several small files upload
-    in parallel.
+What to do: S3UploadMode Continuous; fewer, compressed files (Parquet), uploaded in parallel.
 Sources: botocore, ProcessingS3Output.S3UploadMode: "continuously or after the job completes".
 """
 
@@ -27,15 +25,15 @@ SHARE_FROM = api.Threshold(
     "share_from_percent", 10, "percent of the run", "a tenth of the bill", "our choice"
 )
 _AT_END = "EndOfJob"
+_MODE = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
 
 
-def _outputs(job: api.Job) -> list[str]:
-    """The names of those that are uploaded at the end."""
+def _uploaded_at_end(job: api.Job) -> list[str]:
     return [upload.name for upload in job.uploads if upload.mode == _AT_END]
 
 
 def _none_at_end(case: api.JobCase) -> str | None:
-    return None if _outputs(case.job) else "no output is uploaded at the end of the job"
+    return None if _uploaded_at_end(case.job) else "no output is uploaded at the end of the job"
 
 
 @api.rule(
@@ -51,7 +49,7 @@ def _none_at_end(case: api.JobCase) -> str | None:
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Counts the idle minutes at the end of the whole run."""
-    whole, outputs = case.whole, _outputs(case.job)
+    whole, outputs = case.whole, _uploaded_at_end(case.job)
     if missing := unseen(whole):
         return api.unknown(missing)
     tail = len(idle_tail(whole))
@@ -61,9 +59,8 @@ def check(case: api.JobCase) -> api.Outcome:
     if short or tail == whole.points:
         return api.Clear()
     if len(whole.hosts) < (whole.hosts_expected or 0):
-        have, want = len(whole.hosts), whole.hosts_expected
-        reason = f"{have} of {want} hosts have points: another may have worked"
-        return api.Unknown("hosts_missing", reason)
+        hosts = f"{len(whole.hosts)} of {whole.hosts_expected} hosts"
+        return api.Unknown("hosts_missing", f"{hosts} have points: another may have worked")
     return api.derived(
         f"All hosts were idle for the last {tail_s / 60:.0f} of {whole.minutes:.0f} minutes: "
         "outputs in mode EndOfJob are uploaded then.",
@@ -73,19 +70,11 @@ def check(case: api.JobCase) -> api.Outcome:
             "minutes": round(whole.minutes),
             "end_of_job_outputs": len(outputs),
         },
-        fix=tuple(
-            api.Parameter(
-                f"ProcessingOutputConfig.Outputs[{name}].S3Output.S3UploadMode",
-                _AT_END,
-                "Continuous",
-            )
-            for name in outputs
-        ),
-        change=api.CutPhase("Processing", Decimal(0)),
-        best=api.CutPhase("Processing", tail_s),
+        fix=tuple(api.Parameter(_MODE.format(name), _AT_END, "Continuous") for name in outputs),
         caution=(
             "Continuous uploads move into the run, so the saving is between nothing and the whole "
             "stretch. Code that hangs at its end looks the same: check when the results were "
             "written."
         ),
+        **api.cut_up_to("Processing", tail_s),
     )

@@ -1,17 +1,17 @@
 """The account's hours are steady enough to ask for a Savings Plan.
 
-What it checks: A figure of the account, never of one job. In at least 80% of the hours (UTC) of at
-    least 30 days, its on-demand training, processing and transform jobs cost at least `[commitment]
-    usd_per_hour`, the plan that the policy asks about. What other findings count as avoidable or
-    lost, and retained warm pools, are subtracted first, hour by hour. Spot and training plans are
-    left out.
+What it checks: In at least 80% of the hours (UTC) of at least 30 days, the account's on-demand
+    training, processing and transform jobs cost at least `[commitment] usd_per_hour`, the plan that
+    the policy asks about. What other findings count as avoidable or lost, and retained warm pools,
+    are subtracted first, hour by hour. Spot and training plans are left out. It judges the account,
+    never a single job.
 Why it costs: On-demand rates are for hours without a commitment. SageMaker Savings Plans commit to
     USD per hour for one or three years and discount what the plan covers, across types, regions and
     kinds of jobs.
-Saving: Possible, without a figure: the discount depends on type, term and payment, as AWS offers
-    it.
-When it is wrong: Jobs change faster than plans end: a plan is paid used or not. Possible savings,
-    such as managed spot, are not subtracted; the evidence has the steady sum without those runs.
+Saving: Possible, without a figure: AWS's discount depends on type, term and payment.
+When it is wrong: Jobs change faster than plans end: a plan is paid whether it is used or not.
+    Possible savings, such as managed spot, are not subtracted; the evidence has the steady sum
+    without those runs.
     The figure includes volumes, a small part of each bill, which a plan does not cover. At the
     plan's lower rates the same hours use less of the commitment. Endpoints and notebooks, which a
     plan covers too, are not read.

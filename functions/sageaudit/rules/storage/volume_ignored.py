@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.rules import api
-from sageaudit.rules.storage.ebs import on_ebs
+from sageaudit.rules.storage.ebs import has_volume, on_ebs
 
 DEFAULT = api.Threshold(
     "default_gb", 30, "GB an instance", "filled in by default: no choice", "SageMaker Python SDK"
@@ -29,16 +29,12 @@ def _no_size(case: api.JobCase) -> str | None:
     return None if case.job.volume_gb else "no VolumeSizeInGB is recorded"
 
 
-def _has_volume(case: api.JobCase) -> str | None:
-    return "its instances get a volume" if on_ebs(case) else None
-
-
 @api.rule(
     id="SA502",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(DEFAULT,),
-    not_applicable=(api.never_started, api.serverless, _no_size, _has_volume),
+    not_applicable=(api.never_started, api.serverless, _no_size, has_volume),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Reads the request and the catalogue; needs no metrics."""

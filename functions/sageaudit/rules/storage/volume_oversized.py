@@ -4,14 +4,12 @@ What it checks: A volume of more than 30 GB on instances that get an EBS volume,
     35% was used at any minute of the run, by DiskUtilization.
 Why it costs: Each instance's volume is billed by GB and time, used or not. It is small beside the
     instance: 100 GB for an hour cost about $0.02.
-Saving: Possible, never in a total: the same run with a volume of twice the peak, and of 30 GB at
-    least. If channels are copied in File mode the low end is 0, since their data may need the
-    space.
+Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB. If
+    channels are copied in File mode the low end is 0, since their data may need the space.
 When it is wrong: Often: the metric is near 0 in real data (0.01% to 1.3% of 30 GB in recorded
     jobs), and AWS does not say which folders it counts. Data of File-mode channels is on the volume
     and its size is not recorded. A job whose volume is full fails.
-What to do: Try the smaller volume once, with a run that may fail. FastFile mode needs no space for
-    the data.
+What to do: Try the smaller volume in a run that may fail. FastFile mode needs no space for data.
 Sources: botocore, VolumeSizeInGB. 30 GB: the default of the SageMaker Python SDK. Job Defense
     Shield: memory requested in excess means that at most 0.35 of it is used.
 """
@@ -22,7 +20,7 @@ from math import ceil
 
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.rules import api
-from sageaudit.rules.storage.ebs import on_ebs
+from sageaudit.rules.storage.ebs import has_local_storage, on_ebs
 
 OVER = api.Threshold("over_gb", 30, "GB an instance", "the usual default", "SageMaker Python SDK")
 PEAK_BELOW = api.Threshold(
@@ -30,17 +28,7 @@ PEAK_BELOW = api.Threshold(
 )
 TIMES_THE_PEAK = api.Threshold("times_the_peak", 2, "new size / peak use", "headroom", "our choice")
 _STREAMED = frozenset({"Pipe", "FastFile"})
-_NOT_BILLED = frozenset({api.Purchase.SERVERLESS, api.Purchase.TRAINING_PLAN})
-
-
-def _not_billed(case: api.JobCase) -> str | None:
-    free = case.job.free or case.job.purchase in _NOT_BILLED
-    return "its storage is not billed by size and time" if free else None
-
-
-def _local_storage(case: api.JobCase) -> str | None:
-    local = on_ebs(case) is False
-    return "its instances have local NVMe storage: no volume is provisioned" if local else None
+"""Any other data is on the volume: a processing input without a mode is copied (File)."""
 
 
 def _small(case: api.JobCase) -> str | None:
@@ -57,20 +45,24 @@ def _small(case: api.JobCase) -> str | None:
     needs=(api.Metric.DISK,),
     coarsest_period_s=300,
     whole_run=True,
-    not_applicable=(_not_billed, _local_storage, _small),
+    not_applicable=(api.free, api.serverless, api.prepaid, has_local_storage, _small),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the fullest host: every host has a volume of the same size."""
     job, size = case.job, case.job.volume_gb
     if size is None or on_ebs(case) is None:
-        reason = "the volume's size, or whether there is a volume, is not known"
-        return api.Unknown("storage_unknown", reason)
+        return api.Unknown(
+            "storage_unknown", "whether there is a volume, or its size, is not known"
+        )
     peak = max(max(line.present) for line in case.whole.series[api.Metric.DISK].values())
     used_gb = peak * size / 100
     new_size = max(int(case.limit(OVER)), ceil(used_gb * case.limit(TIMES_THE_PEAK)))
     if peak > case.limit(PEAK_BELOW) or new_size >= size:
         return api.Clear()
-    copies = _copied_channels(job)
+    copies = sum(
+        channel.source is api.DataSource.S3 and channel.mode not in _STREAMED
+        for channel in job.channels
+    )
     smaller = f"<{new_size} + GB of the input>" if copies else new_size
     data = " Data of File-mode channels must fit too: their size is not recorded." if copies else ""
     return api.possible(
@@ -85,12 +77,4 @@ def check(case: api.JobCase) -> api.Outcome:
         change=api.SetVolume(size if copies else new_size),
         best=api.SetVolume(new_size) if copies else None,
         caution=f"Low confidence: DiskUtilization is near 0 in recorded jobs.{data}",
-    )
-
-
-def _copied_channels(job: api.Job) -> int:
-    """How many may be on the volume: a processing input without a mode is copied (File)."""
-    return sum(
-        channel.source is api.DataSource.S3 and channel.mode not in _STREAMED
-        for channel in job.channels
     )

@@ -1,11 +1,14 @@
-"""What the rules about tuning jobs share: the cost of trials and the request's paths."""
+"""Calculations over the trials of a tuning job, and the paths in its request."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from statistics import median
 
 from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.job.job import Direction
+from sageaudit.domain.usage.objective import last_gain
 from sageaudit.rules import api
 
 TUNING_UNREAD = api.Unknown("tuning_unread", "the tuning job's own description is not known")
@@ -24,3 +27,26 @@ def total_usd(trials: Sequence[Trial]) -> Decimal | None:
 def cost_text(usd: Decimal | None) -> str:
     """For a sentence."""
     return "an unknown sum" if usd is None else f"${usd:,.2f}"
+
+
+def last_better(
+    trials: Sequence[Trial], better: Direction, tolerance_percent: Decimal
+) -> Trial | None:
+    """The last trial that gained more than the tolerance; None when none has an objective."""
+    reached = [trial for trial in trials if trial.objective is not None]
+    values = [trial.objective for trial in reached if trial.objective is not None]
+    return reached[last_gain(values, better, tolerance_percent)] if values else None
+
+
+def worse_than_median(trials: Sequence[Trial], better: Direction) -> list[Trial]:
+    """Trials that ended worse than the median of those before them."""
+    sign = 1 if better is Direction.MAXIMIZE else -1
+    before: list[Decimal] = []
+    worse = []
+    for trial in trials:
+        if trial.objective is None:
+            continue
+        if before and sign * trial.objective < sign * median(before):
+            worse.append(trial)
+        before.append(trial.objective)
+    return worse

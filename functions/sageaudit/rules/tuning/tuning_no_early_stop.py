@@ -18,27 +18,20 @@ Sources: AWS guide, "Stop training jobs early": worse than the median of the run
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.trial import Trial
 from sageaudit.domain.bill.compatibility import early_stopping_refused
-from sageaudit.domain.job.job import Direction
 from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
-from sageaudit.rules.tuning.trials import EARLY_STOPPING, TUNING_UNREAD, total_usd
+from sageaudit.rules.tuning import trials
 
 TRIALS = api.Threshold("trials_from", 10, "trials", "a median needs some", "our choice")
-TYPICAL = api.Threshold(
-    "typical_from_s", 600, "seconds", "little is left to stop in a shorter trial", "our choice"
-)
+TYPICAL = api.Threshold("typical_from_s", 600, "seconds", "shorter trials end soon", "our choice")
 _OFF = "Off"
 
 
 def _refused(case: api.TuningCase) -> str | None:
-    tuning = case.job.tuning if case.job else None
-    return early_stopping_refused(tuning.strategy) if tuning else None
+    return early_stopping_refused(case.tuning.strategy) if case.tuning else None
 
 
 @api.rule(
@@ -50,9 +43,9 @@ def _refused(case: api.TuningCase) -> str | None:
 )
 def check(case: api.TuningCase) -> api.Outcome:
     """By configuration and lengths; the objective only bounds the saving."""
-    tuning = case.job.tuning if case.job else None
+    tuning = case.tuning
     if tuning is None:
-        return TUNING_UNREAD
+        return trials.TUNING_UNREAD
     if tuning.early_stopping is None:
         reason = "whether it stops trials early is not known"
         return api.Unknown("early_stopping_unknown", reason)
@@ -69,7 +62,7 @@ def check(case: api.TuningCase) -> api.Outcome:
         return api.Clear()
     objective = tuning.objective
     better = objective_direction(objective, case.policy.objectives) if objective else None
-    worse = _worse(completed, better) if better else None
+    worse = trials.worse_than_median(completed, better) if better else None
     return api.possible(
         f"Early stopping is off: {len(completed)} trials ran to their end, in a median of "
         f"{typical_s / 60:.0f} minutes.",
@@ -77,22 +70,8 @@ def check(case: api.TuningCase) -> api.Outcome:
             "completed_trials": len(completed),
             "median_trial_s": typical_s,
             "worse_than_median": None if worse is None else len(worse),
-            "worse_than_median_usd": None if worse is None else total_usd(worse),
+            "worse_than_median_usd": None if worse is None else trials.total_usd(worse),
         },
-        fix=(api.Parameter(EARLY_STOPPING, _OFF, "Auto"),),
+        fix=(api.Parameter(trials.EARLY_STOPPING, _OFF, "Auto"),),
         caution="No figure: at which epoch each trial would have been stopped is not known.",
     )
-
-
-def _worse(completed: Sequence[Trial], better: Direction) -> list[Trial]:
-    """Trials that ended worse than the median of those before them."""
-    sign = 1 if better is Direction.MAXIMIZE else -1
-    before: list[Decimal] = []
-    worse = []
-    for trial in completed:
-        if trial.objective is None:
-            continue
-        if before and sign * trial.objective < sign * median(before):
-            worse.append(trial)
-        before.append(trial.objective)
-    return worse

@@ -3,13 +3,11 @@
 What it checks: Trials are compared in the order in which they ended: at least 10 of them started
     after the best objective had gained more than 1% for the last time.
 Why it costs: Each trial is a training job at full price.
-Saving: Possible, never in a total: what those later trials cost, less what their own findings
-    counted.
+Saving: Possible, never in a total: the later trials' cost, less what their own findings counted.
 When it is wrong: It also depends on luck: random search can find the best in its last trial. 1% of
     an accuracy of 0.99 is the whole remaining error. Trials may be wanted to map the search space,
     not for its best point.
-What to do: Fewer trials, or a completion criterion, which stops the search when nothing improves
-    and continues when something does.
+What to do: Fewer trials, or a completion criterion, which stops only when nothing improves.
 Sources: AWS, API reference: BestObjectiveNotImproving counts jobs that fail "to improve model
     performance by 1% or greater", at least 3; ConvergenceDetected is "a lack of significant
     improvement (1% or less)".
@@ -19,40 +17,28 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.trial import Trial
-from sageaudit.domain.job.job import Direction
-from sageaudit.domain.usage.objective import last_gain, objective_direction
+from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
-from sageaudit.rules.tuning.trials import (
-    CONFIG,
-    MAX_TRIALS,
-    TUNING_UNREAD,
-    cost_text,
-    total_usd,
-)
+from sageaudit.rules.tuning import trials
 
-NO_GAIN = api.Threshold(
-    "no_gain_percent", 1, "percent of the best value", "no gain worth it", "AWS ConvergenceDetected"
-)
 AFTER = api.Threshold("trials_after", 10, "trials", "random luck brings a few", "our choice")
-_FEWEST_NOT_IMPROVING = 3
-"""MaxNumberOfTrainingJobsNotImproving: minimum value."""
 
 
-@api.rule(id="SA902", scope=api.TuningCase, kinds={api.JobKind.TUNING}, thresholds=(NO_GAIN, AFTER))
+@api.rule(
+    id="SA902", scope=api.TuningCase, kinds={api.JobKind.TUNING}, thresholds=(api.NO_GAIN, AFTER)
+)
 def check(case: api.TuningCase) -> api.Outcome:
     """Trials that ran beside the best one are not counted: its result was not known yet."""
-    job = case.job
-    if job is None or job.tuning is None:
-        return TUNING_UNREAD
-    objective = job.tuning.objective
+    tuning = case.tuning
+    if tuning is None:
+        return trials.TUNING_UNREAD
+    objective = tuning.objective
     if objective is None:
         return api.Unknown("metric_missing", "the tuning job names no objective")
     better = objective_direction(objective, case.policy.objectives)
     if better is None:
-        reason = "whether more or less of its objective is better is not known"
-        return api.Unknown("direction_unknown", reason)
-    best = _last_better(case, better)
+        return api.Unknown("direction_unknown", "which way its objective is better is not known")
+    best = trials.last_better(case.trials, better, Decimal(str(case.limit(api.NO_GAIN))))
     if best is None:
         return api.Unknown("metric_missing", "no trial is known to have reached an objective")
     if best.ended_at is None:
@@ -62,11 +48,11 @@ def check(case: api.TuningCase) -> api.Outcome:
     ]
     if len(later) < case.limit(AFTER):
         return api.Clear()
-    later_usd = total_usd(later)
+    later_usd = trials.total_usd(later)
     kept = len(case.trials) - len(later)
     return api.possible(
         f"{objective.metric} last improved to {best.objective:.4g}; {len(later)} of "
-        f"{len(case.trials)} trials started after that, for {cost_text(later_usd)}.",
+        f"{len(case.trials)} trials started after that, for {trials.cost_text(later_usd)}.",
         {
             "metric": objective.metric,
             "direction": better.value,
@@ -76,25 +62,16 @@ def check(case: api.TuningCase) -> api.Outcome:
             "trials_after": len(later),
             "usd_after": later_usd,
         },
-        fix=(api.Parameter(MAX_TRIALS, job.tuning.max_jobs, kept),),
-        alternatives=_criteria(max(int(case.limit(AFTER)) // 2, _FEWEST_NOT_IMPROVING)),
+        fix=(api.Parameter(trials.MAX_TRIALS, tuning.max_jobs, kept),),
+        alternatives=_criteria(max(int(case.limit(AFTER)) // 2, 3)),
         change=api.DropTrials(frozenset(trial.name for trial in later)),
         caution="It also depends on luck: a later trial can still find a better result.",
     )
 
 
-def _last_better(case: api.TuningCase, better: Direction) -> Trial | None:
-    """The last trial that gained more than the threshold; None when none has an objective."""
-    reached = [trial for trial in case.trials if trial.objective is not None]
-    values = [trial.objective for trial in reached if trial.objective is not None]
-    if not values:
-        return None
-    return reached[last_gain(values, better, Decimal(str(case.limit(NO_GAIN))))]
-
-
 def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
-    """The two completion criteria, each of which ends the search by itself."""
-    criteria = f"{CONFIG}.TuningJobCompletionCriteria"
+    """The two completion criteria, each of which ends the search; the first takes 3 or more."""
+    criteria = f"{trials.CONFIG}.TuningJobCompletionCriteria"
     count = f"{criteria}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"
     converged = f"{criteria}.ConvergenceDetected.CompleteOnConvergence"
     return (

@@ -20,19 +20,13 @@ from __future__ import annotations
 from sageaudit.domain.bill.compatibility import HYPERBAND
 from sageaudit.domain.job.job import Tuning
 from sageaudit.rules import api
-from sageaudit.rules.tuning.trials import (
-    CONFIG,
-    EARLY_STOPPING,
-    MAX_PARALLEL,
-    MAX_TRIALS,
-    TUNING_UNREAD,
-)
+from sageaudit.rules.tuning import trials
 
 MANY = api.Threshold("trials_from", 20, "trials", "fewer teach little", "our choice")
 ROUNDS = api.Threshold("rounds_from", 10, "rounds", "enough to learn from", "our choice")
 FEW_ROUNDS = api.Threshold("rounds_below", 3, "rounds", "two teach nothing much", "our choice")
 SMALL = api.Threshold("bayesian_trials_from", 10, "trials", "fewer are a test", "our choice")
-_STRATEGY = f"{CONFIG}.Strategy"
+_STRATEGY = f"{trials.CONFIG}.Strategy"
 
 
 @api.rule(
@@ -43,39 +37,39 @@ _STRATEGY = f"{CONFIG}.Strategy"
 )
 def check(case: api.TuningCase) -> api.Outcome:
     """By strategy and rounds alone; the job that it advises is not found again."""
-    tuning = case.job.tuning if case.job else None
+    tuning = case.tuning
     if tuning is None:
-        return TUNING_UNREAD
+        return trials.TUNING_UNREAD
     if tuning.strategy is None:
         return api.Unknown("strategy_unknown", "the tuning job names no strategy")
-    trials = len(case.trials)
-    if tuning.strategy == "Grid" and trials >= case.limit(MANY):
-        return _found(case, tuning, f"Grid search ran {trials} trials and learnt from none.")
-    if tuning.strategy not in {"Random", "Bayesian"} or not trials:
+    ran = len(case.trials)
+    if tuning.strategy == "Grid" and ran >= case.limit(MANY):
+        return _found(case, tuning, f"Grid search ran {ran} trials and learnt from none.")
+    if tuning.strategy not in {"Random", "Bayesian"} or not ran:
         return api.Clear()
     if not tuning.max_parallel:
         return api.Unknown("limits_missing", "how many trials it ran in parallel is not known")
-    rounds = trials / tuning.max_parallel
+    rounds = ran / tuning.max_parallel
     if tuning.strategy == "Random":
-        if trials < case.limit(MANY) or rounds < case.limit(ROUNDS):
+        if ran < case.limit(MANY) or rounds < case.limit(ROUNDS):
             return api.Clear()
-        text = f"Random search ran {trials} trials in {rounds:.0f} rounds and learnt from none."
+        text = f"Random search ran {ran} trials in {rounds:.0f} rounds and learnt from none."
         return _found(case, tuning, text)
-    if trials < case.limit(SMALL) or rounds >= case.limit(FEW_ROUNDS):
+    if ran < case.limit(SMALL) or rounds >= case.limit(FEW_ROUNDS):
         return api.Clear()
     text = (
-        f"Bayesian search ran {trials} trials, {tuning.max_parallel} in parallel: it had only "
+        f"Bayesian search ran {ran} trials, {tuning.max_parallel} in parallel: it had only "
         f"{rounds:.1f} rounds to learn from."
     )
     return _found(case, tuning, text)
 
 
 def _found(case: api.TuningCase, tuning: Tuning, summary: str) -> api.Found:
-    trials = len(case.trials)
+    ran = len(case.trials)
     learns = tuning.strategy == "Bayesian"
     strategy = () if learns else (api.Parameter(_STRATEGY, tuning.strategy, "Bayesian"),)
     count = (
-        (api.Parameter(MAX_TRIALS, None, trials),)
+        (api.Parameter(trials.MAX_TRIALS, None, ran),)
         if tuning.strategy == "Grid" and tuning.max_jobs is None
         else ()
     )
@@ -83,7 +77,7 @@ def _found(case: api.TuningCase, tuning: Tuning, summary: str) -> api.Found:
         summary,
         {
             "strategy": tuning.strategy,
-            "trials": trials,
+            "trials": ran,
             "max_parallel": tuning.max_parallel,
             "max_jobs": tuning.max_jobs,
         },
@@ -99,12 +93,12 @@ def _fewer_in_parallel(case: api.TuningCase, tuning: Tuning) -> tuple[api.Parame
     parallel = max(int(len(case.trials) / rounds), 1)
     if tuning.max_parallel is not None and tuning.max_parallel <= parallel:
         return ()
-    return (api.Parameter(MAX_PARALLEL, tuning.max_parallel, parallel),)
+    return (api.Parameter(trials.MAX_PARALLEL, tuning.max_parallel, parallel),)
 
 
 def _hyperband(tuning: Tuning, count: tuple[api.Parameter, ...]) -> tuple[api.Parameter, ...]:
     """Hyperband takes no early stopping but its own."""
-    off = (api.Parameter(EARLY_STOPPING, tuning.early_stopping, "Off"),)
+    off = (api.Parameter(trials.EARLY_STOPPING, tuning.early_stopping, "Off"),)
     stops_early = tuning.early_stopping not in {None, "Off"}
     strategy = api.Parameter(_STRATEGY, tuning.strategy, HYPERBAND)
     return (strategy, *count, *(off if stops_early else ()))

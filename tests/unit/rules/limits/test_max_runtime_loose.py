@@ -67,9 +67,9 @@ def test_the_suggested_limit_is_three_runs_in_whole_hours(ran_s: int, hours: int
     ("changes", "why"),
     [
         ({"max_runtime_s": None}, "no MaxRuntimeInSeconds"),
-        ({"free": "built-in Debugger rule"}, "not billed"),
-        ({"purchase": Purchase.TRAINING_PLAN}, "not billed"),
-        ({"purchase": Purchase.SERVERLESS}, "not billed"),
+        ({"free": "built-in Debugger rule"}, "built-in Debugger rule"),
+        ({"purchase": Purchase.TRAINING_PLAN}, "prepaid"),
+        ({"purchase": Purchase.SERVERLESS}, "serverless"),
         ({"status": "Failed"}, "complete"),
         ({"kind": JobKind.TRANSFORM}, "transform"),
     ],

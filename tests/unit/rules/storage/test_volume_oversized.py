@@ -124,9 +124,9 @@ def test_a_processing_job_has_its_own_path() -> None:
     ("changes", "why"),
     [
         ({"groups": (InstanceGroup("ml.g5.2xlarge", 1),)}, "NVMe"),
-        ({"free": "built-in Debugger rule"}, "not billed"),
-        ({"purchase": Purchase.TRAINING_PLAN}, "not billed"),
-        ({"purchase": Purchase.SERVERLESS}, "not billed"),
+        ({"free": "built-in Debugger rule"}, "built-in Debugger rule"),
+        ({"purchase": Purchase.TRAINING_PLAN}, "prepaid"),
+        ({"purchase": Purchase.SERVERLESS}, "serverless"),
     ],
 )
 def test_volumes_that_nobody_pays_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
