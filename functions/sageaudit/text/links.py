@@ -44,13 +44,13 @@ def links(document: AuditDocument) -> tuple[Link, ...]:
     row = JobKind(job["kind"]).row
     name = quote(job["name"], safe="", errors="replace")
     region = job["region"]
-    found = [Link("Job", f"{home}/sagemaker/home?region={region}#/{row.console_page}/{name}")]
+    result = [Link("Job", f"{home}/sagemaker/home?region={region}#/{row.console_page}/{name}")]
     if row.metrics is not None:
         watch = f"{home}/cloudwatch/home?region={region}"
         streams = _log_streams(row.metrics.namespace, job["name"])
-        found.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, row.metrics)}"))
-        found.append(Link("Logs", f"{watch}#logsV2:{streams}"))
-    return tuple(found)
+        result.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, row.metrics)}"))
+        result.append(Link("Logs", f"{watch}#logsV2:{streams}"))
+    return tuple(result)
 
 
 def _console(arn: str | None, region: str | None) -> str | None:

@@ -17,7 +17,7 @@ from sageaudit.domain.audit.document import (
     JobDocument,
 )
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
-from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import share, usd
 from sageaudit.text.notice import counted_findings, for_chat, worst
@@ -155,7 +155,7 @@ def _why(top: FindingDocument) -> str:
 def _saving(document: AuditDocument, top: FindingDocument) -> str:
     """What this fix saves alone; the headline has what all fixes save together."""
     start = "" if top["fix"] else "no setting to change; "
-    lost = top["bucket"] == "lost"
+    lost = Bucket(top["bucket"]) is Bucket.LOST
     if document["rollup"]:
         dollars = usd(top["saving_usd"])
         effect = f"{dollars} {_FOR_NOTHING}" if lost else f"would have saved {dollars}"
@@ -222,7 +222,7 @@ def _possible_savings(document: AuditDocument) -> list[str]:
     return [
         _rule_and_upper_end(finding)
         for finding in document["findings"]
-        if finding["bucket"] in {"possible", "avoidable"}
+        if Bucket(finding["bucket"]) in {Bucket.POSSIBLE, Bucket.AVOIDABLE}
         and for_chat(finding)
         and finding not in counted
     ]

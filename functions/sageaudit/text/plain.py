@@ -93,15 +93,15 @@ def attributes(document: AuditDocument) -> dict[str, Attribute]:
     }
     numbers = {"avoidable_usd": document["avoidable_usd"], "lost_usd": document["lost_usd"]}
     ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
-    found: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
+    result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
     for name, text in texts.items():
         value = plain(text or "", _VALUE)
         if value:
-            found[name] = {"type": "String", "value": value}
+            result[name] = {"type": "String", "value": value}
     for name, amount in numbers.items():
         if amount is not None:
-            found[name] = {"type": "Number", "value": _number(amount)}
-    return found
+            result[name] = {"type": "Number", "value": _number(amount)}
+    return result
 
 
 def _body(parts: Message) -> str:

@@ -124,9 +124,9 @@ class Dynamo:
     def transact(self, actions: list[dict[str, Any]]) -> None:
         """Writes all or nothing; actions come from `put_action` and `delete_action`."""
         named = [
-            {kind: {"TableName": self._table, **action}}
-            for one in actions
-            for kind, action in one.items()
+            {operation: {"TableName": self._table, **arguments}}
+            for action in actions
+            for operation, arguments in action.items()
         ]
         with _aws_errors(self._table):
             self._client.transact_write_items(TransactItems=named)

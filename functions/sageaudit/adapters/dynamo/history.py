@@ -17,7 +17,7 @@ from sageaudit.adapters.dynamo.paging import last_seen, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, INDEXES, PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.dynamo.versions import Step, next_step, unchanged
+from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Detail,
@@ -87,9 +87,9 @@ class DynamoHistory:
         item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
         newest = None if item is None else items.read_head(item)
         step = next_step(newest, entry, digest)
-        if newest is None or step is Step.WRITE:
+        if newest is None or step is RecordStep.WRITE:
             return self._write(entry, digest, newest)
-        if step is Step.ADVANCE:
+        if step is RecordStep.ADVANCE:
             self._advance(entry, newest)
         return unchanged(step, newest)
 

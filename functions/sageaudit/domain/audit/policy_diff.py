@@ -70,23 +70,25 @@ def moves(before: AuditDocument, after: AuditDocument) -> Iterator[FindingMove]:
             )
 
 
-def by_rule(found: Iterable[FindingMove]) -> list[RuleMoves]:
+def by_rule(moved: Iterable[FindingMove]) -> list[RuleMoves]:
     """Summed by rule, the most dollars moved first."""
     rules: dict[str, list[FindingMove]] = {}
-    for one in found:
-        rules.setdefault(one.rule, []).append(one)
+    for move in moved:
+        rules.setdefault(move.rule, []).append(move)
     summed = [
         RuleMoves(
             rule=rule,
-            appears=sum(one.move is Move.APPEARS for one in rows),
-            vanishes=sum(one.move is Move.VANISHES for one in rows),
-            changes=sum(one.move is Move.CHANGES for one in rows),
-            moved_usd=sum((one.moved_usd for one in rows), _ZERO),
-            possible_usd=sum((one.possible_usd for one in rows), _ZERO),
+            appears=sum(row.move is Move.APPEARS for row in rows),
+            vanishes=sum(row.move is Move.VANISHES for row in rows),
+            changes=sum(row.move is Move.CHANGES for row in rows),
+            moved_usd=sum((row.moved_usd for row in rows), _ZERO),
+            possible_usd=sum((row.possible_usd for row in rows), _ZERO),
         )
         for rule, rows in rules.items()
     ]
-    return sorted(summed, key=lambda one: (-abs(one.moved_usd), -abs(one.possible_usd), one.rule))
+    return sorted(
+        summed, key=lambda rule: (-abs(rule.moved_usd), -abs(rule.possible_usd), rule.rule)
+    )
 
 
 def _move(was: FindingDocument | None, is_now: FindingDocument | None) -> tuple[Move | None, str]:

@@ -153,7 +153,7 @@ def _merged(findings: Sequence[Finding], children: int, severities: Severities) 
     if spans:
         span = (sum((low for low, _ in spans), _ZERO), sum((high for _, high in spans), _ZERO))
     # Advice that has no dollars in any child has none here; what is not known is not nothing.
-    priced = usd is not None or any(one.severity is not Severity.INFO for one in findings)
+    priced = usd is not None or any(finding.severity is not Severity.INFO for finding in findings)
     return replace(
         dearest,
         severity=severities.of(rule, found.bucket, usd, span, priced=priced),

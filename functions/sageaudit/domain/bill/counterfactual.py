@@ -167,9 +167,12 @@ def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | 
     return max(billed.total_usd - after.total_usd, _ZERO)
 
 
-def _comparable(one: Bill, other: Bill) -> bool:
-    """Are both computed at rates of one time and kind? A run that never started has none."""
-    rates = [[line.rate for line in each.lines if line.item == "compute"] for each in (one, other)]
+def _comparable(today: Bill, changed: Bill) -> bool:
+    """Whether both bills use rates of the same time and kind; a run that never started has none."""
+    rates = [
+        [line.rate for line in billed.lines if line.item == "compute"]
+        for billed in (today, changed)
+    ]
     pairs = zip(*rates, strict=False)
     return all(a is None or b is None or comparable(a, b) for a, b in pairs)
 
@@ -211,14 +214,15 @@ def _superseded(
         if found.change and name.name not in subsumed and name.name not in exempt
     ]
     rivals.sort(key=lambda pair: (not pair[1].bucket.counted, -(alone[pair[0].id] or _ZERO)))
-    count, kind, purchase = (
+    count, instance_type, purchase = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _ONE_WINNER
     )
     first = count[0][1].change if count else None
     if isinstance(first, SetCount) and first.refills:
-        count, kind = [pair for pair in rivals if pair in count or pair in kind], []
-    for contest in (count, kind, purchase):
+        either = [pair for pair in rivals if pair in count or pair in instance_type]
+        count, instance_type = either, []
+    for contest in (count, instance_type, purchase):
         losers |= {name.name: contest[0][0].name for name, _ in contest[1:]}
     return losers
 

@@ -44,7 +44,7 @@ class Resize:
     @property
     def fitting(self) -> tuple[Candidate, ...]:
         """The candidates that are not refused, the cheapest first."""
-        return tuple(one for one in self.candidates if one.refused is None)
+        return tuple(candidate for candidate in self.candidates if candidate.refused is None)
 
     def saves(self, candidate: Candidate) -> Decimal | None:
         """Today's bill less the candidate's: negative where it costs more."""
@@ -64,10 +64,10 @@ class Resize:
 
         Cheaper by the hour, so that the next run's advice never turns this one back.
         """
-        for one in self.fitting:
-            saves = self.saves(one)
-            if self.cheaper(one) and (saves is None or saves > 0):
-                yield one
+        for candidate in self.fitting:
+            saves = self.saves(candidate)
+            if self.cheaper(candidate) and (saves is None or saves > 0):
+                yield candidate
 
     def cheaper(self, candidate: Candidate) -> bool:
         """Priced below today's type by the hour."""
@@ -202,11 +202,13 @@ class _Trial:
         return self.today.gpus > 0 and self.need.gpu_idle and offered >= need.today
 
     def _resources(self, other: InstanceType) -> Iterator[tuple[Constraint, str, Need, float]]:
-        need, one = self.need, float(other.gpu_memory_gib or 0)
+        need, per_gpu_gib = self.need, float(other.gpu_memory_gib or 0)
         yield Constraint.GPUS, "", need.gpus, other.gpus
-        # CloudWatch has no split by GPU: on smaller ones, all that is used may have to lie on one
-        whole = one >= float(self.today.gpu_memory_gib or 0)
-        yield Constraint.GPU_MEMORY, " GiB", need.gpu_memory_gib, one * other.gpus if whole else one
+        # CloudWatch has no figure per GPU: all used memory may be on a single GPU, so GPUs with less
+        # memory than today's offer only the memory of one.
+        as_large = per_gpu_gib >= float(self.today.gpu_memory_gib or 0)
+        gpu_memory_gib = per_gpu_gib * other.gpus if as_large else per_gpu_gib
+        yield Constraint.GPU_MEMORY, " GiB", need.gpu_memory_gib, gpu_memory_gib
         yield Constraint.VCPU, "", need.vcpu, other.vcpu
         yield Constraint.MEMORY, " GiB", need.memory_gib, float(other.memory_gib)
 
@@ -223,7 +225,8 @@ class _Trial:
     def _it_holds(self, other: InstanceType) -> str:
         need, today = self.need, self.today
         held = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
-        if any(one.unknown for one in (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)):
+        resources = (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)
+        if any(resource.unknown for resource in resources):
             held = f"what was not recorded does not shrink, and {held}"
         if today.gpus and need.gpu_idle:
             held = f"the GPU did nothing, and {held}"
@@ -276,12 +279,12 @@ def _rate(job: Job, market: Market, other: InstanceType) -> Rate | None:
     return market.hourly(job.region, job.kind, other.name)
 
 
-def _by_cost(one: Candidate) -> tuple[bool, Decimal, Decimal, str]:
+def _by_cost(candidate: Candidate) -> tuple[bool, Decimal, Decimal, str]:
     """Those that fit by their bill, the refused by their hourly price."""
-    hourly = one.rate.usd if one.rate else Decimal("Infinity")
+    hourly = candidate.rate.usd if candidate.rate else Decimal("Infinity")
     return (
-        one.refused is not None,
-        one.usd if one.usd is not None else hourly,
+        candidate.refused is not None,
+        candidate.usd if candidate.usd is not None else hourly,
         hourly,
-        one.type.name,
+        candidate.type.name,
     )

@@ -170,7 +170,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class TransformBatching:
     """How a transform job feeds its container."""
 
     strategy: str | None
@@ -242,7 +242,7 @@ class Job:
     objective: Objective | None = None
     """What its tuning job judges it by; the tuning job's own stands in `tuning`."""
     uploads: tuple[Upload, ...] = ()
-    batch: Batch | None = None
+    batch: TransformBatching | None = None
 
     @property
     def finished(self) -> bool:

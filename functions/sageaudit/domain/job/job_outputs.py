@@ -7,7 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.job import Batch, Direction, Objective, RuleEvaluation, Tuning, Upload
+from sageaudit.domain.job.job import (
+    Direction,
+    Objective,
+    RuleEvaluation,
+    TransformBatching,
+    Tuning,
+    Upload,
+)
 from sageaudit.domain.job.redact import redact
 
 _MOST_METRICS = 40
@@ -103,13 +110,13 @@ def uploads(answer: Mapping[str, Any]) -> Iterator[Upload]:
         )
 
 
-def batch(answer: Mapping[str, Any]) -> Batch:
+def batch(answer: Mapping[str, Any]) -> TransformBatching:
     """How a transform job asks its container.
 
     0 concurrent transforms are as good as none given: then the container may say how many it takes,
     and it is asked one by one if it does not (CreateTransformJob).
     """
-    return Batch(
+    return TransformBatching(
         strategy=fields.text(answer, "BatchStrategy"),
         max_concurrent=fields.count(answer, "MaxConcurrentTransforms") or None,
         max_payload_mb=fields.count(answer, "MaxPayloadInMB"),

@@ -106,7 +106,7 @@ def watch(
         most = max(len(curves[n].points) for n in ways if _rank(n, stated) == preferred)
         return Missing("too_few_points", f"{most} points of its objective, {min_points} needed")
     watched = [_watched(n, way, curves[n], tolerance_percent) for n, way in sorted(long.items())]
-    return max(watched, key=lambda one: one.moment(one.at))
+    return max(watched, key=lambda curve: curve.moment(curve.at))
 
 
 def last_gain(values: Sequence[Decimal], better: Direction, tolerance_percent: Decimal) -> int:

@@ -6,21 +6,21 @@ import textwrap
 from collections.abc import Iterable
 
 from sageaudit.text.fixes.literals import python
-from sageaudit.text.fixes.ways import LIST, MAPPING, Row, Step, grouped
+from sageaudit.text.fixes.ways import LIST, MAPPING, ParameterRow, WayStep, grouped
 
 _WIDTH = 88
 _INDENT = "    "
 _BRACKETS = {MAPPING: ("{", "}"), LIST: ("[", "]")}
 
 
-def calls(rows: Iterable[Row]) -> list[str]:
+def calls(rows: Iterable[ParameterRow]) -> list[str]:
     """One statement for each thing that is called."""
-    return [_opened(Step(root.name, root.name), inner, 0, 0) for root, inner in grouped(rows)]
+    return [_opened(WayStep(root.name, root.name), inner, 0, 0) for root, inner in grouped(rows)]
 
 
-def _opened(step: Step, rows: list[Row], depth: int, begins: int) -> str:
+def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) -> str:
     """What a step opens, with all that is in it; on its line it begins after so many letters."""
-    items = [_before(step, Step(step.label)) + python(step.name)] if step.label else []
+    items = [_before(step, WayStep(step.label)) + python(step.name)] if step.label else []
     for inner, rest in grouped(rows):
         name = _before(step, inner)
         if inner.opens:
@@ -38,7 +38,7 @@ def _opened(step: Step, rows: list[Row], depth: int, begins: int) -> str:
     return "\n".join([opening, textwrap.indent("\n".join(body), _INDENT), closing])
 
 
-def _before(parent: Step, step: Step) -> str:
+def _before(parent: WayStep, step: WayStep) -> str:
     """What stands before a value: its key, its argument's name, or nothing in a list."""
     if parent.opens == LIST:
         return ""
