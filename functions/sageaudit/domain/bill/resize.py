@@ -204,7 +204,7 @@ class _Trial:
     def _resources(self, other: InstanceType) -> Iterator[tuple[Constraint, str, Need, float]]:
         need, per_gpu_gib = self.need, float(other.gpu_memory_gib or 0)
         yield Constraint.GPUS, "", need.gpus, other.gpus
-        # CloudWatch has no figure per GPU: all used memory may be on a single GPU, so GPUs with less
+        # CloudWatch has no figure per GPU: all used memory may be on one GPU, so GPUs with less
         # memory than today's offer only the memory of one.
         as_large = per_gpu_gib >= float(self.today.gpu_memory_gib or 0)
         gpu_memory_gib = per_gpu_gib * other.gpus if as_large else per_gpu_gib

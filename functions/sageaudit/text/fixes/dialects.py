@@ -1,6 +1,6 @@
-"""A finding's fix as text to paste: in the words of the API, the SDKs, boto3 and Terraform.
+"""A finding's fix as text to paste, for the API, the SageMaker SDKs, boto3 and Terraform.
 
-Each snippet has exactly what changes. What a dialect has no argument for is said in a comment.
+Each snippet contains only what changes. A comment names a parameter without an argument there.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 
 def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
-    """The fix of a job of one kind; empty where there is none.
+    """The fix as text; empty when there is none. `kind` is a JobKind's value.
 
-    `api` is one JSON object of JSONPath and value (null: remove it); the others are fragments of
-    source that parse by themselves.
+    `api` gives one JSON object from JSONPath to value (null: remove it); the others give source
+    code fragments that parse on their own.
     """
     job_kind = JobKind(kind)
     if dialect == "api":
@@ -63,11 +63,11 @@ def _api(kind: JobKind, fix: Sequence[FixDocument]) -> str:
 def _row(
     kind: JobKind, fix: FixDocument, dialect: Dialect
 ) -> tuple[ParameterRow | None, str | None]:
-    """The parameter's row, or the comment that says why there is none; a row may have a note."""
+    """The parameter's row, or None with a comment that says why; a row may have a comment too."""
     mapped = mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if dialect == "terraform" and kind is not JobKind.TRAINING:
-        return None, f"Terraform is written for training jobs only: {_as_comment(fix)}"
+        return None, f"Terraform supports training jobs only: {_as_comment(fix)}"
     if mapped is None:
         return None, f"no argument: {_as_comment(fix)}"
     if dialect == "boto3":
@@ -92,7 +92,7 @@ def _way_text(mapped: MappedParameter, dialect: Dialect) -> str | None:
 
 
 def _in_request(mapped: MappedParameter | None, value: Any) -> Any:
-    """The value as the request takes it: its maps are of texts."""
+    """The value as the request takes it: maps of the request contain strings only."""
     if value is None or mapped is None or TEXT_MAPS.isdisjoint(mapped.pattern.split(".")[:-1]):
         return value
     if isinstance(value, bool):

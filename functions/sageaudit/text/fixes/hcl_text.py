@@ -1,4 +1,4 @@
-"""Rows as Terraform's blocks and arguments."""
+"""Writes parameter rows as Terraform blocks and arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sageaudit.text.fixes.ways import LIST, MAPPING, ParameterRow, WayStep, grou
 
 
 def resource(rows: Iterable[ParameterRow]) -> str:
-    """The resource, with only what changes."""
+    """The Terraform resource, with only the arguments that change."""
     return _block('resource "aws_sagemaker_training_job" "this"', _body(rows))
 
 

@@ -1,4 +1,4 @@
-"""Rows as Python calls: one line where it fits, else one argument a line."""
+"""Writes parameter rows as Python calls: on one line if it fits, else one argument per line."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _BRACKETS = {MAPPING: ("{", "}"), LIST: ("[", "]")}
 
 
 def calls(rows: Iterable[ParameterRow]) -> list[str]:
-    """One statement for each thing that is called."""
+    """One statement for each class or function to call."""
     return [_opened(WayStep(root.name, root.name), inner, 0, 0) for root, inner in grouped(rows)]
 
 
 def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) -> str:
-    """What a step opens, with all that is in it; on its line it begins after so many letters."""
+    """The call, list or mapping of a step; `begins` is its column on the line."""
     items = [_before(step, WayStep(step.label)) + python(step.name)] if step.label else []
     for inner, rest in grouped(rows):
         name = _before(step, inner)
@@ -39,7 +39,7 @@ def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) ->
 
 
 def _before(parent: WayStep, step: WayStep) -> str:
-    """What stands before a value: its key, its argument's name, or nothing in a list."""
+    """The text before a value: its key, its argument's name, or nothing in a list."""
     if parent.opens == LIST:
         return ""
     return f"{python(step.name)}: " if parent.opens == MAPPING else f"{step.name}="

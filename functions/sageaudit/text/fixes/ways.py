@@ -1,4 +1,4 @@
-"""From a parameter's path to the way to it in one dialect, step by step."""
+"""Ways: the calls, arguments, lists and mappings that lead to a parameter in one dialect."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _BARE = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 class WayStep:
     """One step of a way.
 
-    `opens`: nothing for the value itself, a mapping, a list, a block, else the class that is
-    called. `label`: the argument that bears `name`, for an element of a list.
+    `opens` is empty for the value itself, MAPPING, LIST, BLOCK, or the name of a class to call.
+    `label` is the argument that has `name` as its value, for an element of a list.
     """
 
     name: str
@@ -33,7 +33,7 @@ class WayStep:
 
 @dataclass(frozen=True, slots=True)
 class ParameterRow:
-    """One parameter's way, or what is left of it, and its value."""
+    """A parameter's value and the remaining steps of its way."""
 
     way: tuple[WayStep, ...]
     value: Any
@@ -42,7 +42,7 @@ class ParameterRow:
 
 @dataclass(frozen=True, slots=True)
 class MappedParameter:
-    """A path of the table, with the user's names in place of its stars."""
+    """A parameter found in the table of names, with the user's names that its stars matched."""
 
     pattern: str
     user_names: tuple[str, ...]
@@ -50,7 +50,7 @@ class MappedParameter:
 
 
 def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
-    """The path's row of the table. A tuning job's trials may be named as training jobs are."""
+    """Finds a path in the table. Tuning jobs also accept the paths of training jobs."""
     names = NAMES.get(kind, {})
     mapped = _match(names, path)
     if mapped is None and kind is JobKind.TUNING:
@@ -61,7 +61,7 @@ def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
 
 
 def way(text: str, user_names: Iterable[str]) -> tuple[WayStep, ...]:
-    """The steps of a way of the table. A way to an argument begins with what is called."""
+    """Parses a way of the table; the first step is the call. ValueError for another text."""
     names = iter(user_names)
     parts = text.split(" > ")
     steps: list[WayStep] = []
@@ -83,7 +83,7 @@ def way(text: str, user_names: Iterable[str]) -> tuple[WayStep, ...]:
 
 
 def request_way(kind: JobKind, mapped: MappedParameter) -> tuple[WayStep, ...]:
-    """The way in boto3's call: the request's own names."""
+    """The way in a boto3 call, which uses the request's own names."""
     parts = mapped.pattern.split(".")
     words = []
     for part, after in zip(parts, [*parts[1:], ""], strict=True):
@@ -98,7 +98,7 @@ def request_way(kind: JobKind, mapped: MappedParameter) -> tuple[WayStep, ...]:
 
 
 def json_path(mapped: MappedParameter) -> str:
-    """The path as JSONPath writes it (RFC 9535)."""
+    """The path as a JSONPath (RFC 9535)."""
     names = iter(mapped.user_names)
     words = ["$"]
     for part in mapped.pattern.split("."):
@@ -114,7 +114,7 @@ def json_path(mapped: MappedParameter) -> str:
 
 
 def grouped(rows: Iterable[ParameterRow]) -> Iterator[tuple[WayStep, list[ParameterRow]]]:
-    """Rows that begin with the same step, without it, in the order of their first."""
+    """Groups rows by their first step, in order of appearance, and removes that step."""
     groups: dict[WayStep, list[ParameterRow]] = {}
     for row in rows:
         rest = ParameterRow(row.way[1:], row.value, row.removed)
