@@ -1,4 +1,4 @@
-"""What another policy would have said of the same runs: which findings come, go and change."""
+"""Findings that appear, vanish or change when the same runs are judged by another policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POSSIBLE = frozenset({Bucket.POSSIBLE})
 
 
 class Move(enum.Enum):
-    """What becomes of one finding."""
+    """How one finding differs."""
 
     APPEARS = "appears"
     VANISHES = "vanishes"
@@ -27,8 +27,8 @@ class Move(enum.Enum):
 class FindingMove:
     """One finding that differs.
 
-    `moved_usd`: dollars that come into the sums (avoidable, lost), negative where they leave them;
-    `possible_usd`: the same of trials. `why`: how it differs, such as "severity high -> low".
+    `moved_usd`: dollars added to the totals (avoidable, lost), negative when removed.
+    `possible_usd`: the same for possible savings. `why`: such as "severity high -> low".
     """
 
     job: str
@@ -111,7 +111,7 @@ def _standing_words(finding: FindingDocument) -> str:
 
 
 def _usd(finding: FindingDocument | None, buckets: frozenset[Bucket]) -> Decimal:
-    """What it gives to the sum of these buckets."""
+    """The finding's USD if it stands and is in one of these buckets, else 0."""
     if finding is None or Bucket(finding["bucket"]) not in buckets or not stands(finding):
         return _ZERO
     return finding["saving_usd"] or _ZERO

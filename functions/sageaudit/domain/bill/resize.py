@@ -1,10 +1,11 @@
-"""What if this run had been on another type? Recorded use, scaled to each candidate and billed.
+"""The same run on other instance types: its recorded use and its bill on each candidate.
 
-A candidate is refused with the constraint that binds; a use that was not recorded refuses too,
-unless an idle GPU goes and all else stays. The same GPU, or none, takes as long. Another GPU model
-needs a sourced throughput: with the GPU busy for a share u of the time and the other one r times
-weaker, the run takes at most 1 + u (r - 1) times as long while vCPUs stay. That slow end is
-counted, the other one is shown.
+A candidate is refused with the constraint that it breaks. It is also refused when the use of a
+resource was not recorded, unless an idle GPU is dropped and everything else stays. With the same
+GPU, or none, the run time is assumed equal. Another GPU model needs a throughput with a source: if
+the GPU was busy for a share u of the time and the other GPU is r times weaker, the run takes at
+most 1 + u (r - 1) times as long while the vCPUs stay. This slow end is counted; the fast end is
+only shown.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from sageaudit.domain.usage.measurements import Measurements
 
 HEADROOM_PERCENT = Decimal(20)
 _NOT_STEADY = ("t3", "-flex")
-"""Families whose CPU is not theirs all the time: never advised for a job that computes."""
+"""Families without their full CPU all the time: never advised for a job that computes."""
 _ONE = Decimal(1)
 _PLACES = Decimal("0.0001")
 
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Today's type and bill, and every candidate: those that fit by cost, then the refused."""
+    """Today's type and bill, and all candidates: those that fit by cost, then the refused ones."""
 
     today: InstanceType
     rate: Rate | None
@@ -60,9 +61,9 @@ class Resize:
 
     @property
     def worthwhile(self) -> Iterator[Candidate]:
-        """Those that fit, save as counted and are cheaper by the hour; the cheapest first.
+        """Candidates that fit, save money and are cheaper by the hour; the cheapest first.
 
-        Cheaper by the hour, so that the next run's advice never turns this one back.
+        A lower hourly price ensures that the advice for the next run does not reverse this one.
         """
         for candidate in self.fitting:
             saves = self.saves(candidate)
@@ -76,7 +77,7 @@ class Resize:
 
 
 def impossible(job: Job, market: Market) -> str | None:
-    """Why a job cannot be replayed at all, or None."""
+    """Why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
     if job.kind is JobKind.TUNING:
         return "a tuning job has no instances of its own: replay one of its training jobs"
@@ -108,10 +109,10 @@ def resize(
     headroom_percent: Decimal = HEADROOM_PERCENT,
     only: Callable[[InstanceType], bool] = lambda _: True,
 ) -> Resize:
-    """Scales a run to each other type that `only` takes. Ask `impossible` first.
+    """Tries a run on each other type for which `only` is true. Call `impossible` first.
 
-    `usage` is cut to the active minutes. Capacity of a training plan is for one type: another type
-    is bought on demand beside it.
+    `usage` must be cut to the active minutes. A training plan's capacity is for one type: another
+    type is billed on demand.
     """
     today = market.types[job.groups[0].instance_type]
     billed = bill(job, market)
@@ -142,7 +143,7 @@ class _Trial:
     headroom_percent: Decimal
 
     def candidate(self, other: InstanceType) -> Candidate:
-        """Fits with its bill, or is refused."""
+        """The type with its bill, or with the reason for its refusal."""
         rate = _rate(self.job, self.market, other)
         refused = self._not_sold(other, rate) or next(self._refusals(other), None)
         if refused is not None:
@@ -173,7 +174,7 @@ class _Trial:
         return None
 
     def _refusals(self, other: InstanceType) -> Iterator[Refusal]:
-        """What certainly does not hold, then what nobody can say."""
+        """Constraints that are certainly broken first, then those that cannot be checked."""
         if other.accelerator and not other.gpus:
             yield Refusal(Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code")
         if other.family.endswith(_NOT_STEADY):
@@ -198,7 +199,7 @@ class _Trial:
         yield from unknown
 
     def _stays(self, need: Need, offered: float) -> bool:
-        """A GPU that did nothing may go without a record of the rest, while the rest stays."""
+        """True when an idle GPU is dropped and at least as much of this resource is offered."""
         return self.today.gpus > 0 and self.need.gpu_idle and offered >= need.today
 
     def _resources(self, other: InstanceType) -> Iterator[tuple[Constraint, str, Need, float]]:
@@ -213,7 +214,7 @@ class _Trial:
         yield Constraint.MEMORY, " GiB", need.memory_gib, float(other.memory_gib)
 
     def _takes(self, other: InstanceType) -> Duration | Refusal:
-        """How long on this type, which holds everything that was recorded."""
+        """The run time on a type that covers all recorded use, or why it is refused."""
         unfit = None if self.need.gpu_idle else type_refused(self.job, self.today, other)
         if unfit is not None:
             return Refusal(Constraint.GPU_MODEL, unfit)
@@ -267,7 +268,7 @@ class _Trial:
     def _break_even(
         self, takes: Duration, usd: Decimal | None, best_usd: Decimal | None
     ) -> Decimal | None:
-        """The bill grows evenly with the time, so two points of it give the third."""
+        """The bill grows linearly with the run time, so two points of it give the third."""
         today = self.billed.total_usd
         if today is None or usd is None or best_usd is None or usd == best_usd:
             return None
@@ -280,7 +281,7 @@ def _rate(job: Job, market: Market, other: InstanceType) -> Rate | None:
 
 
 def _by_cost(candidate: Candidate) -> tuple[bool, Decimal, Decimal, str]:
-    """Those that fit by their bill, the refused by their hourly price."""
+    """Sort key: candidates that fit by their bill, then refused ones by their hourly price."""
     hourly = candidate.rate.usd if candidate.rate else Decimal("Infinity")
     return (
         candidate.refused is not None,

@@ -29,7 +29,7 @@ _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 
 
 def family(job: Job, tag: str | None = None) -> str:
-    """Name of the family: tuning job ARN, else `tag`, else pipeline step, else what the job runs."""
+    """Name of the family: tuning job ARN, else `tag`, else pipeline step, else what it runs."""
     if job.kind is JobKind.TUNING and job.arn:
         return job.arn
     if job.parent is not None and job.parent.kind is ParentKind.TUNING:
