@@ -32,7 +32,7 @@ _BUSY = frozenset(
 
 
 class ConditionFailed(Exception):
-    """Another writer was there first; `item` is what stands, where it was asked for."""
+    """A write's condition failed; `item` is the stored item, if it was requested."""
 
     def __init__(self, item: Item | None = None) -> None:
         super().__init__("a condition of the write does not hold")
@@ -179,7 +179,7 @@ def _aws_errors(table: str) -> Iterator[None]:
                     _plain(answer["Item"]) if "Item" in answer else None
                 ) from error
             if codes & _BUSY:
-                busy = f"The table {table} is busy: DynamoDB asks to come back later."
+                busy = f"The table {table} is busy: try again later."
                 raise Throttled(busy) from error
             if "ResourceNotFoundException" in codes:
                 raise TableNotFound(

@@ -81,7 +81,7 @@ class DynamoHistory:
         try:
             return self._try_to_record(entry, digest)
         except ConditionFailed as error:
-            raise Throttled(f"Other writers of {entry.key.arn} were always faster.") from error
+            raise Throttled(f"Too many concurrent writes of {entry.key.arn}.") from error
 
     def _try_to_record(self, entry: Entry, digest: str) -> Recorded:
         item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
@@ -189,7 +189,7 @@ class DynamoHistory:
         return page_of(asked, ((sk, items.read_finding(item)) for sk, item in walked), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Heads whose second look is due at or before a moment, the oldest first."""
+        """Jobs whose recheck time is at or before `before`, the oldest first."""
         last = last_seen("due", cursor) or ""
         names, until = _names("due"), keys.due_until(before)
         walks = [

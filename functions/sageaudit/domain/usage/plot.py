@@ -1,4 +1,4 @@
-"""A small series for a plot: what a finding rests on, after CloudWatch has forgotten it."""
+"""A small series for a plot: the basis of a finding after CloudWatch has deleted its points."""
 
 from __future__ import annotations
 
