@@ -9,7 +9,7 @@ from constructs import Construct
 from sageaudit.adapters.dynamo import table as schema
 
 
-class History(Construct):
+class HistoryTable(Construct):
     """One table that outlives its stack; its keys and indexes are the adapter's own constants."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:

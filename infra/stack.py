@@ -10,7 +10,7 @@ from constructs import Construct
 
 from infra.alarms import Alarms
 from infra.functions import Worker
-from infra.history import History
+from infra.history import HistoryTable
 from infra.names import FINGERPRINT_KEY
 from infra.notices import Notices
 from infra.sources import feed_from_queue, feed_from_stream
@@ -52,7 +52,7 @@ class SageAuditStack(cdk.Stack):
             synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
         )
         self._code = code
-        self.history = History(self, "History")
+        self.history = HistoryTable(self, "History")
         self.trigger = Trigger(
             self,
             "Trigger",

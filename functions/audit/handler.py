@@ -29,7 +29,7 @@ from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, entry_point
-from sageaudit.adapters.lambda_runtime.message import Message
+from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_cache import PriceCache
@@ -49,7 +49,7 @@ _STOP_BEFORE_MS = 20_000
 
 
 def audit_message(
-    message: Message,
+    message: SqsMessage,
     deps: flow.AuditDependencies,
     settings: AuditSettings,
     queue: Queue,
@@ -119,7 +119,7 @@ def build(
     )
     queue = SqsQueue(sqs, settings.finished_queue_url)
     return Batch(
-        Message,
+        SqsMessage,
         lambda message: audit_message(message, deps, settings, queue, report, now=clock()),
         failed="AuditFailed",
         stop_before_ms=_STOP_BEFORE_MS,

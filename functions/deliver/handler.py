@@ -24,7 +24,7 @@ from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, entry_point
-from sageaudit.adapters.lambda_runtime.message import Message
+from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.delivering import (
     AlreadyDone,
@@ -46,7 +46,7 @@ _LONGEST_WAIT_S = 42_000
 
 
 def deliver_message(
-    message: Message, deps: DeliverDependencies, queue: SqsQueue, report: Report
+    message: SqsMessage, deps: DeliverDependencies, queue: SqsQueue, report: Report
 ) -> None:
     """Delivers one notice. Raises ComesBack when it has to wait."""
     try:
@@ -96,7 +96,7 @@ def wired(
 ) -> Handler:
     """The function over its collaborators."""
     return Batch(
-        Message,
+        SqsMessage,
         lambda message: deliver_message(message, deps, queue, report),
         failed="DeliveryFailed",
         stop_before_ms=_STOP_BEFORE_MS,

@@ -1,4 +1,4 @@
-"""The pure heart: from what ran and what it did to an audit. Every path runs these lines."""
+"""The pure core: makes an audit from a job, its usage and its prices, for Lambda and CLI alike."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge, judge_account, judge_tuning
 
 _LAST = "9999"
-"""Sorts a trial without an end behind all others."""
+"""Sorts trials without an end time last."""
 
 
 def audit_job(
@@ -42,10 +42,10 @@ def audit_job(
     now: datetime,
     earlier: tuple[EarlierRun, ...] | None = None,
 ) -> Audit:
-    """Bill, rules and savings of one job.
+    """Bills one job, applies the rules and computes the savings.
 
-    `market` has AWS's list prices; the policy's discounts are taken off here. `earlier` are the
-    family's runs before this one, newest first; None where no history was read.
+    `market` has AWS's list prices; the policy's discounts are applied here. `earlier` are the
+    family's earlier runs, newest first; None when no history was read.
     """
     market = own(market, policy.discounts)
     billed = bill(job, market)
@@ -77,7 +77,7 @@ def audit_job(
 
 
 def run_facts(audit: Audit) -> RunFacts:
-    """What the family's next runs will know of this one."""
+    """What is stored of this run for comparison with later runs of its family."""
     standing = [finding.rule.name for finding in audit.savings.findings if finding.stands]
     job = audit.job
     failed = None if job.status == "Completed" else reason_class(job)
@@ -86,7 +86,7 @@ def run_facts(audit: Audit) -> RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A training job of a tuning job: its audit, and the last values that it reported."""
+    """A training job of a tuning job: its audit and the last value of each of its metrics."""
 
     document: AuditDocument
     final_metrics: Mapping[str, Decimal]
@@ -100,9 +100,10 @@ def audit_tuning(
     *,
     now: datetime,
 ) -> Audit:
-    """Adds a tuning job's children up, and judges it by what they cost and reached.
+    """Sums the audits of a tuning job's children and applies the tuning rules.
 
-    `job` is None for a recorded set without its tuning job's own answer: its children name it.
+    `job` is None for a recording without the tuning job's own Describe answer: its name and family
+    then come from the children.
     """
     documents = [child.document for child in children]
     named = job or rollup.job_of_children(documents)
@@ -133,7 +134,7 @@ def audit_tuning(
 
 @dataclass(frozen=True, slots=True)
 class AccountAudit:
-    """What the account rules say of its runs. Their findings have no share of one job's bill."""
+    """The outcomes of the account rules. Their findings are not part of any one job's bill."""
 
     outcomes: Outcomes
     findings: tuple[Finding, ...]
@@ -142,7 +143,7 @@ class AccountAudit:
 def audit_account(
     runs: Sequence[EarlierRun], days: int, policy: Policy, ruleset: Ruleset
 ) -> AccountAudit:
-    """Judges an account by its runs of so many days, newest first."""
+    """Applies the account rules to the runs of the last `days` days, newest first."""
     outcomes = judge_account(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
     severities = _severities(policy)
     findings = [
@@ -169,9 +170,9 @@ def _names(ruleset: Ruleset) -> list[str]:
 
 
 def _pool_ends_at(job: Job, now: datetime) -> datetime | None:
-    """The end of the keep-alive while the pool's seconds may still grow.
+    """When the warm pool ends, while its retained seconds may still grow; None otherwise.
 
-    A pool that was asked for and has no status by then was never kept (a quota of 0).
+    A requested pool without a status after its keep-alive was never kept (a quota of 0).
     """
     pool = job.warm_pool
     if pool is None or pool.final or job.ended_at is None:

@@ -1,10 +1,10 @@
-"""From a notice to its post: once on its channel, and one repeat at most, marked as possible.
+"""Posts a notice on its channel once; at most one repeat follows, marked as a possible repeat.
 
 notice -> channel open? -> claim -> post -> mark
 
-The ledger's lease stands between a notice and its second post. A process that dies between post and
-mark leaves a lease that expires, and then one repeat. Nobody sleeps here: what has to wait is
-delivered again later.
+A lease in the ledger prevents a second post. When a process dies between post and mark, its lease
+expires and one repeat follows. Nothing sleeps here: a notice that must wait is delivered again
+later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sageaudit.text import untrusted
 from sageaudit.text.envelope import Notice
 
 LEASE_S = 90
-"""Longer than the function may run: a lease that expires has no living holder."""
+"""Longer than the function's timeout: the holder of an expired lease is no longer running."""
 TRY_AGAIN_S = 30
 LONGEST_BACKOFF_S = 1_800
 _MOST_DOUBLINGS = 10
@@ -35,37 +35,37 @@ _MOST_DOUBLINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class DeliverDependencies:
-    """Who delivers. `channels` are by name; `clock` is asked again after a post."""
+    """What `deliver` works with. `channels` are by name; `clock` is read again after a post."""
 
     ledger: Ledger
     channels: Mapping[str, Channel]
     clock: Callable[[], datetime]
     closed_until: dict[str, datetime] = field(default_factory=dict)
-    """Until when a channel asked for no posts, as far as this process knows."""
+    """By channel: the time before which it asked for no posts, as far as this process knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """It is posted and marked; `repeat` where an earlier try may have posted it too."""
+    """The notice was posted; `repeat` is True when an earlier try may have posted it too."""
 
     repeat: bool
 
 
 @dataclass(frozen=True, slots=True)
 class AlreadyDone:
-    """An earlier delivery posted it, or gave it up."""
+    """An earlier delivery posted the notice, or gave it up."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """The channel refuses it for good: a second try would find the same."""
+    """The channel refused the notice permanently; a retry would fail the same way."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TryLater:
-    """Deliver it again after `wait_s` seconds; `refusal` is what the channel raised, if asked."""
+    """Deliver the notice again after `wait_s` seconds; `refusal` is the channel's error, if any."""
 
     wait_s: int
     refusal: ChannelError | None = None
@@ -74,10 +74,10 @@ class TryLater:
 def deliver(
     notice: Notice, deps: DeliverDependencies, *, received: int
 ) -> Posted | AlreadyDone | GivenUp | TryLater:
-    """Posts one notice; `received` is how often it was delivered here, from 1.
+    """Posts one notice; `received` is the number of this delivery, from 1.
 
-    Raises RejectedEvent where its channel is not set up, or AwsError of the ledger. Whatever else a
-    channel raises leaves the lease as it is: the notice may have been posted.
+    Raises RejectedEvent when its channel is not set up, or AwsError from the ledger. Any other
+    error of a channel leaves the lease in place: the notice may have been posted.
     """
     channel = deps.channels.get(notice.channel)
     if channel is None:
@@ -98,7 +98,7 @@ def deliver(
 def _post(
     notice: Notice, channel: Channel, deps: DeliverDependencies, *, repeat: bool, received: int
 ) -> Posted | GivenUp | TryLater:
-    """Posts what was claimed, and leaves the ledger with what is known of it."""
+    """Posts a claimed notice and records the result in the ledger."""
     try:
         channel.post(channel.as_repeat(notice.payload) if repeat else notice.payload)
     except RateLimited as limited:
@@ -120,6 +120,6 @@ def _post(
 
 
 def _backoff_s(base_s: int, received: int) -> int:
-    """Doubles with each receive, so that a long outage does not use up the queue's receives."""
+    """Seconds to wait, doubled at each receive: a long outage must not use up the receives."""
     doublings = min(max(received - 1, 0), _MOST_DOUBLINGS)
     return min(int(base_s * 2**doublings), LONGEST_BACKOFF_S)

@@ -1,36 +1,36 @@
-"""Everything this project raises on purpose.
+"""The exceptions that this project raises on purpose.
 
 SageauditError
-├── RejectedEvent          a record that is malformed, forged or for nobody here
-├── Malformed              an AWS answer whose key holds what AWS does not document
-├── BadUsage               a command's words are off
-├── BadRecording           a file that is no recording
+├── RejectedEvent          an event or message that is malformed, forged or not for this stack
+├── Malformed              an AWS answer or document with an impossible value under a key
+├── BadUsage               a command has wrong arguments
+├── BadRecording           a file that is not a recording
 ├── BadPolicy              a policy with an unknown key or an impossible value
-├── BadSettings            an entry point's environment is incomplete
+├── BadSettings            an environment variable or secret is missing or wrong
 ├── AwsError
-│   ├── JobNotFound        no such job (any more)
-│   ├── AccessDenied       which action, on what
-│   ├── NoCredentials
+│   ├── JobNotFound        the job does not exist, or was deleted
+│   ├── AccessDenied       a permission is missing; names the action
+│   ├── NoCredentials      no usable AWS credentials
 │   ├── Throttled          after the SDK's own retries
-│   └── Unavailable        connection, 5xx, or an answer that cannot be read
-│       └── TableNotFound  there is no such history table
-├── AmbiguousName          one name under two kinds of job
+│   └── Unavailable        connection failure, server error or unreadable answer
+│       └── TableNotFound  the history table does not exist
+├── AmbiguousName          jobs of two kinds have this name
 └── ChannelError
-    ├── RateLimited        come back after `retry_after_s`
+    ├── RateLimited        try again after `retry_after_s` seconds
     ├── ChannelBroken      permanent: webhook revoked, channel archived, payload refused
     └── ChannelUnavailable transient: nothing was posted
-        └── MaybeSent      it left and no answer came
+        └── MaybeSent      the notice was sent, but no answer came back
 """
 
 from __future__ import annotations
 
 
 class SageauditError(Exception):
-    """The root of the family; its text is one sentence for a person."""
+    """Base class of all errors here; `str(error)` is one sentence for the user."""
 
 
 class RejectedEvent(SageauditError):
-    """A record that no second try helps: malformed, forged or for nobody; `code` is stable."""
+    """An event or message that a retry cannot help; `code` is a stable word for alarms."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -38,19 +38,19 @@ class RejectedEvent(SageauditError):
 
 
 class BadUsage(SageauditError):
-    """A command's words are off; says what it takes."""
+    """A command has wrong arguments; the text says what is allowed."""
 
 
 class BadRecording(SageauditError):
-    """A file that is no recording; names the file and the key."""
+    """A file is not a recording; the text names the file and the key."""
 
 
 KeyPath = tuple[str | int, ...]
-"""A key in a policy, part by part; a number is a place in an array of tables."""
+"""The path of a key in a policy; a number is an index into an array of tables."""
 
 
 class BadPolicy(SageauditError):
-    """A policy with an unknown key or an impossible value; names the key, and `key` is its path."""
+    """A policy has an unknown key or an impossible value; `key` is the path of that key."""
 
     def __init__(self, reason: str, key: KeyPath = ()) -> None:
         super().__init__(reason)
@@ -58,19 +58,19 @@ class BadPolicy(SageauditError):
 
 
 class BadSettings(SageauditError):
-    """An entry point's environment is incomplete; names the variable."""
+    """An environment variable or a secret is missing or wrong; the text names it."""
 
 
 class AwsError(SageauditError):
-    """AWS refused or did not answer."""
+    """AWS refused a request or did not answer."""
 
 
 class JobNotFound(AwsError):
-    """There is no such job (any more)."""
+    """The job does not exist, or was deleted."""
 
 
 class AccessDenied(AwsError):
-    """A permission is missing; names the action."""
+    """A permission is missing; `action` is the IAM action."""
 
     def __init__(self, action: str, reason: str) -> None:
         super().__init__(reason)
@@ -90,19 +90,19 @@ class Unavailable(AwsError):
 
 
 class TableNotFound(Unavailable):
-    """There is no such table: a name or region is off, or it is not made yet."""
+    """The table does not exist: wrong name or region, or the stack is not deployed yet."""
 
 
 class AmbiguousName(SageauditError):
-    """One name is used by jobs of two kinds; names both."""
+    """Jobs of two kinds have this name; the text names both kinds."""
 
 
 class ChannelError(SageauditError):
-    """A notice was not posted. Never carries the channel's address."""
+    """A notice was not posted. The text never contains the channel's address."""
 
 
 class RateLimited(ChannelError):
-    """Come back after `retry_after_s` seconds."""
+    """The channel asks to wait `retry_after_s` seconds before the next post."""
 
     def __init__(self, retry_after_s: int) -> None:
         super().__init__(f"rate limited, retry after {retry_after_s} s")
@@ -110,15 +110,15 @@ class RateLimited(ChannelError):
 
 
 class ChannelBroken(ChannelError):
-    """Permanent: webhook revoked, channel archived, payload refused."""
+    """Permanent failure: webhook revoked, channel archived or payload refused."""
 
 
 class ChannelUnavailable(ChannelError):
-    """Transient: nothing was posted."""
+    """Transient failure: nothing was posted, so a retry is safe."""
 
 
 class Malformed(SageauditError):
-    """An answer or document whose `key` does not hold what AWS documents there."""
+    """An AWS answer, message or document has an impossible value under `key`."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"{key} {reason}")
@@ -127,7 +127,7 @@ class Malformed(SageauditError):
 
 
 class MaybeSent(ChannelUnavailable):
-    """The notice left and no answer came: it may have been posted.
+    """The notice was sent, but no answer came back: it may have been posted.
 
-    Whoever holds its lease keeps it, so that the next try is known to be a repeat.
+    The caller keeps the notice's lease, so that the next try is marked as a possible repeat.
     """

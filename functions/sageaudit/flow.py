@@ -34,11 +34,11 @@ from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
 LATE_METRICS_WITHIN = timedelta(minutes=20)
-"""A job that ended longer ago has the metrics that it will have."""
+"""No metrics are expected to arrive later than this after the end of a job."""
 LOOK_AGAIN_S = 900
 """The longest delay that SQS gives a message."""
 LOOK_AGAIN_SOON_S = 60
-"""For answers that are behind their event: eventual consistency is a matter of seconds."""
+"""When Describe is still behind the event: eventual consistency takes seconds."""
 ROLL_UP_ATTEMPTS = 4
 """A tuning job waits up to three quarters of an hour for its children's audits."""
 FAMILY_RUNS = 50
@@ -50,7 +50,7 @@ _NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class AuditDependencies:
-    """What an audit reads from, writes to and judges by."""
+    """What an audit reads from, writes to and is judged by."""
 
     jobs: Jobs
     metrics: Metrics
@@ -65,7 +65,7 @@ class AuditDependencies:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Not yet: deliver the same event again after `delay_s` seconds."""
+    """The audit must wait: deliver the same event again after `delay_s` seconds."""
 
     delay_s: int
     reason: str
@@ -73,7 +73,7 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Recorded (or already there), with the audit that was made for it and its document."""
+    """The audit is in the history: recorded now, or by an earlier delivery."""
 
     recorded: Recorded
     key: JobKey
@@ -83,7 +83,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """A job as Describe and ListTags answer; `notes` say what was not permitted."""
+    """A job from Describe and ListTags; `notes` are sentences about denied permissions."""
 
     job: Job
     answer: Mapping[str, Any]
@@ -94,16 +94,17 @@ class _Described:
 def audit_finished_job(
     ended: JobEnded, deps: AuditDependencies, *, now: datetime, attempt: int | None
 ) -> Done | Later:
-    """Audits one job that ended and records it; a second delivery changes nothing.
+    """Audits one ended job and records the audit; a second delivery changes nothing.
 
-    `attempt` counts deliveries from 1 while the flow may ask for another one; None takes what is
-    there now. Raises AccessDenied, Throttled or Unavailable when the job cannot be described.
+    `attempt` is the number of this delivery, from 1; None means that no later delivery is possible,
+    so the job is audited with the data there is now. Raises AccessDenied, Throttled or Unavailable
+    when the job cannot be described.
     """
     try:
         described = _describe(ended, deps)
     except JobNotFound as error:
         if attempt == 1:
-            return Later(LOOK_AGAIN_SOON_S, "the job is not found yet")
+            return Later(LOOK_AGAIN_SOON_S, "Describe does not find the job yet")
         described = str(error)
     if isinstance(described, str):
         audit = unaudited(ended, described, deps.policy, deps.ruleset.version)
@@ -117,7 +118,7 @@ def audit_finished_job(
 
 
 def _describe(ended: JobEnded, deps: AuditDependencies) -> _Described | str:
-    """The job, or why it cannot be audited. Raises JobNotFound."""
+    """The job, or a sentence that says why it cannot be audited. Raises JobNotFound."""
     ref = ended.ref
     answer = deps.jobs.describe(ref)
     tags, notes = _tags(ended, deps.jobs)
@@ -139,7 +140,7 @@ def _audit_one_job(
     now: datetime,
     attempt: int | None,
 ) -> Done | Later:
-    """Job -> Measurements -> Bill -> Findings -> Audit; late metrics are waited for once."""
+    """Job -> Measurements -> Bill -> Findings -> Audit; waits once for late metrics."""
     job = described.job
     usage = deps.metrics.read(job, now)
     late = _metrics_are_late(job, usage, now=now, attempt=attempt)
@@ -185,19 +186,19 @@ def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ..
     try:
         return jobs.tags(ended.ref), ()
     except AccessDenied as denied:
-        instead = "; the event's stand in" if ended.tags else ""
+        instead = "; the event's tags are used" if ended.tags else ""
         return ended.tags, (f"tags: {denied.action} is not permitted{instead}",)
 
 
 def _metrics_are_late(job: Job, usage: Measurements, *, now: datetime, attempt: int | None) -> bool:
-    """Incomplete, of a job that ended so recently that they may still come."""
+    """True when metrics are incomplete and the job ended so recently that more may arrive."""
     fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
     waited = attempt is not None and attempt > 1
     return (fresh or waited) and _metrics_incomplete(job, usage)
 
 
 def _metrics_incomplete(job: Job, usage: Measurements) -> bool:
-    """Coverage under the gate of a run long enough to be judged."""
+    """True when a run that is long enough to be judged has too few metric points."""
     if not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
         return False
     missing = usage.missing.get(Metric.CPU)
@@ -215,7 +216,7 @@ def _audit_tuning_job(
     now: datetime,
     attempt: int | None,
 ) -> Done | Later:
-    """A tuning job waits for its children's audits, then adds them up."""
+    """Waits until the children of a tuning job are audited, then sums their audits."""
     family = deps.history.by_family(job.account or "", job.region or "", job.arn or "")
     heads = [head for head in family if not head.rollup]
     launched = job.tuning.launched if job.tuning else None
@@ -242,7 +243,7 @@ def _record(
     recorded = deps.history.record(
         Entry(
             key=key,
-            # The end that an event alone gives must not outdate what Describe answers later.
+            # An end time from the event alone must not look newer than a later Describe answer.
             last_modified_at=created_at if audit.unauditable else modified_at,
             document=written,
             family_version=FAMILY_VERSION,

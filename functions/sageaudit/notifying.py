@@ -1,7 +1,7 @@
-"""From a new audit to its notices: is it worth a message, and then one notice per channel.
+"""Decides whether a new audit is worth a message, and queues one notice for each channel.
 
-audit -> family's dollars -> worth a message? -> news since the last notice? -> the family's message
-of the day? -> queue
+audit -> family's dollars -> worth a message? -> different from the last notice? -> first message of
+the family today? -> queue
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from sageaudit.text.notice import counted_findings, decide, worst
 
 LOOK_BACK = timedelta(days=30)
 UNKNOWN = "unknown"
-"""An account or region that the audit does not name, as the history's keys have it."""
+"""Stands for an unknown account or region, as in the history's keys."""
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What reading raises over a document that is not one."""
+"""What reading an invalid document raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewAudit:
-    """An audit that the history just took: `pk` is its partition, `at` when it was written."""
+    """An audit just written to the history: `pk` is its partition key, `at` the write time."""
 
     pk: str
     key: JobKey
@@ -40,13 +40,13 @@ class NewAudit:
 
     @property
     def name(self) -> str:
-        """This version of this run's audit, for ledgers and logs."""
+        """Identifies this version of this run's audit, in the ledger and in logs."""
         return f"{self.pk}|{self.version}"
 
 
 @dataclass(frozen=True, slots=True)
 class NotifyDependencies:
-    """What `notify` works with. `writers`: one for each channel that is on, by its name."""
+    """What `notify` reads, writes and decides by. `writers`: by channel name, enabled ones only."""
 
     history: History
     ledger: Ledger
@@ -57,53 +57,49 @@ class NotifyDependencies:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """One notice for each of these channels waits for its delivery."""
+    """One notice for each of these channels was queued."""
 
     channels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """No notice is sent, and why."""
+    """No notice was queued, for this reason."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What the decision needs of a document.
-
-    `own_usd` is what it adds to its family. `news` is what the message reports: a later version
-    with the same news is not sent.
-    """
-
-    family: tuple[str, str, str]
-    own_usd: Decimal
-    news: str
-
-
 def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued | Quiet:
-    """Decides for one audit; a second delivery of it decides the same and queues the same notices.
+    """Queues the notices of one audit; a second delivery of it queues the same notices again.
 
-    Raises Malformed when the document cannot be read, or AwsError. What a writer raises is a defect
-    of this program and is raised as it is, before anything is claimed.
+    Raises Malformed when the document cannot be read, or AwsError. An error in a writer is a defect
+    of this program: it passes through, before anything is claimed.
     """
     policy = deps.policy
     with _reading():
-        # As if the family had reached the floor: most audits need no look into the history.
+        # First as if the family had reached the floor: most audits then need no history query.
         if reason := _why_quiet(audit, policy, policy.floor_usd):
             return Quiet(reason)
-        facts = _facts(audit.document, now)
-    family_usd = facts.own_usd + _others_usd(audit, deps.history, facts, policy, now)
+        own_usd, news = _own_usd(audit.document, now), _news(audit.document)
+        family = _family(audit.document)
+    family_usd = own_usd
+    if own_usd < policy.floor_usd:
+        # The sum of the family's other runs stops once the floor is reached.
+        family_usd += deps.history.family_avoidable_usd(
+            *family,
+            since=now - LOOK_BACK,
+            enough_usd=policy.floor_usd - own_usd,
+            other_than=audit.key,
+        )
     if reason := _why_quiet(audit, policy, family_usd):
         return Quiet(reason)
-    if reason := _why_no_news(audit, facts.news, deps.ledger):
+    if reason := _why_no_news(audit, news, deps.ledger):
         return Quiet(reason)
     payloads = {name: write(audit.document, policy) for name, write in deps.writers.items()}
     day = audit.at.astimezone(UTC).date()
-    if not deps.ledger.claim_family_day("/".join(facts.family), day, audit.name):
-        return Quiet("the family already had its message of the day")
-    deps.ledger.remember_notice(audit.pk, LastNotice(audit.version, facts.news))
+    if not deps.ledger.claim_family_day("/".join(family), day, audit.name):
+        return Quiet("the family already had a message today")
+    deps.ledger.remember_notice(audit.pk, LastNotice(audit.version, news))
     for channel, payload in payloads.items():
         deps.queue.send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
     return Queued(tuple(payloads))
@@ -120,7 +116,7 @@ def _why_quiet(audit: NewAudit, policy: Policy, family_usd: Decimal) -> str | No
 
 
 def _why_no_news(audit: NewAudit, news: str, ledger: Ledger) -> str | None:
-    """The same version again is no repetition: its delivery may have died on the way."""
+    """The same version may be queued again: an earlier delivery may have failed midway."""
     last = ledger.last_notice(audit.pk)
     if last is None or last.version == audit.version:
         return None
@@ -129,40 +125,25 @@ def _why_no_news(audit: NewAudit, news: str, ledger: Ledger) -> str | None:
     return f"version {last.version} was sent with the same figures" if last.news == news else None
 
 
-def _facts(document: AuditDocument, now: datetime) -> _Facts:
+def _news(document: AuditDocument) -> str:
+    """Severity and dollars of the message; a later version with the same news is not sent."""
     avoidable_usd, lost_usd = document["avoidable_usd"], document["lost_usd"]
     known = avoidable_usd is not None or lost_usd is not None
     figure = (avoidable_usd or Decimal(0)) + (lost_usd or Decimal(0)) if known else None
-    # As it is shown: a fraction of a cent that metrics of a second later bring is no news.
-    news = f"{worst(counted_findings(document))} {usd(figure)}"
-    return _Facts(_family(document), _own_usd(document, now), news)
+    # Rounded as it is shown: metrics read a second later may add a fraction of a cent.
+    return f"{worst(counted_findings(document))} {usd(figure)}"
 
 
 def _own_usd(document: AuditDocument, now: datetime) -> Decimal:
-    """What this audit adds to its family; a roll-up's dollars are its children's, counted there."""
+    """What this audit adds to its family's USD; 0 for a roll-up, whose children are counted."""
     ended_at = document["job"]["ended_at"]
     if document["rollup"] or (ended_at and _moment(ended_at) < now - LOOK_BACK):
         return Decimal(0)
     return (document["avoidable_usd"] or Decimal(0)) + (document["lost_usd"] or Decimal(0))
 
 
-def _others_usd(
-    audit: NewAudit,
-    history: History,
-    facts: _Facts,
-    policy: Policy,
-    now: datetime,
-) -> Decimal:
-    """The family's other runs, counted as far as the floor needs them."""
-    needed_usd = policy.floor_usd - facts.own_usd
-    if needed_usd <= 0:
-        return Decimal(0)
-    return history.family_avoidable_usd(
-        *facts.family, since=now - LOOK_BACK, enough_usd=needed_usd, other_than=audit.key
-    )
-
-
 def _family(document: AuditDocument) -> tuple[str, str, str]:
+    """Account, region and family name."""
     job = document["job"]
     return job["account"] or UNKNOWN, job["region"] or UNKNOWN, job["family"]
 

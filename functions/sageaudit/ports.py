@@ -1,4 +1,4 @@
-"""What the flow asks of the world. Adapters implement these; fakes in tests do too."""
+"""The interfaces that the flow needs; implemented by the adapters and by fakes in tests."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ from sageaudit.domain.usage.measurements import Measurements
 
 @dataclass(frozen=True, slots=True)
 class LastNotice:
-    """The last notice of a job: the version of its audit, and its severity and dollars."""
+    """The last notice sent for a job: the audit's version, and what the message reported.
+
+    `news` is severity and dollars, such as "high $12.30".
+    """
 
     version: int
     news: str
 
 
 class Jobs(Protocol):
-    """SageMaker, as it answers Describe*, ListTags and the children of a tuning job."""
+    """SageMaker's Describe*, ListTags and ListTrainingJobsForHyperParameterTuningJob."""
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
         """The Describe* answer. Raises JobNotFound, AccessDenied, Throttled or Unavailable."""
@@ -43,41 +46,44 @@ class Jobs(Protocol):
         """The job's tags. Raises AccessDenied, Throttled or Unavailable."""
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """The training jobs of a tuning job, paged as they are read."""
+        """The training jobs of a tuning job; each page is requested when it is needed."""
 
 
 class Metrics(Protocol):
     """CloudWatch."""
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        """The job's series. What cannot be read is said in it; raises Throttled or Unavailable."""
+        """The job's series, with a reason for each metric that could not be read.
+
+        Raises Throttled or Unavailable.
+        """
 
 
 class Markets(Protocol):
     """Instance types, and the prices of a job's own region and day."""
 
     def market(self, job: Job, now: datetime) -> Market:
-        """What to bill this job with. Never raises for a price: what is not known is unknown."""
+        """Instance types and prices to bill this job with. Unknown prices never raise."""
 
 
 class History(Protocol):
     """The table of audits. Lists are newest first unless said otherwise.
 
-    An iterator reads on as it is asked, and raises what the table answers only then; a page is for
-    who comes back with its cursor.
+    An iterator reads the table while it is consumed, so AwsError can be raised at any item. A Page
+    is for callers that continue later, with its cursor.
     """
 
     def record(self, entry: Entry) -> Recorded:
         """Writes HEAD, version, findings and detail in one conditional transaction."""
 
     def head(self, key: JobKey) -> Head | None:
-        """The newest version's row."""
+        """The row of the job's newest version; None when the job was never audited."""
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """One version's document, the newest by default."""
 
     def detail(self, key: JobKey) -> Detail | None:
-        """What is needed to judge the job again, while it is kept."""
+        """What is needed to audit the job again; None after 90 days, when it has expired."""
 
     def by_day(self, day: date) -> Iterator[Head]:
         """Jobs that ended on a day in UTC."""
@@ -97,7 +103,7 @@ class History(Protocol):
         """Jobs of one owner."""
 
     def by_account(self, account: str, month: str) -> Iterator[Head]:
-        """`month` is YYYY-MM, by the job's end in UTC."""
+        """Jobs of one account that ended in `month` (YYYY-MM, in UTC)."""
 
     def by_rule(
         self, rule: str, month: str, *, limit: int, cursor: str | None = None
@@ -105,7 +111,7 @@ class History(Protocol):
         """Findings of one rule in a month, YYYY-MM."""
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Heads that wait for a second look, the oldest first."""
+        """Jobs whose recheck time is at or before `before`, the oldest first."""
 
     def family_avoidable_usd(
         self,
@@ -117,10 +123,10 @@ class History(Protocol):
         enough_usd: Decimal,
         other_than: JobKey | None = None,
     ) -> Decimal:
-        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`.
+        """Avoidable plus lost USD of the family since then; stops adding at `enough_usd`.
 
-        `other_than` is left out: an index may lag behind the stream, so a caller that holds an
-        audit adds that audit's dollars itself.
+        The run `other_than` is left out: an index may lag behind the stream, so a caller that has
+        an audit in hand adds its dollars itself.
         """
 
 
@@ -134,19 +140,19 @@ class Ledger(Protocol):
         """The last notice of this run of a job."""
 
     def remember_notice(self, job: str, notice: LastNotice) -> None:
-        """Keeps it as the last one; an older version never replaces a newer one."""
+        """Stores the notice as the last one; an older version never replaces a newer one."""
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
-        """Takes the lease to send one notice."""
+        """Tries to take the lease on a notice, for `lease_s` seconds."""
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
-        """It was posted: it is never sent again."""
+        """Records that the notice was posted: it is never sent again."""
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """A permanent failure: it is not tried again."""
+        """Records a permanent failure: the notice is not tried again."""
 
     def release(self, notice_id: str) -> None:
-        """Gives the lease back when nothing was posted: the next claim is as this one was."""
+        """Gives the lease back when nothing was posted; the next claim has the same answer."""
 
 
 class Queue(Protocol):
@@ -155,14 +161,14 @@ class Queue(Protocol):
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
-        """`delay_s` 0..900; attributes are strings."""
+        """Sends a message, visible after `delay_s` (0 to 900) seconds."""
 
 
 class Channel(Protocol):
     """One way to send notices, connected to its address."""
 
     def as_repeat(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """The payload, marked as one that may have been posted before."""
+        """The payload, marked as possibly posted before."""
 
     def post(self, payload: dict[str, Any]) -> None:
-        """Raises RateLimited, ChannelBroken (permanent), ChannelUnavailable or MaybeSent."""
+        """Posts. Raises RateLimited, ChannelBroken (permanent), ChannelUnavailable or MaybeSent."""

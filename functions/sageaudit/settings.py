@@ -1,4 +1,4 @@
-"""What each entry point reads from its environment. Raises BadSettings naming the variable."""
+"""The settings that each Lambda function reads from its environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ACCOUNT = re.compile(r"\d{12}\Z")
 
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
-    """Of `audit`. Without a fingerprint secret, jobs are stored without a fingerprint."""
+    """Settings of `audit`. Without a fingerprint secret, jobs are stored without a fingerprint."""
 
     table_name: str
     finished_queue_url: str
@@ -41,7 +41,7 @@ class AuditSettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """Of `notify`. `channels`: the names of those that a notice is queued for."""
+    """Settings of `notify`. `channels`: the names of the channels that notices are queued for."""
 
     table_name: str
     notices_queue_url: str
@@ -61,7 +61,7 @@ class NotifySettings:
 
 @dataclass(frozen=True, slots=True)
 class DeliverSettings:
-    """Of `deliver`; each channel says itself which variable holds its address."""
+    """Settings of `deliver`; each channel declares the variable that holds its address."""
 
     table_name: str
     notices_queue_url: str
@@ -85,5 +85,5 @@ def _required(environ: Mapping[str, str], name: str) -> str:
 
 
 def _channels(text: str) -> tuple[str, ...]:
-    """Each once, in the order given."""
+    """The comma-separated names, in their order, without duplicates."""
     return tuple(dict.fromkeys(name.strip() for name in text.split(",")))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.job import (
-    Batch,
     CustomRule,
     DataSource,
     Hints,
@@ -19,6 +18,7 @@ from sageaudit.domain.job.job import (
     Job,
     Purchase,
     RuleEvaluation,
+    TransformBatching,
     Upload,
     WarmPool,
 )
@@ -119,7 +119,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         batch=draw(
             st.none()
             | st.builds(
-                Batch,
+                TransformBatching,
                 st.sampled_from([None, "SingleRecord", "MultiRecord"]),
                 st.sampled_from([None, 1, 8]),
                 st.sampled_from([None, 0, 6, 100]),

@@ -10,7 +10,6 @@ from decimal import Decimal
 from itertools import islice
 
 from sageaudit.domain.job.job import (
-    Batch,
     CustomRule,
     DataSource,
     Hints,
@@ -21,6 +20,7 @@ from sageaudit.domain.job.job import (
     Phase,
     Purchase,
     RuleEvaluation,
+    TransformBatching,
     Upload,
     WarmPool,
 )
@@ -138,8 +138,8 @@ WHAT: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     ),
     "uploads of nothing": lambda: altered(uploads=(Upload("", None), Upload("x", "EndOfJob"))),
     "no batch": lambda: altered(batch=None),
-    "a batch of nothing": lambda: altered(batch=Batch(None, 0, 0)),
-    "an odd batch": lambda: altered(batch=Batch("Odd", -1, -1)),
+    "a batch of nothing": lambda: altered(batch=TransformBatching(None, 0, 0)),
+    "an odd batch": lambda: altered(batch=TransformBatching("Odd", -1, -1)),
     "enormous metrics": lambda: altered(
         final_metrics={"loss": Decimal("1.7e308"), "": Decimal(0)}, metric_names=("", "x")
     ),

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cache
 
 from sageaudit.adapters.prices import sources
-from sageaudit.domain.job.job import Batch, Direction, Job, Objective, Upload
+from sageaudit.domain.job.job import Direction, Job, Objective, TransformBatching, Upload
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
@@ -100,7 +100,7 @@ def other_kinds() -> Iterator[Job]:
         run,
         kind=JobKind.TRANSFORM,
         phases=phases(("Transform", 3600 * HOURS)),
-        batch=Batch("SingleRecord", 1, 6),
+        batch=TransformBatching("SingleRecord", 1, 6),
         max_runtime_s=None,
     )
 

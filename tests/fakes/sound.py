@@ -103,5 +103,5 @@ def _check(name: str, found: Found, kind: JobKind | None) -> None:
             assert math.isfinite(value), (name, key)
     for parameter in (*found.fix, *(one for way in found.alternatives for one in way)):
         assert kind is None or request.known(kind, parameter.path), (name, parameter)
-        assert kind is None or ways.known(kind, parameter.path), (name, parameter)
+        assert kind is None or ways.mapped_parameter(kind, parameter.path), (name, parameter)
         assert parameter.old != parameter.new, (name, parameter)

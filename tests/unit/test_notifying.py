@@ -192,7 +192,7 @@ def test_a_family_has_one_message_a_day() -> None:
     ledger, queue = MemoryLedger(), RecordingQueue()
     notify(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
     assert notify(audit(pk=OTHER), dependencies(ledger=ledger, queue=queue), now=NOON) == Quiet(
-        "the family already had its message of the day"
+        "the family already had a message today"
     )
     tomorrow = replace(audit(pk=OTHER), at=NOON + timedelta(days=1))
     assert isinstance(notify(tomorrow, dependencies(ledger=ledger, queue=queue), now=NOON), Queued)

@@ -1,4 +1,4 @@
-"""A notice as it travels from notify to deliver: one JSON object around one channel's payload."""
+"""The SQS message from notify to deliver: one JSON object with one channel's payload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sageaudit.errors import Malformed
 
 SCHEMA = 1
 REPEAT = "(possible repeat) "
-"""How each channel marks a payload that may have been posted before."""
+"""The prefix of a payload that may have been posted before."""
 _LONGEST_ID = 2_000
 
 Payload = dict[str, Any]
@@ -25,7 +25,7 @@ Check = Callable[[Payload], None]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What one channel is to post."""
+    """A payload that one channel must post."""
 
     notice_id: str
     channel: str
@@ -33,7 +33,7 @@ class Notice:
 
 
 def to_body(notice: Notice) -> str:
-    """The queue's message: ASCII, so that no character of a name is one that SQS refuses."""
+    """The message body: JSON in ASCII, because SQS refuses some Unicode characters."""
     return json.dumps(
         {
             "schema": SCHEMA,
@@ -45,7 +45,7 @@ def to_body(notice: Notice) -> str:
 
 
 def read_body(body: str, checks: Mapping[str, Check]) -> Notice:
-    """The notice in a queue's message. `checks`: each known channel's. Raises Malformed."""
+    """Parses a message body. `checks`: by channel name, its payload check. Raises Malformed."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -54,14 +54,14 @@ def read_body(body: str, checks: Mapping[str, Check]) -> Notice:
     _need(message.get("schema") == SCHEMA, "schema", f"is not {SCHEMA}")
     channel, payload = message.get("channel"), message.get("payload")
     known = isinstance(channel, str) and channel in checks
-    _need(known, "channel", "is not one that this version knows")
+    _need(known, "channel", "is not known to this version")
     notice_id = message.get("notice_id")
     _need(
         isinstance(notice_id, str)
         and len(notice_id) <= _LONGEST_ID
         and notice_id.endswith(f"|{channel}"),
         "notice_id",
-        "is not an audit's version and the channel",
+        "is not an audit's version followed by the channel",
     )
     _need(isinstance(payload, dict), "payload", "is not an object")
     checks[channel](payload)
@@ -69,7 +69,7 @@ def read_body(body: str, checks: Mapping[str, Check]) -> Notice:
 
 
 def check_types(payload: Payload, types: Mapping[str, type]) -> None:
-    """Raises Malformed for the first of these keys that is absent or of another type."""
+    """Raises Malformed for the first key that is absent or has another type."""
     for key, kind in types.items():
         _need(isinstance(payload.get(key), kind), f"payload.{key}", f"is not a {kind.__name__}")
 

@@ -1,7 +1,7 @@
-"""Deep links into the AWS console, which shows the account signed in: print the id beside them.
+"""Deep links into the AWS console. It opens the signed-in account, so show the id beside them.
 
-A link is made only from a region and a name that look like ones; else there is none. Sources: the
-console's own addresses as public projects record them.
+A link is made only from a valid region and a valid name. Sources: the console's own addresses as
+public projects record them.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _DOMAINS = {
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
 _HOSTS = 2
-"""Hosts drawn in the metrics link: an address has to stay short enough for a message."""
+"""Hosts in the metrics link: the URL must stay short enough for a message."""
 _MARGIN = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where to look, and the word to show for it."""
+    """A URL and the word to show for it."""
 
     word: str
     url: str
 
 
 def links(document: AuditDocument) -> tuple[Link, ...]:
-    """The job, its metrics and its logs; a tuning job has only its own page."""
+    """Links to the job, its metrics and its logs; a tuning job has only its own page."""
     job = document["job"]
     home = _console(job["arn"], job["region"])
     if home is None or job["region"] is None:
@@ -44,13 +44,13 @@ def links(document: AuditDocument) -> tuple[Link, ...]:
     row = JobKind(job["kind"]).row
     name = quote(job["name"], safe="", errors="replace")
     region = job["region"]
-    found = [Link("Job", f"{home}/sagemaker/home?region={region}#/{row.console_page}/{name}")]
+    result = [Link("Job", f"{home}/sagemaker/home?region={region}#/{row.console_page}/{name}")]
     if row.metrics is not None:
         watch = f"{home}/cloudwatch/home?region={region}"
         streams = _log_streams(row.metrics.namespace, job["name"])
-        found.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, row.metrics)}"))
-        found.append(Link("Logs", f"{watch}#logsV2:{streams}"))
-    return tuple(found)
+        result.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, row.metrics)}"))
+        result.append(Link("Logs", f"{watch}#logsV2:{streams}"))
+    return tuple(result)
 
 
 def _console(arn: str | None, region: str | None) -> str | None:
@@ -62,7 +62,7 @@ def _console(arn: str | None, region: str | None) -> str | None:
 
 
 def _log_streams(namespace: str, name: str) -> str:
-    """The console quotes twice and writes `$` for `%`; the slash keeps longer names apart."""
+    """The log search: quoted twice, with `$` for `%`; the final slash excludes longer names."""
     group = quote(quote(namespace, safe=""), safe="").replace("%", "$")
     stream = quote(quote(f"{name}/", safe="", errors="replace"), safe="").replace("%", "$")
     return f"log-groups/log-group/{group}$3FlogStreamNameFilter$3D{stream}"
@@ -93,7 +93,7 @@ def _host_metrics(namespace: str, host: str) -> str:
 
 
 def _searched(namespace: str, name: str, period_s: int) -> str:
-    """A transform host is named after its instance, which only a search finds."""
+    """The metrics of a transform job: its hosts are named after instances, so a search is used."""
     search = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
         f" 'Average', {period_s})"
@@ -108,7 +108,7 @@ def _moment(word: str, moment: datetime | None, margin: timedelta) -> str:
 
 
 def _text(value: str) -> str:
-    """A string as the console's graph writes it: other letters as `*` and their hex bytes."""
+    """A string in the syntax of console graphs: special characters as `*` and their hex bytes."""
     return "~'" + _HEX.sub(
         lambda match: f"*{match[1].lower()}", quote(value, safe="", errors="replace")
     ).replace("~", "*7e")

@@ -1,7 +1,7 @@
-"""What a message says, in the order it is said; each channel makes it inert and fits it.
+"""The parts of a message, in the order in which they are shown.
 
-The texts hold names and reasons as they came: nothing here may be shown before a sink of
-`untrusted` has seen it.
+The texts contain names and reasons as they came: each channel must pass them through a function of
+`untrusted` before it shows them, and cut them to its limits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sageaudit.domain.audit.document import (
     JobDocument,
 )
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
-from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import share, usd
 from sageaudit.text.notice import counted_findings, for_chat, worst
@@ -63,7 +63,7 @@ class Message:
 
 
 def message_of(document: AuditDocument, run_note: str | None = None) -> Message:
-    """The audit by its biggest finding. Raises ValueError where no finding is counted."""
+    """The message of an audit, about its largest finding. ValueError when no finding counts."""
     findings = counted_findings(document)
     if not findings:
         raise ValueError("an audit without a finding for chat has no message")
@@ -88,7 +88,7 @@ def message_of(document: AuditDocument, run_note: str | None = None) -> Message:
 
 
 def headline(document: AuditDocument) -> str:
-    """`$0.51 of $0.66 (77%) was avoidable`; a bill that is not sure has no share."""
+    """`$0.51 of $0.66 (77%) was avoidable`; an incomplete bill shows no percentage."""
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     if avoidable is None and lost is None:
         return "the avoidable cost is not known"
@@ -105,7 +105,7 @@ def headline(document: AuditDocument) -> str:
 
 
 def _whole(bill: BillDocument) -> str | None:
-    """The bill, no surer than it is."""
+    """The bill's total with its certainty: "about $2.00", "up to $2.00", "at least $2.00"."""
     total = bill["total_usd"]
     if total is None:
         return None
@@ -116,13 +116,13 @@ def _whole(bill: BillDocument) -> str | None:
 
 
 def ran_on(job: JobDocument) -> str | None:
-    """`2 x ml.g5.12xlarge, managed spot`; None where neither is known."""
+    """`2 x ml.g5.12xlarge, managed spot`; None when neither part is known."""
     purchase = PURCHASE[job["purchase"]] if job["purchase"] else None
     return ", ".join(part for part in (job["instances"], purchase) if part) or None
 
 
 def price_note(document: AuditDocument) -> str | None:
-    """Whose prices, and of when: a list price is not what a discounted account pays."""
+    """Whether prices are list or own prices, and their dates; None when nothing is priced."""
     if document["bill"]["price_kind"] == "own":
         return "your own prices, as set in policy.toml"
     audits = (document, *(document["children"] or ()))
@@ -134,7 +134,7 @@ def price_note(document: AuditDocument) -> str | None:
 
 
 def money_notes(document: AuditDocument) -> list[str]:
-    """How sure the bill is: price, basis, what it lacks, and whether it may still grow."""
+    """Notes on how certain the bill is: prices, basis, missing parts, and whether it may grow."""
     bill, audit = document["bill"], document["audit"]
     notes = [price_note(document), BASIS[bill["basis"]]]
     if bill["spot_saved_usd"]:
@@ -153,9 +153,9 @@ def _why(top: FindingDocument) -> str:
 
 
 def _saving(document: AuditDocument, top: FindingDocument) -> str:
-    """What this fix saves alone; the headline has what all fixes save together."""
+    """What this fix saves alone; the headline has the sum over all fixes together."""
     start = "" if top["fix"] else "no setting to change; "
-    lost = top["bucket"] == "lost"
+    lost = Bucket(top["bucket"]) is Bucket.LOST
     if document["rollup"]:
         dollars = usd(top["saving_usd"])
         effect = f"{dollars} {_FOR_NOTHING}" if lost else f"would have saved {dollars}"
@@ -168,7 +168,7 @@ def _saving(document: AuditDocument, top: FindingDocument) -> str:
 
 
 def _facts(document: AuditDocument, finding: FindingDocument) -> tuple[tuple[str, str], ...]:
-    """At most six: what it ran on, where the dollars went, then the finding's own numbers."""
+    """At most six facts: instances, cost by phase, then the finding's own numbers."""
     whole = [("Ran on", ran_on(document["job"])), ("Phases", phase_split(document))]
     facts = [(word, fact) for word, fact in whole if fact]
     facts += [(label(key), _private(value(key, fact))) for key, fact in _known(finding)]
@@ -176,17 +176,17 @@ def _facts(document: AuditDocument, finding: FindingDocument) -> tuple[tuple[str
 
 
 def _private(text: str) -> str:
-    """Without S3 paths and role names: a channel has more readers than the account."""
+    """The text without S3 paths and role names: a channel has more readers than the account."""
     return _PATHS.sub("[path]", text)
 
 
 def _known(finding: FindingDocument) -> list[tuple[str, object]]:
-    """A chat message has no room for what a finding does not know."""
+    """The evidence that is known: a chat message has no room for unknown values."""
     return [(key, fact) for key, fact in plain_facts(finding["evidence"]) if fact is not None]
 
 
 def _unchecked(document: AuditDocument) -> list[str]:
-    """Rules that lacked data of this job, by reason; a family that is still young is no news."""
+    """Rules that lacked data, grouped by reason; a family with too few runs is not mentioned."""
     by_reason: dict[str, list[str]] = {}
     for unknown in document["unknown"]:
         if unknown["code"] not in _YOUNG_FAMILY:
@@ -217,12 +217,12 @@ def _rule_and_saving(finding: FindingDocument) -> str:
 
 
 def _possible_savings(document: AuditDocument) -> list[str]:
-    """Heuristic advice, and derived savings that may be zero: neither is in the totals."""
+    """Heuristic advice and derived savings that may be zero; neither is in the totals."""
     counted = counted_findings(document)
     return [
         _rule_and_upper_end(finding)
         for finding in document["findings"]
-        if finding["bucket"] in {"possible", "avoidable"}
+        if Bucket(finding["bucket"]) in {Bucket.POSSIBLE, Bucket.AVOIDABLE}
         and for_chat(finding)
         and finding not in counted
     ]

@@ -1,4 +1,4 @@
-"""Dollars for people: always with cents, so that a figure can be compared with the bill.
+"""Formats dollars: always with cents, so that a figure can be compared with the bill.
 
 Below one cent, four significant digits are shown ("$0.003512"): a job of a few seconds is not
 "$0.00". An unknown amount is "unknown".
@@ -27,7 +27,7 @@ def usd(amount: Decimal | None) -> str:
 
 
 def rate(amount: Decimal | None) -> str:
-    """A price: at least two decimals, at most six."""
+    """A price with two to six decimals: `$1.408`."""
     if amount is None:
         return "unknown"
     return f"${_decimals(amount.quantize(_MICRO, ROUND_HALF_UP))}"

@@ -1,6 +1,6 @@
-"""Is an audit worth a message? A pure decision, with its reason.
+"""Decides whether an audit is worth a message, with the reason; pure.
 
-Everything is stored; a message is for what somebody can act on and what costs enough to act.
+Every audit is stored. A message is sent when someone can act on it and enough money is at stake.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Mode = Literal["tell", "observe"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether to notify, and why or why not."""
+    """Whether to send a message, and the reason."""
 
     notify: bool
     reason: str
@@ -33,7 +33,7 @@ def decide(
 ) -> Decision:
     """Decides whether one audit is worth a message.
 
-    `family_avoidable_30d_usd`: avoidable plus lost of the family's last 30 days, this job's too.
+    `family_avoidable_30d_usd`: avoidable plus lost USD of the family over 30 days, with this job.
     """
     quiet = _why_quiet(document, mode)
     if quiet is not None:
@@ -45,7 +45,7 @@ def decide(
 
 
 def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
-    """The findings a message counts, the biggest saving first."""
+    """The findings that count for a message, the largest saving first."""
     return tuple(sorted(filter(_counts, document["findings"]), key=_weight))
 
 
@@ -68,17 +68,17 @@ def _why_quiet(document: AuditDocument, mode: Mode) -> str | None:
 
 
 def _is_tuning_trial(job: JobDocument) -> bool:
-    """Trials of a tuning job are reported in its roll-up, not one by one."""
+    """True for a trial of a tuning job: it is reported in the tuning job's message."""
     return job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
 
 
 def for_chat(finding: FindingDocument) -> bool:
-    """A finding that counts, and is not only stored and shown."""
+    """True for a finding that stands and may be posted, not only stored."""
     return finding["in_chat"] and stands(finding)
 
 
 def _counts(finding: FindingDocument) -> bool:
-    """A saving that is not known counts: the floor decides. A saving of zero is no news."""
+    """True when the finding's dollars count. Unknown savings count too; a saving of 0 does not."""
     return (
         for_chat(finding)
         and Bucket(finding["bucket"]).counted
@@ -88,7 +88,7 @@ def _counts(finding: FindingDocument) -> bool:
 
 
 def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
-    """Unknown dollars come last; then severity and name, so that the order is always the same."""
+    """Sort key: unknown dollars last; severity and name make the order stable."""
     saving = finding["saving_usd"]
     severity = Severity(finding["severity"])
     return saving is None, -(saving or Decimal(0)), -severity.rank, finding["rule"]

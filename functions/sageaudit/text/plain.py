@@ -1,4 +1,4 @@
-"""The SNS form of a message: a subject, plain text for a phone, and attributes to filter by."""
+"""The message for SNS: subject, plain text, and attributes that subscriptions can filter by."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Attribute(TypedDict):
 
 
 class PlainMessage(TypedDict):
-    """What `sns:Publish` takes."""
+    """The arguments of `sns:Publish`."""
 
     subject: str
     message: str
@@ -38,7 +38,7 @@ class PlainMessage(TypedDict):
 
 
 def message(document: AuditDocument, *, run_note: str | None = None) -> PlainMessage:
-    """The notice as e-mail and subscribers get it; far under the 262,144 bytes of SNS."""
+    """The message of an audit for SNS; far below its limit of 262,144 bytes."""
     parts = message_of(document, run_note)
     return {
         "subject": subject(parts),
@@ -48,10 +48,10 @@ def message(document: AuditDocument, *, run_note: str | None = None) -> PlainMes
 
 
 def check(payload: Payload) -> None:
-    """Raises Malformed unless subject, message and attributes are as `message` writes them."""
+    """Raises Malformed when subject, message or attributes differ from what `message` writes."""
     check_types(payload, {"subject": str, "message": str, "attributes": dict})
     if not all(_is_attribute(value) for value in payload["attributes"].values()):
-        raise Malformed("payload", "has a part that is not one of SNS's")
+        raise Malformed("payload", "has an attribute that SNS does not accept")
 
 
 def as_repeat(payload: Payload) -> Payload:
@@ -69,19 +69,19 @@ def _is_attribute(part: object) -> bool:
 
 
 def _within_subject(text: str, limit: int) -> str:
-    """Cut in the middle, in ASCII."""
+    """The text in ASCII, cut in the middle to `limit` characters."""
     return middle(text, limit).replace("…", "~")
 
 
 def subject(parts: Message) -> str:
-    """`HIGH $0.51 of $0.66 (77%) was avoidable - name`, cut inside the name."""
+    """`HIGH $0.51 of $0.66 (77%) was avoidable - name`; a long name is cut in the middle."""
     news = f"{parts.severity.upper()} {parts.headline} - "
     name = _within_subject(_ascii(parts.name), max(SUBJECT - len(news), 0))
     return f"{news}{name}"[:SUBJECT].rstrip()
 
 
 def attributes(document: AuditDocument) -> dict[str, Attribute]:
-    """What a subscription can filter by; what is not known has no attribute."""
+    """Message attributes for subscription filters; an unknown value has no attribute."""
     findings = counted_findings(document)
     job = document["job"]
     texts = {
@@ -93,15 +93,15 @@ def attributes(document: AuditDocument) -> dict[str, Attribute]:
     }
     numbers = {"avoidable_usd": document["avoidable_usd"], "lost_usd": document["lost_usd"]}
     ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
-    found: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
+    result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
     for name, text in texts.items():
         value = plain(text or "", _VALUE)
         if value:
-            found[name] = {"type": "String", "value": value}
+            result[name] = {"type": "String", "value": value}
     for name, amount in numbers.items():
         if amount is not None:
-            found[name] = {"type": "Number", "value": _number(amount)}
-    return found
+            result[name] = {"type": "Number", "value": _number(amount)}
+    return result
 
 
 def _body(parts: Message) -> str:
@@ -151,6 +151,6 @@ def _ascii(text: str) -> str:
 
 
 def _number(amount: Decimal) -> str:
-    """SNS filters numbers within a thousand million and five decimals."""
+    """A number as SNS can filter it: within ±1,000,000,000, with at most five decimals."""
     bounded = max(min(amount, _NUMBER_LIMIT), -_NUMBER_LIMIT)
     return f"{bounded.quantize(_NUMBER_PLACES, ROUND_HALF_UP).normalize():f}"

@@ -1,8 +1,8 @@
 """The message for a Slack incoming webhook: Block Kit, eight lines on a phone.
 
-Data is shown in `plain_text` or in code spans where that can be; where it stands in mrkdwn it is
-escaped, and `verbatim` keeps Slack from reading addresses and names into it. The only mention is
-the owner's, and only when the policy lists an id for that owner.
+Data is shown as `plain_text` or in code spans where possible; in mrkdwn it is escaped, and
+`verbatim` stops Slack from making links and mentions of it. The only mention is that of the owner,
+and only when the policy lists a Slack id for that owner.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def message(
     run_note: str | None = None,
     owner_ids: Mapping[str, str] | None = None,
 ) -> Payload:
-    """The webhook's JSON for an audit worth a message, within every limit.
+    """The webhook's JSON for an audit, within every limit of Slack.
 
-    `owner_ids` maps an owner as the audit names it to a Slack user or group id.
+    `owner_ids` maps an owner's name in the audit to a Slack user or group id.
     """
     parts = message_of(document, run_note)
     severity = parts.severity.upper()
@@ -56,12 +56,12 @@ def message(
 
 
 def check(payload: Payload) -> None:
-    """Raises Malformed unless the blocks can be marked and fitted, so that a repeat can be sent."""
+    """Raises Malformed when the blocks cannot be marked as a repeat and fitted."""
     check_types(payload, {"text": str, "blocks": list})
     try:
         as_repeat(payload)
     except (AttributeError, LookupError, TypeError) as error:
-        raise Malformed("payload", "has a part that is not one of Slack's") from error
+        raise Malformed("payload", "has a block that Slack does not accept") from error
 
 
 def as_repeat(payload: Payload) -> Payload:
@@ -112,7 +112,7 @@ def _evidence(parts: Message) -> list[Block]:
 
 
 def _owner(owner: str | None, owner_ids: Mapping[str, str]) -> str:
-    """A mention for an id on the list; else the name as text, which calls nobody."""
+    """A mention when the policy lists an id for the owner; else the name as plain text."""
     if owner is None:
         return "unknown (no owner tag)"
     slack_id = owner_ids.get(owner, "")
@@ -124,7 +124,7 @@ def _owner(owner: str | None, owner_ids: Mapping[str, str]) -> str:
 
 
 def _links(parts: Message) -> list[Block]:
-    """Addresses are quoted by `links`: no letter in them can end the link."""
+    """The links. `links` has quoted the URLs, so no character can end a link early."""
     shown = "  ".join(f"<{link.url.replace('&', '&amp;')}|{link.word}>" for link in parts.links)
     again = f"Full audit: {slack_code(parts.again, _CODE)}" if parts.again else ""
     lines = "\n".join(line for line in (shown, again) if line)

@@ -1,6 +1,7 @@
-"""Fits a Slack payload into every limit of Block Kit, the undocumented total included.
+"""Fits a Slack payload into every limit of Block Kit, including the undocumented total.
 
-Evidence goes first, then long texts lose their middle, then what stands last goes and is counted.
+Evidence is dropped first; then long texts are cut in the middle; then the last items are dropped
+and "+n more" says how many.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Block = dict[str, Any]
 
 
 def fit(payload: dict[str, Any]) -> dict[str, Any]:
-    """The payload within all limits; what was within them already stays as it is."""
+    """The payload within all limits; unchanged when it was within them already."""
     blocks = [_within(block, SECTION) for block in payload["blocks"]]
     if size(blocks) > TOTAL:
         blocks = [block for block in blocks if block.get("block_id") != "evidence"]
@@ -47,12 +48,12 @@ def fit(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def size(blocks: list[Block]) -> int:
-    """What counts against the total: more than the texts alone, to be on the safe side."""
+    """Characters of the blocks as JSON, a safe upper bound of what Slack counts."""
     return units(json.dumps(blocks, ensure_ascii=False))
 
 
 def _first(blocks: list[Block], limit: int) -> list[Block]:
-    """The first blocks, and in the last place how many are not shown."""
+    """At most `limit` blocks; the last one says how many are not shown."""
     if len(blocks) <= limit:
         return blocks
     note = {"type": "plain_text", "text": f"+{len(blocks) - limit + 1} more", "emoji": False}

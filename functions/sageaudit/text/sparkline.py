@@ -8,10 +8,10 @@ from decimal import Decimal
 from sageaudit.text.words import number
 
 SERIES = "series"
-"""The evidence key that holds small series; all other keys are numbers of the sentence."""
+"""The evidence key of small series; all other keys are numbers used in the sentence."""
 _BLOCKS, _GAP = "▁▂▃▄▅▆▇█", "·"
 _PLAIN_BLOCKS, _PLAIN_GAP = "_.:-=+*#", "?"
-"""For places that take ASCII only."""
+"""For outputs that take ASCII only."""
 _WHOLE_PERCENT = Decimal(100)
 _MINUTE_S = 60
 
@@ -19,9 +19,9 @@ _MINUTE_S = 60
 def sparklines(
     evidence: Mapping[str, object], width: int | None = None, *, ascii_only: bool = False
 ) -> Iterator[str]:
-    """`GPUUtilization  ▁▁▇█▇·▂  0 to 93%, 5 min each`: one line a metric.
+    """`GPUUtilization  ▁▁▇█▇·▂  0 to 93%, 5 min each`: one line for each metric.
 
-    Where the line is wider than `width` the marks get a line of their own: cutting would lose the
+    When the line is wider than `width`, the marks get a line of their own: cutting would lose the
     end of the run, which often matters most.
     """
     drawn = evidence.get(SERIES)

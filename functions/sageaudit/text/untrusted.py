@@ -1,9 +1,9 @@
-"""Makes text from names, tags and failure messages inert for the place where it is shown.
+"""Makes text from names, tags and failure messages harmless before it is shown.
 
 A failure message is free text from a container: it may contain a mention of a whole channel, a
 misleading link, a terminal escape sequence or a character that reverses the line. There is one
-function for each place; each takes any text and returns one harmless line. A long text keeps its
-start and its end.
+function for each output (terminal, log, e-mail, Slack); each takes any text and returns one
+harmless line. A long text keeps its start and its end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Container
 
 DOTS = "…"
 _MARKS = 3
-"""Combining marks kept on one letter: enough for any language, too few to draw over other lines."""
+"""Combining marks kept per letter: enough for any language, too few to draw over other lines."""
 _MARK = {"Mn", "Me"}
 """Unicode's categories of them."""
 
@@ -32,7 +32,7 @@ _TOKEN = re.compile(r"<[^<>]*>|&(?:amp|lt|gt);|`[^`]*`|.", re.DOTALL)
 
 
 def units(text: str) -> int:
-    """Length as Slack's clients count it: an emoji is two."""
+    """Length in UTF-16 units, as Slack's clients count it: an emoji is two."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
@@ -68,7 +68,7 @@ def slack(text: str, limit: int = 1000) -> str:
 
 
 def slack_code(text: str, limit: int = 300) -> str:
-    """A code span to copy from; only a backtick, which would end it, is replaced."""
+    """A code span to copy from; only backticks, which would end it, are replaced."""
     safe = terminal(text).replace("`", "'") or " "
     return f"`{_joined([_escaped(cluster) for cluster in _clusters(safe)], limit - 2)}`"
 
@@ -84,7 +84,7 @@ def cut(mrkdwn: str, limit: int) -> str:
 
 
 def _few_marks(text: str, marks: Container[str]) -> str:
-    """Without the marks that are too many, those before the first letter included."""
+    """The text without excess combining marks, and without any before the first letter."""
     kept: list[str] = []
     count = _MARKS
     for char in text:

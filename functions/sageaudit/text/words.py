@@ -1,4 +1,4 @@
-"""Numbers, names and values as a person reads them."""
+"""Formats numbers, names and values for people."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def counted(count: int, word: str) -> str:
 
 
 def number(value: Decimal | float, places: int = 2) -> str:
-    """Thousands parted; at most so many decimals, more only below one tenth."""
+    """A number with thousands separators and at most `places` decimals; more only below 0.1."""
     exact = Decimal(str(value))
     if not exact.is_finite():
         return "unknown"
@@ -83,7 +83,7 @@ def number(value: Decimal | float, places: int = 2) -> str:
 
 
 def time_of(iso: str | None) -> datetime | None:
-    """The moment of an ISO 8601 text, if it is one."""
+    """The time in an ISO 8601 text; None for any other text."""
     if iso is None:
         return None
     try:
@@ -93,7 +93,7 @@ def time_of(iso: str | None) -> datetime | None:
 
 
 def capitalised(text: str) -> str:
-    """The first letter large, all others as they are."""
+    """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
@@ -109,7 +109,7 @@ def label(key: str) -> str:
 
 
 def value(key: str, fact: object) -> str:
-    """A fact with the unit its key names."""
+    """A fact with the unit that its key ends in."""
     if fact is None:
         return "unknown"
     if isinstance(fact, bool):
@@ -129,7 +129,7 @@ def value(key: str, fact: object) -> str:
 
 
 def setting(fact: object) -> str:
-    """A parameter's value as it is written in a request."""
+    """A parameter's value as JSON, as in a request."""
     if isinstance(fact, Decimal):
         return f"{fact:f}"
     return json.dumps(fact, ensure_ascii=False, default=lambda exact: f"{exact:f}")
@@ -143,17 +143,17 @@ def assignment(fix: FixDocument) -> str:
 
 
 def before(fix: FixDocument) -> str:
-    """What the parameter was."""
+    """The parameter's old value: `was 4`, or `was not set`."""
     return "was not set" if fix["old"] is None else f"was {setting(fix['old'])}"
 
 
 def more(shown: list[str], total: int) -> list[str]:
-    """What is shown, and how many are not."""
+    """The shown items, followed by "+n more" when `total` is larger."""
     return [*shown, f"+{total - len(shown)} more"] if total > len(shown) else shown
 
 
 def _unit(key: str) -> str | None:
-    """The unit a key ends in."""
+    """The unit that a key ends in, or None."""
     last = key.rsplit("_", 1)[-1]
     return last if last in _UNITS else None
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.finding import Clear, Found, Outcome
-from sageaudit.domain.job.job import Batch, Hints, Upload
+from sageaudit.domain.job.job import Hints, TransformBatching, Upload
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
@@ -44,7 +44,7 @@ def clusters(instance: str, kind: JobKind, hosts: int) -> FamilyCase:
         hosts,
         kind=kind,
         phases=phases((PHASES[kind][0], 3600)),
-        batch=Batch("SingleRecord", 1, 6),
+        batch=TransformBatching("SingleRecord", 1, 6),
         uploads=(Upload("out", "EndOfJob"),),
         volume_gb=500,
         hints=Hints(deep_learning=True),

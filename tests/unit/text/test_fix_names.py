@@ -17,7 +17,7 @@ import pytest
 from sageaudit import rules
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.text.fixes.names import ELEMENT_NAMES, NAMES
-from sageaudit.text.fixes.ways import known, way
+from sageaudit.text.fixes.ways import mapped_parameter, way
 
 REQUESTS: dict[JobKind, str] = {
     JobKind.TRAINING: "CreateTrainingJob",
@@ -72,7 +72,7 @@ MODULES = [
 def test_every_path_that_a_rule_gives_is_in_the_table(module: ModuleType) -> None:
     """So that each dialect writes it, or says that it has no argument."""
     for path in paths_of(module):
-        assert any(known(kind, path) for kind in REQUESTS), path
+        assert any(mapped_parameter(kind, path) for kind in REQUESTS), path
 
 
 def paths_of(module: ModuleType) -> Iterator[str]:

@@ -301,7 +301,7 @@ def test_what_has_no_argument_is_a_comment() -> None:
     assert fix_text("training", odd, "boto3") == '# no argument: New.Parameter = "x"'
     assert fix_text("training", odd, "api") == '{\n  "$.New.Parameter": "x"\n}'
     assert fix_text("transform", one("BatchStrategy", "MultiRecord"), "terraform") == (
-        '# Terraform is written for training jobs only: BatchStrategy = "MultiRecord"'
+        '# Terraform supports training jobs only: BatchStrategy = "MultiRecord"'
     )
 
 

@@ -1,6 +1,6 @@
-"""AWS's refusals as this project's errors, and how its clients retry.
+"""Translates AWS errors into this project's errors, and sets the clients' retries.
 
-One layer of retries: the SDK's, six attempts in some 10 seconds; longer waits are SQS's.
+Only the SDK retries: six attempts in about 10 seconds. Longer waits are left to SQS.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def code_of(error: ClientError) -> str:
 
 
 def message_of(error: ClientError) -> str:
-    """What AWS said, shortened."""
+    """AWS's error message, shortened."""
     return str(error.response.get("Error", {}).get("Message", ""))[:300]
 
 
@@ -75,7 +75,7 @@ def translated(error: ClientError, service: str, where: str = "") -> AwsError:
     code, said = code_of(error), message_of(error)
     on = f" {where}" if where else ""
     if _THROTTLES.search(code):
-        return Throttled(f"{service}:{error.operation_name}{on} is throttled: come back later.")
+        return Throttled(f"{service}:{error.operation_name}{on} is throttled: try again later.")
     if _NO_CREDENTIALS.search(code):
         return NoCredentials(f"The AWS credentials are expired or not valid ({code}).")
     if _DENIED.search(code):

@@ -1,4 +1,4 @@
-"""CloudWatch's series of a job: few points, few calls, and what could not be read is said."""
+"""Reads a job's CloudWatch series with few calls, and notes what could not be read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POINTS_A_CALL = 100_800
 _MOST_ALGORITHM_METRICS = 40
 """As many as a training job can define."""
 _MAX_LISTED = 20_000
-"""Hosts of transform jobs that are looked through for one job's own."""
+"""Most hosts of transform jobs that are searched for the hosts of one job."""
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
 _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
@@ -66,7 +66,7 @@ class CloudWatchMetrics:
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
         """The names of the job's hosts.
 
-        A list has the hosts of all jobs of a kind: only the recent ones where that suffices.
+        ListMetrics returns the hosts of all jobs of a kind; only recent ones if that is enough.
         """
         if published.hosts_numbered:
             return [f"{job.name}/algo-{n}" for n in range(1, (job.instance_count or 0) + 1)]
@@ -89,7 +89,7 @@ class CloudWatchMetrics:
     def _queries(
         self, job: Job, published: JobMetrics, hosts: list[str], period_s: int
     ) -> list[dict[str, Any]]:
-        """One a host and metric, and one an algorithm metric, which the job itself publishes.
+        """One query for each host and metric, and one for each algorithm metric of the job.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
         """
@@ -125,7 +125,7 @@ def _ended_lately(job: Job, now: datetime) -> bool:
 
 
 def period_for(start: datetime, end: datetime, now: datetime) -> int | None:
-    """Seconds: the finest that is still kept for `start`, coarser so that 1,440 points suffice."""
+    """Period in seconds: the finest still stored for `start` that needs at most 1,440 points."""
     kept_s = next((period for age, period in _RETENTION if now - start <= age), None)
     if kept_s is None:
         return None
@@ -154,7 +154,7 @@ def _read(
                 if 0 <= index < points:
                     values[result["Id"]][index] = value
             if result.get("StatusCode") in {"InternalError", "Forbidden"}:
-                notes[f"CloudWatch answered {result['StatusCode']} for some series"] = None
+                notes[f"CloudWatch returned {result['StatusCode']} for some series"] = None
     raw = [
         RawSeries(
             host=query["MetricStat"]["Metric"]["Dimensions"][0]["Value"],

@@ -63,7 +63,7 @@ class SageMakerJobs:
 
 
 def is_gone(error: ClientError) -> bool:
-    """No such job: ResourceNotFound in the model, ValidationException with words in practice."""
+    """True when the job does not exist: ResourceNotFound, or in practice ValidationException."""
     if code_of(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
         return True
     said = message_of(error).lower()

@@ -1,4 +1,4 @@
-"""One SQS queue: messages sent to it, and messages of it made to wait."""
+"""One SQS queue: sends messages and changes the visibility of received ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_VALUE = 1_000
 """Characters of an attribute that says why: it must not push a large body over SQS's limit."""
 _NUMBER = re.compile(r"[0-9]{1,38}")
 _REFUSED = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that SQS takes in no message."""
+"""Characters that SQS does not accept in a message."""
 
 
 class SqsQueue:
@@ -49,7 +49,7 @@ class SqsQueue:
             )
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
-        """Lets a received message come back after `seconds`, 0 to 12 hours since its receive."""
+        """Makes a received message visible after `seconds`, at most 12 hours after its receive."""
         if not 0 <= seconds <= LONGEST_VISIBILITY_S:
             raise ValueError(f"SQS hides a message 0 to {LONGEST_VISIBILITY_S} s, not {seconds} s")
         with aws_errors("sqs"):

@@ -96,7 +96,7 @@ class CostExplorer:
             if not token:
                 return
             if token in seen:
-                raise Unavailable("Cost Explorer goes round in circles: a page came twice.")
+                raise Unavailable("Cost Explorer returned the same page twice.")
             seen.add(token)
             asked["NextPageToken"] = token
 

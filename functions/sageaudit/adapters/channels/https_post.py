@@ -1,8 +1,8 @@
-"""One POST over TLS, of the standard library.
+"""One POST over TLS with the standard library.
 
-Made of it rather than slack-sdk, which writes the address into its log at INFO on a connection
-retry, follows a redirect and calls the answer a success, and takes plain http; and not of urllib3,
-which writes the path at DEBUG. `http.client` does none of these.
+slack-sdk is not used: it logs the address at INFO on a connection retry, follows a redirect and
+calls the answer a success, and accepts plain http. urllib3 logs the path at DEBUG. `http.client`
+does none of these.
 """
 
 from __future__ import annotations

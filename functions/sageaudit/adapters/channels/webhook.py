@@ -1,4 +1,4 @@
-"""A webhook whose address is the password: it is in no log and no error."""
+"""A webhook. Its URL is a secret, so it never appears in a log or an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sageaudit.errors import (
 from sageaudit.text.envelope import Payload
 
 WAIT_S = 30
-"""When the service says to wait and not how long."""
+"""Seconds to wait when the service does not say how long."""
 LONGEST_WAIT_S = 43_200
 
 _TOO_MANY, _SERVER_ERROR = 429, 500

@@ -32,7 +32,7 @@ _BUSY = frozenset(
 
 
 class ConditionFailed(Exception):
-    """Another writer was there first; `item` is what stands, where it was asked for."""
+    """A write's condition failed; `item` is the stored item, if it was requested."""
 
     def __init__(self, item: Item | None = None) -> None:
         super().__init__("a condition of the write does not hold")
@@ -124,9 +124,9 @@ class Dynamo:
     def transact(self, actions: list[dict[str, Any]]) -> None:
         """Writes all or nothing; actions come from `put_action` and `delete_action`."""
         named = [
-            {kind: {"TableName": self._table, **action}}
-            for one in actions
-            for kind, action in one.items()
+            {operation: {"TableName": self._table, **arguments}}
+            for action in actions
+            for operation, arguments in action.items()
         ]
         with _aws_errors(self._table):
             self._client.transact_write_items(TransactItems=named)
@@ -179,7 +179,7 @@ def _aws_errors(table: str) -> Iterator[None]:
                     _plain(answer["Item"]) if "Item" in answer else None
                 ) from error
             if codes & _BUSY:
-                busy = f"The table {table} is busy: DynamoDB asks to come back later."
+                busy = f"The table {table} is busy: try again later."
                 raise Throttled(busy) from error
             if "ResourceNotFoundException" in codes:
                 raise TableNotFound(

@@ -17,7 +17,7 @@ from sageaudit.adapters.dynamo.paging import last_seen, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, INDEXES, PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.dynamo.versions import Step, next_step, unchanged
+from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Detail,
@@ -81,15 +81,15 @@ class DynamoHistory:
         try:
             return self._try_to_record(entry, digest)
         except ConditionFailed as error:
-            raise Throttled(f"Other writers of {entry.key.arn} were always faster.") from error
+            raise Throttled(f"Too many concurrent writes of {entry.key.arn}.") from error
 
     def _try_to_record(self, entry: Entry, digest: str) -> Recorded:
         item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
         newest = None if item is None else items.read_head(item)
         step = next_step(newest, entry, digest)
-        if newest is None or step is Step.WRITE:
+        if newest is None or step is RecordStep.WRITE:
             return self._write(entry, digest, newest)
-        if step is Step.ADVANCE:
+        if step is RecordStep.ADVANCE:
             self._advance(entry, newest)
         return unchanged(step, newest)
 
@@ -189,7 +189,7 @@ class DynamoHistory:
         return page_of(asked, ((sk, items.read_finding(item)) for sk, item in walked), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Heads whose second look is due at or before a moment, the oldest first."""
+        """Jobs whose recheck time is at or before `before`, the oldest first."""
         last = last_seen("due", cursor) or ""
         names, until = _names("due"), keys.due_until(before)
         walks = [

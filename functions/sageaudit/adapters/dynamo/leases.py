@@ -1,4 +1,4 @@
-"""What claiming a notice does, given what the ledger says of it: pure, same over both ledgers."""
+"""Decides the answer to a claim from the notice's lease; pure, shared by both ledgers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEDGER_DAYS = 45
 
 
 class State(enum.Enum):
-    """Where a notice stands. SENDING with an expired lease: nobody knows whether it was posted."""
+    """The state of a notice. SENDING with an expired lease: it may or may not have been posted."""
 
     SENDING = "SENDING"
     SENT = "SENT"

@@ -63,7 +63,7 @@ class DynamoLedger:
         return None if item is None else LastNotice(int(item["version"]), item["news"])
 
     def remember_notice(self, job: str, notice: LastNotice) -> None:
-        """Keeps it for ever: new rules may judge a job again at any time."""
+        """Stores it without expiry: new rules may judge a job again at any time."""
         item = {
             PARTITION_KEY: keys.news_pk(job),
             SORT_KEY: _NEWS_SK,
@@ -98,7 +98,7 @@ class DynamoLedger:
         return claim
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
-        """It was posted: never again."""
+        """Records that the notice was posted: it is never sent again."""
         self._table.update(
             keys.notice_pk(notice_id),
             _NOTICE_SK,
@@ -112,7 +112,7 @@ class DynamoLedger:
         )
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """A permanent failure: it is not tried again. What was sent stays sent."""
+        """Records a permanent failure, unless the notice was sent: it is not tried again."""
         with suppress(ConditionFailed):
             self._table.update(
                 keys.notice_pk(notice_id),

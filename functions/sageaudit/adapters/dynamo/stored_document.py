@@ -59,7 +59,10 @@ def _with_note(document: _Document, note: str) -> _Document:
 
 
 def _without_evidence(document: _Document) -> _Document:
-    return {**document, "findings": [{**one, "evidence": {}} for one in document["findings"]]}
+    return {
+        **document,
+        "findings": [{**finding, "evidence": {}} for finding in document["findings"]],
+    }
 
 
 def _with_light_children(document: _Document) -> _Document:
@@ -87,8 +90,8 @@ def _with_merged_phases(document: _Document) -> _Document:
     return {**document, "phases": list(merged.values())}
 
 
-def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:
-    return None if one is None or other is None else one + other
+def _sum(total: Decimal | None, part: Decimal | None) -> Decimal | None:
+    return None if total is None or part is None else total + part
 
 
 def _clipped(value: Any) -> Any:

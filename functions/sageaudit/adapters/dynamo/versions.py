@@ -8,7 +8,7 @@ from sageaudit.adapters.dynamo.keys import as_utc
 from sageaudit.domain.audit.record import Entry, Head, Recorded, Verdict
 
 
-class Step(enum.Enum):
+class RecordStep(enum.Enum):
     """WRITE a new version; ADVANCE only the time of the job's last change; or do nothing."""
 
     WRITE = "write"
@@ -17,7 +17,7 @@ class Step(enum.Enum):
     OLDER = "older"
 
 
-def next_step(newest: Head | None, entry: Entry, digest: str) -> Step:
+def next_step(newest: Head | None, entry: Entry, digest: str) -> RecordStep:
     """Decides, so that the order and number of deliveries do not change where it ends.
 
     ADVANCE keeps an older state out after a newer one that said the same. For one state of the job
@@ -25,18 +25,18 @@ def next_step(newest: Head | None, entry: Entry, digest: str) -> Step:
     two deliveries that read the metrics a second apart are one audit.
     """
     if newest is None:
-        return Step.WRITE
+        return RecordStep.WRITE
     modified_at, known_at = as_utc(entry.last_modified_at), as_utc(newest.last_modified_at)
     if modified_at < known_at:
-        return Step.OLDER
+        return RecordStep.OLDER
     newer = modified_at > known_at
     if digest == newest.digest:
-        return Step.ADVANCE if newer else Step.DUPLICATE
+        return RecordStep.ADVANCE if newer else RecordStep.DUPLICATE
     becomes_final = entry.document["audit"]["settled"] and not newest.settled
-    return Step.WRITE if newer or becomes_final or entry.again else Step.DUPLICATE
+    return RecordStep.WRITE if newer or becomes_final or entry.again else RecordStep.DUPLICATE
 
 
-def unchanged(step: Step, newest: Head) -> Recorded:
+def unchanged(step: RecordStep, newest: Head) -> Recorded:
     """The answer for an entry that made no new version."""
-    verdict = Verdict.OLDER if step is Step.OLDER else Verdict.DUPLICATE
+    verdict = Verdict.OLDER if step is RecordStep.OLDER else Verdict.DUPLICATE
     return Recorded(verdict, newest.version)

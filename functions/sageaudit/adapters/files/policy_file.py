@@ -28,14 +28,14 @@ def load(path: Path) -> Policy:
         raise BadPolicy(f"{path}: is not TOML: {error}") from error
     except (ValueError, RecursionError) as error:
         # what Python refuses to read: numbers of thousands of digits, endless nesting
-        raise BadPolicy(f"{path}: is too long or too deep in one place to be read") from error
+        raise BadPolicy(f"{path}: is too long or too deeply nested to be read") from error
     try:
         policy = parse(table, threshold_units())
         _check_names(policy.discounts)
     except BadPolicy as error:
         line = line_of(text, error.key)
-        place = path if line is None else f"{path}:{line}"
-        raise BadPolicy(f"{place}: {error}", error.key) from error
+        where = path if line is None else f"{path}:{line}"
+        raise BadPolicy(f"{where}: {error}", error.key) from error
     return policy
 
 
@@ -49,10 +49,10 @@ def line_of(text: str, key: KeyPath) -> int | None:
     starts = _starts(lines)
     if not key or not _holds(text, key):
         return None
-    place = bisect.bisect_left(
+    index = bisect.bisect_left(
         starts[1:], True, key=lambda start: _holds("\n".join(lines[:start]), key)
     )
-    return starts[place] + 1
+    return starts[index] + 1
 
 
 def _starts(lines: list[str]) -> list[int]:
@@ -65,12 +65,12 @@ def _starts(lines: list[str]) -> list[int]:
 
 
 def _holds(text: str, key: KeyPath) -> bool:
-    found: Any = _parsed(text)
+    value: Any = _parsed(text)
     for part in key:
-        places = range(len(found)) if isinstance(found, list) else ()
-        if part not in (found if isinstance(found, dict) else places):
+        indexes = range(len(value)) if isinstance(value, list) else ()
+        if part not in (value if isinstance(value, dict) else indexes):
             return False
-        found = found[part]
+        value = value[part]
     return True
 
 

@@ -1,4 +1,4 @@
-"""Recordings: one JSON file with what AWS said of a job, as the CLI prints it, and its series."""
+"""Recordings: JSON files with a job's Describe answer, as the AWS CLI prints it, and its series."""
 
 from __future__ import annotations
 
@@ -132,4 +132,4 @@ def _values(values: object, key: str) -> tuple[float | None, ...]:
     try:
         return tuple(None if value is None else float(value) for value in values)
     except OverflowError as error:
-        raise Malformed(key, "holds a number that nothing measures") from error
+        raise Malformed(key, "holds a number that is not finite") from error

@@ -17,7 +17,7 @@ from sageaudit.adapters.dynamo.items import packed_detail, read_detail
 from sageaudit.adapters.dynamo.paging import last_seen, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stored_text
-from sageaudit.adapters.dynamo.versions import Step, next_step, unchanged
+from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Detail,
@@ -53,9 +53,9 @@ class MemoryHistory:
         newest = None if known is None else known.head
         digest = digest_of(entry.document)
         step = next_step(newest, entry, digest)
-        if known is None or newest is None or step is Step.WRITE:
+        if known is None or newest is None or step is RecordStep.WRITE:
             return self._write(entry, digest, known)
-        if step is Step.ADVANCE:
+        if step is RecordStep.ADVANCE:
             modified_at = keys.as_utc(entry.last_modified_at)
             head = replace(newest, last_modified_at=modified_at)
             self._runs[keys.job_pk(entry.key)] = replace(known, head=head)
@@ -146,24 +146,24 @@ class MemoryHistory:
         wanted = keys.rule_pk(rule, month)
         asked = f"by-rule {wanted}"
         last = last_seen(asked, cursor) or "~"
-        found = (
+        matching = (
             (keys.ended_sk(row.ended_at, row.key), row)
             for kept in self._runs.values()
             for row in kept.findings
             if keys.rule_pk(row.rule, keys.month_of(row.ended_at)) == wanted
         )
-        rows = sorted((one for one in found if one[0] < last), key=_sort_key, reverse=True)
+        rows = sorted((keyed for keyed in matching if keyed[0] < last), key=_sort_key, reverse=True)
         return page_of(asked, iter(rows), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Heads whose second look is due at or before a moment, the oldest first."""
+        """Jobs whose recheck time is at or before `before`, the oldest first."""
         last, until = last_seen("due", cursor) or "0", keys.due_until(before)
         waiting = (
             (keys.due_sk(kept.head.due_at, kept.head.key), kept.head)
             for kept in self._runs.values()
             if kept.head.due_at is not None
         )
-        rows = sorted((one for one in waiting if last < one[0] <= until), key=_sort_key)
+        rows = sorted((keyed for keyed in waiting if last < keyed[0] <= until), key=_sort_key)
         return page_of("due", iter(rows), limit)
 
     def family_avoidable_usd(

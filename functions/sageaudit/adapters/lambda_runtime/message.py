@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SqsMessage:
     """Implements Record. Messages stand for themselves: one that failed comes back alone."""
 
     LABEL: ClassVar[str] = "message_id"

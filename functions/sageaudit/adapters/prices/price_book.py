@@ -1,8 +1,7 @@
 """The price book: several sources in order; the first that knows a rate answers.
 
-The rates of later sources that nothing speaks against join it as prices of other days, so that a
-job of the past is billed at the rate of its own day. A rate of a later source says why the sources
-before it did not answer.
+Rates of later sources without a caveat are added as prices of other days, so that a past job is
+billed at the rate of its own day. A rate from a later source notes why earlier sources had none.
 """
 
 from __future__ import annotations

@@ -22,14 +22,14 @@ from sageaudit.errors import BadUsage, Unavailable
 LEAST_SHARE = Decimal("0.8")
 """Fewer of the known rows than this is no price list but half of one."""
 _SOURCE = "AWS Price List API (GetProducts), read by `sageaudit prices refresh`"
-Row = dict[str, Any]
+TableRow = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
     """The new table and what became of the old one's rows, a row being a region and a type."""
 
-    table: Row
+    table: TableRow
     known: int
     came_back: int
     added: int
@@ -62,7 +62,7 @@ def refreshed(old: PackagedPrices, listings: list[Listing], day: date) -> Refres
     return Refreshed(table, len(known), came_back, added, len(superseded))
 
 
-def storage_refreshed(old: Mapping[str, Any], listings: list[Listing], day: date) -> Row:
+def storage_refreshed(old: Mapping[str, Any], listings: list[Listing], day: date) -> TableRow:
     """The storage table with what was listed; the others keep their figures and their date."""
     regions = {region: dict(row) for region, row in old["regions"].items()}
     for row in regions.values():
@@ -96,7 +96,7 @@ def write(text: str, path: Path) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def text_of(table: Row) -> str:
+def text_of(table: TableRow) -> str:
     """JSON with one row a line, so that a change of a price is a change of a line."""
     regions = ",\n".join(
         f"  {to_json(region)}: {_lines(row)}" for region, row in table["usd_per_hour"].items()
@@ -110,13 +110,13 @@ def text_of(table: Row) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def storage_text_of(table: Row) -> str:
+def storage_text_of(table: TableRow) -> str:
     """As `text_of`, for the storage table."""
     parts = [f' "{name}": {_lines(table[name], "  ")}' for name in ("provenance", "regions")]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _lines(rows: Mapping[str, object] | list[Row], indent: str = "   ") -> str:
+def _lines(rows: Mapping[str, object] | list[TableRow], indent: str = "   ") -> str:
     if isinstance(rows, Mapping):
         lines = [f"{to_json(key)}: {to_json(value)}" for key, value in rows.items()]
         opened, closed = "{", "}"
@@ -149,7 +149,7 @@ def _superseded(
     name: str,
     prices: Mapping[str, Mapping[str, Mapping[str, Decimal]]],
     read: AbstractSet[tuple[str, Component]],
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """What the old table said and the new one does not; one row where all components agree."""
     own = prices.get(region, {}).get(name)
     rows = []
@@ -170,13 +170,13 @@ def _differs(before: KnownRate, now: Decimal | None) -> bool:
     return now is not None and abs(now - before.usd) > SAME_WITHIN * now
 
 
-def _history_row(region: str, name: str, known: KnownRate) -> Row:
+def _history_row(region: str, name: str, known: KnownRate) -> TableRow:
     row = {"region": region, "type": name, "usd": known.usd, "seen": known.as_of}
     row["source"] = known.source
     return row if known.note is None else row | {"note": known.note}
 
 
-def _provenance(old: PackagedPrices, day: date) -> Row:
+def _provenance(old: PackagedPrices, day: date) -> TableRow:
     before = dict(old.hourly_table["provenance"])
     earlier = before.pop("earlier", [])
     return {

@@ -13,7 +13,7 @@ from sageaudit.domain.prices.price_source import PriceSource
 
 
 def offline() -> tuple[PriceSource, ...]:
-    """The sources that ask nobody: for recordings, replays and wherever AWS does not answer."""
+    """The sources without network calls: for recordings, replays, and when AWS does not answer."""
     return (packaged.tables(),)
 
 
@@ -23,7 +23,7 @@ def offline_book(region: str, component: Component, day: date | None) -> PriceBo
 
 
 def offline_markets() -> PricedMarkets:
-    """Implements Markets without asking anybody: each job at the known prices of its day."""
+    """Implements Markets without network calls: each job at the known prices of its day."""
     return PricedMarkets(packaged.types(), offline())
 
 

@@ -9,13 +9,15 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument
+from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.text.money import usd
 from sageaudit.text.sparkline import plain_facts, sparklines
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import assignment, before, label, value
 
 _FACT = 240
-_STYLES = {"high": "bold red", "medium": "bold yellow", "low": "cyan", "info": "dim"}
+_STYLES = ("dim", "cyan", "bold yellow", "bold red")
+"""By `Severity.rank`, the least severe first."""
 
 
 def show(document: AuditDocument, console: Console) -> None:
@@ -27,14 +29,14 @@ def show(document: AuditDocument, console: Console) -> None:
 
 
 def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
-    counted = finding["bucket"] in {"lost", "avoidable"}
     saving = finding["saving_usd"] or Decimal(0)
-    return _set_aside(finding) is not None, not counted, -saving, finding["rule"]
+    uncounted = not Bucket(finding["bucket"]).counted
+    return _set_aside(finding) is not None, uncounted, -saving, finding["rule"]
 
 
 def _show(finding: FindingDocument, console: Console) -> None:
     aside = _set_aside(finding)
-    style = "dim" if aside else _STYLES[finding["severity"]]
+    style = "dim" if aside else _STYLES[Severity(finding["severity"]).rank]
     console.print(_block(Text.assemble((finding["severity"].upper(), style), _title(finding)), 2))
     console.print(_block(Text(terminal(finding["summary"])), 4))
     if finding["evidence"]:
@@ -56,7 +58,7 @@ def _show(finding: FindingDocument, console: Console) -> None:
 
 
 def _title(finding: FindingDocument) -> str:
-    dollars = "" if finding["bucket"] == "none" else f"  {_dollars(finding)}"
+    dollars = "" if Bucket(finding["bucket"]) is Bucket.NONE else f"  {_dollars(finding)}"
     card = f"{finding['id']}, {finding['confidence']}"
     return terminal(f"x{dollars}  {finding['rule']} ({card})")[1:]
 
@@ -90,7 +92,7 @@ def _saving(finding: FindingDocument) -> str:
     alone, span = finding["saving_alone_usd"], finding["saving_range_usd"]
     if span is not None:
         return f"Fix, saves {usd(span[0])} to {usd(span[-1])} a run by itself"
-    if alone is None or finding["bucket"] == "lost":
+    if alone is None or Bucket(finding["bucket"]) is Bucket.LOST:
         return "Fix"
     return f"Fix, saves {usd(alone)} a run by itself"
 

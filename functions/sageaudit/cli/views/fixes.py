@@ -6,10 +6,9 @@ from rich.console import Console
 from rich.text import Text
 
 from sageaudit.domain.audit.document import AuditDocument, stands
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.text.fixes.dialects import Dialect, fix_text
 from sageaudit.text.untrusted import terminal
-
-_COUNTED = ("avoidable", "lost")
 
 
 def show(document: AuditDocument, console: Console, dialect: Dialect) -> None:
@@ -19,7 +18,9 @@ def show(document: AuditDocument, console: Console, dialect: Dialect) -> None:
     console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to print", "bold"))
     for finding in fixed:
         console.print()
-        trial = "" if finding["bucket"] in _COUNTED else ", a possible saving: not in the totals"
+        trial = (
+            "" if Bucket(finding["bucket"]).counted else ", a possible saving: not in the totals"
+        )
         console.print(Text(terminal(f"{finding['rule']} ({finding['id']}{trial})"), "cyan"))
         for line in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
             words = line.lstrip(" ")

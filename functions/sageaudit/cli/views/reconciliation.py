@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
 from sageaudit.cli.views.layout import plain_table
-from sageaudit.domain.reconcile.reconcile import Place, Reconciliation, Row, Side, percent
+from sageaudit.domain.reconcile.reconcile import Place, Reconciliation, Side, UsageRow, percent
 from sageaudit.domain.reconcile.usage_type import JOBS
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
@@ -97,7 +97,7 @@ def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: UsageRow) -> dict[str, Any]:
     return {
         "usage": row.usage,
         "region": row.region,
@@ -211,7 +211,7 @@ def _share(part: Decimal, whole: Decimal) -> str:
     return "" if share is None else f" ({share:.1f}%)"
 
 
-def _table(rows: list[Row], result: Reconciliation) -> Table:
+def _table(rows: list[UsageRow], result: Reconciliation) -> Table:
     first = ("Usage", "Job" if result.by_job else "Region")
     both = all(row.aws and row.history for row in rows)
     amounts = ("AWS", "History", "Diff") * 2 if both else ("Quantity", "USD")
@@ -240,7 +240,7 @@ def _areas(result: Reconciliation) -> Table:
     return table
 
 
-def _compared(row: Row) -> tuple[str, ...]:
+def _compared(row: UsageRow) -> tuple[str, ...]:
     return (
         _used(row.aws),
         _used(row.history),
@@ -251,7 +251,7 @@ def _compared(row: Row) -> tuple[str, ...]:
     )
 
 
-def _alone(row: Row) -> tuple[str, ...]:
+def _alone(row: UsageRow) -> tuple[str, ...]:
     side = row.aws or row.history
     return _used(side), usd(side.usd if side else None)
 

@@ -1,4 +1,4 @@
-"""One audit: what the core answers for a job, a tuning job, and a job that it could not audit."""
+"""The result of an audit: of a job, of a tuning job, or of a job that could not be audited."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Outcomes = Sequence[tuple[RuleName, Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Job, bill, outcomes and savings, with the versions that they were judged by.
+    """Job, bill, outcomes and savings, with the versions of ruleset and policy.
 
-    `usage` is None where no metrics were read: of a tuning job's roll-up, and of a job that could
-    not be audited. `final` is False while a later look may say more; `recheck_at` is when.
+    `usage` is None when no metrics were read: for a tuning job's roll-up, and for a job that could
+    not be audited. `final` is False while a later audit may differ; `recheck_at` says when.
     """
 
     job: Job

@@ -1,9 +1,9 @@
 """The audit as a document: schema 1 of what History stores, notices show and the CLI prints.
 
 Keys are always present and only ever added. Money is USD, rounded to 6 decimals when written; a
-value that is not known is None. Read it back with `json.loads(text, parse_float=Decimal)`: no
-figure passes through a float. Words of a list (severity, bucket, kind) are plain text, as JSON
-gives them back: read them with their enumeration, `Bucket(finding["bucket"]).counted`.
+unknown value is None. Read it with `json.loads(text, parse_float=Decimal)`, so that no figure
+becomes a float. Enumerated words (severity, bucket, kind) are plain text, as in JSON: read them
+with their StrEnum, as in `Bucket(finding["bucket"]).counted`.
 
 A key is added here alone: in its shape, and in the function under it that writes the shape.
 """
@@ -61,13 +61,13 @@ class AuditDocument(TypedDict):
     children: list[AuditDocument] | None
     rollup: bool
     unauditable: str | None
-    """Why the job could not be audited at all (gone, never described); None for a real audit."""
+    """Why the job could not be audited (deleted, never described); None for a real audit."""
 
 
 def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> AuditDocument:
     """The audit as it is stored and printed; History sets `audit.version`.
 
-    `children` are shown inside: None where they have their own audits in the history.
+    `children` are included in the document; None when they have their own audits in the history.
     """
     return {
         "schema": SCHEMA,
@@ -134,7 +134,7 @@ def _job(audit: Audit) -> JobDocument:
 
 
 class AuditDocumentHead(TypedDict):
-    """`settled` False while it is provisional; `due_at`: when a second look may say more."""
+    """`settled` is False while the audit is provisional; `due_at`: when to audit the job again."""
 
     version: int
     settled: bool
@@ -156,7 +156,7 @@ def _head(audit: Audit) -> AuditDocumentHead:
 
 
 class CoverageDocument(TypedDict):
-    """What the metrics cover: period, hosts with metrics, hosts expected, share 0..1 per metric."""
+    """Coverage of the metrics: period, hosts seen and expected, share 0..1 for each metric."""
 
     period_s: int | None
     hosts: int
@@ -298,13 +298,13 @@ class FindingDocument(TypedDict):
     fix: list[FixDocument]
     alternatives: list[list[FixDocument]]
     caution: str | None
-    """What may make the advice wrong, or why it has no dollars: one or two sentences."""
+    """One or two sentences on when the advice may be wrong, or why it has no dollars."""
     in_chat: bool
     """False for guard-rails that are stored and shown, but never posted."""
 
 
 def stands(finding: FindingDocument) -> bool:
-    """Nobody exempted it, and no other finding includes or replaces it."""
+    """True unless the finding is exempt, or another finding includes or replaces it."""
     return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
 
 
@@ -333,7 +333,7 @@ def finding_document(finding: Finding) -> FindingDocument:
 
 
 def read_finding(written: FindingDocument) -> Finding:
-    """The finding of a document that stands by itself, without the change that was billed again."""
+    """Parses a finding of a document; its `change` is not in the document and is None."""
     span = written["saving_range_usd"]
     return Finding(
         rule=RuleName(written["id"], written["rule"], in_chat=written["in_chat"]),
@@ -389,7 +389,7 @@ def _evidence(value: Evidence) -> Evidence:
 
 
 def _scalar(value: Scalar) -> Scalar:
-    """Floats become decimals of what they print as: a document holds no float."""
+    """A float becomes the Decimal of its printed form: a document contains no floats."""
     return Decimal(str(value)) if isinstance(value, float) else value
 
 

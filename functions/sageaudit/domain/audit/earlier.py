@@ -1,4 +1,4 @@
-"""An earlier run of a family, as the history's lists give it: enough to compare, no series."""
+"""An earlier run of a family, as stored in the history's lists: without series."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_METRICS = 40
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What lists keep of a run beside its dollars. None means that AWS did not say.
+    """What the history's lists store of a run besides its dollars. None means unknown.
 
     `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
@@ -40,7 +40,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """One run with what it cost. Dollars that are not known are None."""
+    """One earlier run with its cost. Unknown dollars are None."""
 
     name: str
     kind: str
@@ -55,7 +55,7 @@ class EarlierRun:
 
 
 def facts_of(job: Job, *, reason_class: str | None, found: Iterable[str]) -> RunFacts:
-    """What the next runs of the family will know of this one."""
+    """What is stored of this run for comparison with later runs of its family."""
     group = job.groups[0] if len(job.groups) == 1 else None
     seconds = {phase.name: job.phase_s(phase.name) for phase in job.phases}
     return RunFacts(

@@ -1,4 +1,4 @@
-"""What another policy would have said of the same runs: which findings come, go and change."""
+"""Findings that appear, vanish or change when the same runs are judged by another policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POSSIBLE = frozenset({Bucket.POSSIBLE})
 
 
 class Move(enum.Enum):
-    """What becomes of one finding."""
+    """How one finding differs."""
 
     APPEARS = "appears"
     VANISHES = "vanishes"
@@ -27,8 +27,8 @@ class Move(enum.Enum):
 class FindingMove:
     """One finding that differs.
 
-    `moved_usd`: dollars that come into the sums (avoidable, lost), negative where they leave them;
-    `possible_usd`: the same of trials. `why`: how it differs, such as "severity high -> low".
+    `moved_usd`: dollars added to the totals (avoidable, lost), negative when removed.
+    `possible_usd`: the same for possible savings. `why`: such as "severity high -> low".
     """
 
     job: str
@@ -70,23 +70,25 @@ def moves(before: AuditDocument, after: AuditDocument) -> Iterator[FindingMove]:
             )
 
 
-def by_rule(found: Iterable[FindingMove]) -> list[RuleMoves]:
+def by_rule(moved: Iterable[FindingMove]) -> list[RuleMoves]:
     """Summed by rule, the most dollars moved first."""
     rules: dict[str, list[FindingMove]] = {}
-    for one in found:
-        rules.setdefault(one.rule, []).append(one)
+    for move in moved:
+        rules.setdefault(move.rule, []).append(move)
     summed = [
         RuleMoves(
             rule=rule,
-            appears=sum(one.move is Move.APPEARS for one in rows),
-            vanishes=sum(one.move is Move.VANISHES for one in rows),
-            changes=sum(one.move is Move.CHANGES for one in rows),
-            moved_usd=sum((one.moved_usd for one in rows), _ZERO),
-            possible_usd=sum((one.possible_usd for one in rows), _ZERO),
+            appears=sum(row.move is Move.APPEARS for row in rows),
+            vanishes=sum(row.move is Move.VANISHES for row in rows),
+            changes=sum(row.move is Move.CHANGES for row in rows),
+            moved_usd=sum((row.moved_usd for row in rows), _ZERO),
+            possible_usd=sum((row.possible_usd for row in rows), _ZERO),
         )
         for rule, rows in rules.items()
     ]
-    return sorted(summed, key=lambda one: (-abs(one.moved_usd), -abs(one.possible_usd), one.rule))
+    return sorted(
+        summed, key=lambda rule: (-abs(rule.moved_usd), -abs(rule.possible_usd), rule.rule)
+    )
 
 
 def _move(was: FindingDocument | None, is_now: FindingDocument | None) -> tuple[Move | None, str]:
@@ -109,7 +111,7 @@ def _standing_words(finding: FindingDocument) -> str:
 
 
 def _usd(finding: FindingDocument | None, buckets: frozenset[Bucket]) -> Decimal:
-    """What it gives to the sum of these buckets."""
+    """The finding's USD if it stands and is in one of these buckets, else 0."""
     if finding is None or Bucket(finding["bucket"]) not in buckets or not stands(finding):
         return _ZERO
     return finding["saving_usd"] or _ZERO

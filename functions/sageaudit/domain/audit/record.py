@@ -1,4 +1,4 @@
-"""What History keeps of an audit, and what it answers: keys, entries, rows."""
+"""Types of the history: keys and entries that are written, rows and pages that are read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JobKey:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What is needed to judge a job again: scrubbed Describe answer, tags and packed series."""
+    """What is needed to audit a job again: sanitized Describe answer, tags and packed series."""
 
     describe: dict[str, object]
     tags: dict[str, str]
@@ -42,8 +42,8 @@ class Entry:
 
     `last_modified_at` is the job's LastModifiedTime: an older state never overwrites a newer.
     `fingerprint` is the keyed hash of image, data, entry point and hyperparameters, if any.
-    `again` records a new version even where nothing about the job changed (a new ruleset).
-    `facts` are what lists keep for the family's next runs; None of a job that never was described.
+    `again` records a new version even if nothing about the job changed (a new ruleset).
+    `facts` are stored in lists for the family's later runs; None for a job never described.
     """
 
     key: JobKey
@@ -66,7 +66,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The outcome, with the version that now stands."""
+    """The outcome, with the version that is now the newest."""
 
     verdict: Verdict
     version: int
@@ -74,9 +74,9 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest version of one job: what lists show, and what the next delivery is compared with.
+    """The newest version of one job, for lists and for comparison with the next delivery.
 
-    Dollars that are not known are None. `digest` is equal for two audits that say the same;
+    Unknown dollars are None. `digest` is equal for two audits with the same content;
     `finding_ids` are the rules that have a row.
     """
 
@@ -109,7 +109,7 @@ class Head:
 
 
 def earlier_run(head: Head) -> EarlierRun | None:
-    """A run as rules compare with it; None for roll-ups and jobs that could not be audited."""
+    """The run for comparison in rules; None for roll-ups and jobs that could not be audited."""
     if head.facts is None or head.rollup:
         return None
     return EarlierRun(
@@ -147,7 +147,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Rows in order and where to go on; `cursor` None at the end."""
+    """Rows in order, and the cursor of the next page; None at the end."""
 
     rows: tuple[Row, ...]
     cursor: str | None
@@ -158,7 +158,7 @@ class Claim(enum.Enum):
 
     FIRST = "first"
     REPEAT = "repeat"
-    """An earlier try died after it may have been sent: send once more, marked as such."""
+    """An earlier try died and may have sent it: send once more, marked as a possible repeat."""
     DONE = "done"
     """Sent, or given up: nothing to do."""
     BUSY = "busy"

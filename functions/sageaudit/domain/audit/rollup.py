@@ -1,4 +1,4 @@
-"""A tuning job: the sum of its children's audits, left out of every other sum.
+"""The audit of a tuning job: the sum of its children's audits, not included in any other sum.
 
 The cost of a tuning job is on the training jobs that it launched. A child keeps its own shares; a
 finding of the roll-up is one rule's finding over all children, with the sum of their shares.
@@ -25,7 +25,7 @@ _ZERO = Decimal(0)
 
 
 def job_of_children(children: Sequence[AuditDocument]) -> Job:
-    """What a set of children says of its tuning job, whose own answer was not recorded."""
+    """A tuning job without a recorded answer of its own, derived from its children."""
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [
@@ -58,10 +58,10 @@ def roll_up(
     outcomes: Outcomes,
     own: TrialSavings,
 ) -> Audit:
-    """Adds the children up. `launched`: how many there should be, None where nobody says.
+    """Sums the children's audits. `launched`: expected number of children, None when unknown.
 
-    A job that launched nothing cost nothing. `outcomes` and `own` are the answers of the tuning
-    rules, and their shares of what the children's findings left.
+    A job that launched nothing cost nothing. `outcomes` are those of the tuning rules, and `own`
+    the savings of their findings, taken from what the children's findings left.
     """
     empty = _ZERO if launched == 0 else None
     missing = tuple(_missing(children, launched))
@@ -144,7 +144,7 @@ def _merged_findings(
 
 
 def _merged(findings: Sequence[Finding], children: int, severities: Severities) -> Finding:
-    """One rule's findings as one: the dearest speaks for all, with the sum of their shares."""
+    """Merges a rule's findings: text of the most expensive one, sum of their shares."""
     dearest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
     rule, found = dearest.rule, dearest.found
     usd = _sum((finding.saving_usd for finding in findings), empty=None)
@@ -152,8 +152,8 @@ def _merged(findings: Sequence[Finding], children: int, severities: Severities) 
     span = None
     if spans:
         span = (sum((low for low, _ in spans), _ZERO), sum((high for _, high in spans), _ZERO))
-    # Advice that has no dollars in any child has none here; what is not known is not nothing.
-    priced = usd is not None or any(one.severity is not Severity.INFO for one in findings)
+    # Advice without dollars in every child has none here; unknown dollars stay unknown, not 0.
+    priced = usd is not None or any(finding.severity is not Severity.INFO for finding in findings)
     return replace(
         dearest,
         severity=severities.of(rule, found.bucket, usd, span, priced=priced),
@@ -169,7 +169,7 @@ def _merged(findings: Sequence[Finding], children: int, severities: Severities) 
 
 
 def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
-    """Slice by slice over all children, then the tuning findings' own, out of the rest."""
+    """Sums each slice over all children; the tuning findings' shares come out of the rest."""
     sums: dict[str, Decimal] = {}
     for child in children:
         for part in child["waterfall"]:

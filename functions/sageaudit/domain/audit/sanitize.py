@@ -1,7 +1,8 @@
-"""What is kept to judge a job again: its scrubbed Describe answer and its packed series.
+"""The data kept to audit a job again: its sanitized Describe answer and its packed series.
 
-Hyperparameters and environment are never kept: they often hold secrets. What they tell stays, as
-flags and the script's name, so that a rule answers the same again. Free texts are redacted.
+Hyperparameters and environment are never stored, because they often contain secrets. Flags derived
+from them and the script's name are stored, so that rules give the same outcomes again. Free texts
+are redacted.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _FREE_TEXT = frozenset({"FailureReason", "ExitMessage", "StatusMessage", "Status
 
 
 def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measurements) -> Detail:
-    """At most 200 KB of series: the note says what had to be left out."""
+    """The detail to store, with at most 200 KB of series; its note says what was left out."""
     packed, note = pack(usage), None
     if len(packed) > MAX_BYTES:
         packed = pack(usage, only_extremes=True)
@@ -47,7 +48,7 @@ def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measure
 
 
 def scrubbed(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer without what may hold secrets, but with what it told; times as ISO 8601."""
+    """The answer without possible secrets, with the flags derived from them; times as ISO 8601."""
     cleaned = {key: _kept(key, item) for key, item in answer.items() if key not in _NEVER_KEPT}
     objective = job_outputs.objective(answer)
     own = {

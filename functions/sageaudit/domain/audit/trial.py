@@ -1,4 +1,4 @@
-"""A training job of a tuning job, as the tuning rules look at it."""
+"""A training job of a tuning job, as input of the tuning rules."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ZERO = Decimal(0)
 class Trial:
     """What one trial cost and reached. None means unknown.
 
-    `objective` is the last value of the tuning job's metric. `claimed_usd` is what the trial's own
-    findings took of its bill (avoidable and lost), `possible_usd` what they might take: tuning
-    findings take from the rest.
+    `objective` is the last value of the tuning job's metric. `claimed_usd` is the part of its bill
+    in the trial's own findings (avoidable and lost), `possible_usd` the part in possible ones;
+    tuning findings take from the rest.
     """
 
     name: str

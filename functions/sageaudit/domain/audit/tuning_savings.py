@@ -1,7 +1,7 @@
-"""Dollars of findings on a tuning job: trials that need not have run, counted once.
+"""Dollars of a tuning job's findings: trials that were not necessary, each counted once.
 
-A tuning job has no bill of its own. Its children's findings take their shares first; what a tuning
-finding names takes from what is left of those trials' bills.
+A tuning job has no bill of its own. Its children's findings take their shares first; a tuning
+finding takes from the rest of the bills of the trials that it names.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def allocate_trials(
 
 
 def _left(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
-    """What counted findings may take, and what possible ones may."""
+    """USD of a trial left for counted findings, and for possible ones."""
     if trial.total_usd is None or trial.claimed_usd is None:
         return None, None
     rest = trial.total_usd - trial.claimed_usd

@@ -1,4 +1,4 @@
-"""The audit of a job that could not be audited at all: its reason, and no figure."""
+"""The audit of a job that could not be audited: the reason, and no figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sageaudit.domain.policy.policy import Policy
 
 
 def unaudited(ended: JobEnded, reason: str, policy: Policy, ruleset: str) -> Audit:
-    """Says what was asked and why there is no answer; every figure is unknown."""
+    """An audit with the job's identity and the reason; every figure is unknown."""
     ref = ended.ref
     return Audit(
         job=Job(

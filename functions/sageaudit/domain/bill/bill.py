@@ -1,12 +1,12 @@
-"""What a job cost: one pure function from a job and the market to a bill.
+"""What a job cost: a pure function from a job and the market to a bill.
 
 compute   = billable seconds x instances x on-demand rate of the region
 storage   = GB x instance-hours / hours of that calendar month, only where EBS is provisioned
 warm pool = retained seconds x instances x the same rate, and its volumes
 
 Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities fit the
-lines of a real eu-west-1 bill of December 2023 to the printed digit. On-demand equivalent: savings
-plans, credits and the free tier are not in it; neither are S3, FSx, ECR, NAT or data transfer.
+lines of a real eu-west-1 bill of December 2023 to the printed digit. Prices are on demand: Savings
+Plans, credits and the free tier are not included; neither are S3, FSx, ECR, NAT or data transfer.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PhaseCost:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Lines, and the sentences that say what is missing from them."""
+    """The lines, the cost by phase, and sentences that say what is missing."""
 
     basis: Basis
     lines: tuple[Line, ...]
@@ -65,14 +65,14 @@ class Bill:
 
     @property
     def compute_usd(self) -> Decimal | None:
-        """The compute lines together; None when one has no price or there is none to give."""
+        """Sum of the compute lines; None when one has no price or there are none."""
         parts = [line.usd for line in self.lines if line.item == "compute"]
         known = [usd for usd in parts if usd is not None]
         return sum(known, _ZERO) if parts and len(known) == len(parts) else None
 
     @property
     def total_usd(self) -> Decimal | None:
-        """The known lines together; None when a compute line is unpriced."""
+        """Sum of the known lines; None when a compute line has no price."""
         if self.compute_usd is None:
             return None
         return sum((line.usd for line in self.lines if line.usd is not None), _ZERO)
@@ -80,7 +80,7 @@ class Bill:
 
 @dataclass(frozen=True, slots=True)
 class BillSum:
-    """The bills of a tuning job's children together: no lines of its own."""
+    """The sum of the bills of a tuning job's children; it has no lines of its own."""
 
     total_usd: Decimal | None
     complete: bool
@@ -91,7 +91,7 @@ class BillSum:
 
 
 def bill(job: Job, market: Market) -> Bill:
-    """Prices one job. Unknown stays unknown; a job that never started costs 0."""
+    """Bills one job. Unknown parts stay unknown; a job that never started costs 0."""
     if (elsewhere := job.kind.row.cost_elsewhere) is not None:
         return Bill("none", (), (), (elsewhere,))
     if job.never_started:
@@ -116,7 +116,7 @@ def bill(job: Job, market: Market) -> Bill:
 
 
 def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
-    """Wall-clock seconds that are billed for each instance, and what they rest on."""
+    """Wall-clock seconds billed for each instance, and the basis of this figure."""
     if not job.finished or job.purchase is Purchase.SERVERLESS:
         return None, "none"
     if job.purchase is Purchase.TRAINING_PLAN:

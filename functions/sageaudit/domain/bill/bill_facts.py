@@ -1,4 +1,4 @@
-"""What a bill says beside its lines: whose prices, what spot saved, what is not in the figure."""
+"""Facts about a bill besides its lines: kind of prices, spot saving, and what is not included."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import Market, PriceKind
 
-NOT_IN_IT = "not in this figure: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
+NOT_IN_IT = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
 UNDER_A_PLAN = (
     "a Savings Plan is paid used or not: these are not its rates, and the cash effect depends on"
     " its utilisation"
@@ -23,7 +23,7 @@ _ECR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class BillFacts:
-    """`price_kind` None where nothing is priced.
+    """Facts about one bill. `price_kind` is None when nothing is priced.
 
     `spot_saved_usd`: what the seconds that spot did not bill would have cost at the same rates.
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
@@ -36,7 +36,7 @@ class BillFacts:
 
 
 def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> BillFacts:
-    """Reads them off one bill; pure."""
+    """The facts of one bill; pure."""
     rates = [line.rate for line in billed.lines if line.rate is not None]
     kinds = {rate.kind for rate in rates}
     kind: PriceKind | None = None
@@ -51,7 +51,7 @@ def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Bill
 
 
 def image_region(image: str | None) -> str | None:
-    """The region of the ECR registry that an image is pulled from; None for any other registry."""
+    """The region of an image's ECR registry; None for any other registry."""
     pulled_from = _ECR.match(image or "")
     return pulled_from["region"] if pulled_from else None
 
@@ -76,13 +76,13 @@ def _prepaid_value(job: Job, market: Market) -> Decimal | None:
 
 def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
     if job.billable_s and job.training_s and job.billable_s > job.training_s:
-        yield "billable seconds exceed training seconds: AWS's own figures disagree"
+        yield "billable seconds exceed training seconds: AWS's figures contradict each other"
     for line in billed.lines:
         if line.rate is not None and line.rate.other_usd is not None:
             low, high = sorted((line.rate.usd, line.rate.other_usd))
             yield f"{line.item}: between two known prices, ${low:f} and ${high:f} an hour"
         elif line.rate is not None and line.rate.era == "before_known":
-            known = f"the earliest price that is known is of {line.rate.as_of}"
+            known = f"the earliest known price is of {line.rate.as_of}"
             yield f"{line.item}: {known}, after the job"
     if savings_plan and billed.lines:
         yield UNDER_A_PLAN
@@ -90,6 +90,6 @@ def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
         yield f"custom Debugger rule {rule.name} runs as a processing job of its own, billed there"
     region = image_region(job.image)
     if region and job.region and region != job.region:
-        yield f"the image is pulled from {region}: its transfer is billed, and not in this figure"
+        yield f"the image is pulled from {region}: its transfer is billed, but not included here"
     if billed.lines:
         yield NOT_IN_IT

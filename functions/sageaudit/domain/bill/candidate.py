@@ -1,4 +1,4 @@
-"""One instance type that a run is tried on, and what keeps the run from it."""
+"""An instance type that a run is tried on, with its cost or the reason for its refusal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ONE = Decimal(1)
 
 
 class Constraint(enum.Enum):
-    """What keeps a run from another type."""
+    """Why a run does not fit on another type."""
 
     VCPU = "vCPU"
     MEMORY = "host memory"
@@ -28,7 +28,7 @@ class Constraint(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The constraint that binds, and a sentence with its numbers."""
+    """The broken constraint, and a sentence with its numbers."""
 
     constraint: Constraint
     reason: str
@@ -36,7 +36,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """How many times as long the run takes: as counted, and at best; and why."""
+    """Run time as a multiple of today's: as counted and at best, with the reason."""
 
     counted: Decimal
     best: Decimal
@@ -45,7 +45,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One type: refused, or how long the run takes and what it costs. None means unknown."""
+    """One type: a refusal, or the run's duration and cost (USD). None means unknown."""
 
     type: InstanceType
     rate: Rate | None
@@ -54,7 +54,7 @@ class Candidate:
     usd: Decimal | None = None
     best_usd: Decimal | None = None
     break_even: Decimal | None = None
-    """Of how many times as long the cost is today's; None where no range is shown."""
+    """The multiple of the run time at which the cost equals today's; None without a range."""
 
     @property
     def change(self) -> SetType:

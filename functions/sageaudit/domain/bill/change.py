@@ -1,7 +1,7 @@
-"""Fixes as changes to the job: a saving is never a formula beside the bill, it is a second bill.
+"""Fixes as changes to the job: a saving is the difference between two bills, not a formula.
 
-Stages are the order in which fixes are applied together (design: the run itself, time, count, type,
-storage, warm pool, purchase).
+Stages give the order in which fixes are applied together: the run itself, time, count, type,
+storage, warm pool, purchase.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Stage(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DropRun:
-    """The run does not happen: it gave nothing."""
+    """The run does not happen, because it produced nothing."""
 
     stage = Stage.RUN
 
     def apply(self, job: Job) -> Job:
-        """A job that never started; its retained pool is gone too."""
+        """A job that never started, without a warm pool."""
         return replace(
             job,
             status="Stopped",
@@ -46,7 +46,7 @@ class DropRun:
 
 @dataclass(frozen=True, slots=True)
 class CutPhase:
-    """All occurrences of one phase together lose `seconds` (at most what they have)."""
+    """All occurrences of a phase together become `seconds` shorter, down to 0."""
 
     phase: str
     seconds: Decimal
@@ -84,8 +84,8 @@ class SetType:
 class SetCount:
     """One group of `count` instances, and the run takes `slower` times as long.
 
-    `refills`: the work of those that go is done by those that stay, so that what was recorded of
-    these says nothing of a smaller type any more.
+    `refills`: the remaining instances take over work, so their recorded use no longer shows whether
+    a smaller type would fit.
     """
 
     count: int
@@ -136,7 +136,7 @@ class ShortenPool:
 
 @dataclass(frozen=True, slots=True)
 class SetVolume:
-    """Every instance gets a volume of so many GB."""
+    """Every instance gets a volume of `volume_gb` GB."""
 
     volume_gb: int
     stage = Stage.STORAGE

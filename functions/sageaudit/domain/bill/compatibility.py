@@ -1,4 +1,4 @@
-"""Which fixes do not go together with a job, or with each other: one table.
+"""Which fixes are not possible for a job, or not together with each other.
 
 | fix | not with | because |
 |---|---|---|
@@ -7,7 +7,7 @@
 | warm pool | training plan | its capacity is kept and paid already |
 | managed spot | a Savings Plan | spot takes usage from a commitment that is paid anyway |
 | early stopping of a tuning job | Hyperband | it stops early itself, and takes no `Auto` |
-| another type | a higher hourly rate: `replay` offers none | no advice is ever turned back |
+| another type | a higher hourly rate: `resize` offers none | no later advice reverses it |
 | another GPU model | several instances | their network, EFA above all, may bind |
 | GPUs without NVLink | several GPUs that exchange over NVLink | PCIe is several times slower |
 | T4, V100, K80 | signs of bf16 or FlashAttention on a newer GPU | both need Ampere or later |
@@ -47,7 +47,7 @@ def spot_refused(job: Job) -> str | None:
 
 
 def warm_pool_refused(job: Job) -> str | None:
-    """Why a job cannot keep a warm pool, or need not, or None."""
+    """Why a job cannot keep a warm pool or does not need one, or None."""
     reasons = (
         (job.purchase is Purchase.SPOT, "managed spot does not keep a warm pool"),
         (job.purchase is Purchase.TRAINING_PLAN, "its training plan keeps the capacity"),
@@ -59,12 +59,12 @@ def warm_pool_refused(job: Job) -> str | None:
 
 
 def has_tensor_cores(instance_type: InstanceType) -> bool:
-    """Does its GPU multiply 16-bit matrices many times as fast as 32-bit ones?"""
+    """Whether its GPU has tensor cores: 16-bit matrix products are then many times faster."""
     return instance_type.gpus > 0 and instance_type.gpu_model not in _WITHOUT_TENSOR_CORES
 
 
 def has_bf16(instance_type: InstanceType) -> bool:
-    """Does its GPU compute in bf16, and run FlashAttention?"""
+    """Whether its GPU supports bf16 and FlashAttention."""
     return instance_type.gpus > 0 and instance_type.gpu_model not in _WITHOUT_BF16
 
 
@@ -98,7 +98,7 @@ def early_stopping_refused(strategy: str | None) -> str | None:
 
 
 def type_fixed(job: Job) -> str | None:
-    """Why no other type is looked for, or None: it has several, or one that is paid for."""
+    """Why no other type is searched for (several types, or a prepaid one), or None."""
     if len({group.instance_type for group in job.groups}) > 1:
         return "its instances are of several types"
     plan = job.purchase is Purchase.TRAINING_PLAN

@@ -1,9 +1,10 @@
-"""Savings alone and together: each fix is billed alone, then all in one fixed order.
+"""Savings: each fix is billed alone, then all fixes are applied and billed in one fixed order.
 
-Shares of the common order sum to the totals, so avoidable + lost is never more than the bill. One
-winner among the fixes of a job's type or count, and of both where fewer hosts take over work; a fix
-whose rule is subsumed by another finding's rule is counted there and gets no dollars. Fixes of
-the bucket `possible` are applied after all others and are never in a sum with them.
+The shares in this order sum to the totals, so avoidable + lost is never more than the bill. Of
+several fixes of the instance type only one counts, and so for the instance count; of both together
+only one counts when fewer hosts take over work. A fix whose rule is subsumed by another finding's
+rule is counted there and gets no dollars. Fixes of the bucket `possible` are applied last and are
+never in a sum with the others.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ONE_WINNER = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
 
 @dataclass(frozen=True, slots=True)
 class SeverityLimits:
-    """Dollars of one run from which a finding is high or medium; under it, low."""
+    """Dollars of one run from which a finding is high or medium; below, it is low."""
 
     high_usd: Decimal = Decimal(100)
     medium_usd: Decimal = Decimal(10)
@@ -35,7 +36,7 @@ class SeverityLimits:
 
 @dataclass(frozen=True, slots=True)
 class Severities:
-    """How severe a finding is: what the policy says of its rule, else by its dollars."""
+    """The severity of findings: set by the policy for a rule, else by dollars."""
 
     limits: SeverityLimits = SeverityLimits()
     by_rule: Mapping[str, Severity] = field(default_factory=dict)
@@ -49,9 +50,9 @@ class Severities:
         *,
         priced: bool,
     ) -> Severity:
-        """A trial (`possible`), or a range that is counted as 0, is low at most.
+        """The severity of one finding; a `possible` one, or a range counted as 0, is low at most.
 
-        `priced` False: advice that has no dollars, as against dollars that are not known.
+        `priced` is False for advice without dollars, in contrast to unknown dollars.
         """
         if rule.name in self.by_rule:
             return self.by_rule[rule.name]
@@ -76,7 +77,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """Findings, the dearest first, with their totals; None where the bill is not known."""
+    """Findings, the largest saving first, with their totals; None when the bill is unknown."""
 
     findings: tuple[Finding, ...]
     avoidable_usd: Decimal | None
@@ -95,7 +96,7 @@ def allocate(
     *,
     savings_plan: bool = False,
 ) -> Savings:
-    """Gives every found slice its dollars. Pure; independent of the order of `founds`."""
+    """Computes the dollars of every finding. Pure; independent of the order of `founds`."""
     pairs = [
         (name, _compatible(found, job, savings_plan=savings_plan))
         for name, found in sorted(founds, key=lambda pair: pair[0].id)
@@ -143,7 +144,7 @@ def allocate(
 
 
 def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
-    """The same advice, without dollars where its fix does not go with this job."""
+    """The same advice, but without dollars when its fix is not possible for this job."""
     if found.change is None:
         return found
     why = refused(found.change, job, savings_plan=savings_plan)
@@ -153,9 +154,9 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
 def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:
     """What one change of the job saves on its bill, at least 0.
 
-    None where either bill is unknown or an upper bound, where the second one misses a line that the
-    first one has (a smaller sum of fewer known lines is no saving), and where another type has no
-    price of the same time and kind.
+    None when either bill is unknown or an upper bound, when the changed bill lacks a line that the
+    first one has (fewer known lines are not a saving), and when the other type has no price of the
+    same time and kind.
     """
     after = bill(change.apply(job), market)
     if billed.total_usd is None or after.total_usd is None:
@@ -167,15 +168,18 @@ def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | 
     return max(billed.total_usd - after.total_usd, _ZERO)
 
 
-def _comparable(one: Bill, other: Bill) -> bool:
-    """Are both computed at rates of one time and kind? A run that never started has none."""
-    rates = [[line.rate for line in each.lines if line.item == "compute"] for each in (one, other)]
+def _comparable(today: Bill, changed: Bill) -> bool:
+    """Whether both bills use rates of the same time and kind; a run that never started has none."""
+    rates = [
+        [line.rate for line in billed.lines if line.item == "compute"]
+        for billed in (today, changed)
+    ]
     pairs = zip(*rates, strict=False)
     return all(a is None or b is None or comparable(a, b) for a, b in pairs)
 
 
 def _range(job: Job, billed: Bill, found: Found, market: Market) -> tuple[Decimal, Decimal] | None:
-    """Both ends of a range, each billed alone, the lower first."""
+    """Lower and upper end of a finding's range, each billed alone; None without a range."""
     if found.change is None or found.best is None:
         return None
     ends = [saving(billed, job, change, market) for change in (found.change, found.best)]
@@ -199,10 +203,10 @@ def _superseded(
     subsumed: Mapping[str, str],
     exempt: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """Losers of a stage with one winner: the fix that saves most alone, counted ones first.
+    """By losing rule, the rule that wins its stage: the largest saving alone, counted ones first.
 
-    Fewer instances that take over work, and another type that held what was recorded before, are
-    one contest: nobody knows whether the type would hold both.
+    Fewer instances that take over work, and another type chosen for the work recorded before,
+    compete with each other: whether the type could do both is unknown.
     """
     losers: dict[str, str] = {}
     rivals = [
@@ -211,14 +215,15 @@ def _superseded(
         if found.change and name.name not in subsumed and name.name not in exempt
     ]
     rivals.sort(key=lambda pair: (not pair[1].bucket.counted, -(alone[pair[0].id] or _ZERO)))
-    count, kind, purchase = (
+    count, instance_type, purchase = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _ONE_WINNER
     )
     first = count[0][1].change if count else None
     if isinstance(first, SetCount) and first.refills:
-        count, kind = [pair for pair in rivals if pair in count or pair in kind], []
-    for contest in (count, kind, purchase):
+        either = [pair for pair in rivals if pair in count or pair in instance_type]
+        count, instance_type = either, []
+    for contest in (count, instance_type, purchase):
         losers |= {name.name: contest[0][0].name for name, _ in contest[1:]}
     return losers
 
@@ -258,7 +263,7 @@ def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Deci
 
 
 def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice]:
-    """Lost, then avoidable by finding, then what is left; sums to the bill."""
+    """Lost, then avoidable by finding, then the rest; the slices sum to the bill."""
     if total is None:
         return
     left = total

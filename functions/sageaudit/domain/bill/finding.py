@@ -1,4 +1,4 @@
-"""What a rule answers, and what a found slice of the bill becomes once it has its dollars."""
+"""The outcomes of a rule, and a finding: an outcome with its rule, severity and dollars."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sageaudit.domain.bill.change import Change
 
 
 class Severity(enum.StrEnum):
-    """How much a finding matters, the worst first; follows the dollars."""
+    """How much a finding matters, the most severe first; set by its dollars."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -21,15 +21,15 @@ class Severity(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the least; as words they sort by letters."""
+        """0 for the least severe; use it to sort, since the words sort alphabetically."""
         return len(Severity) - 1 - list(Severity).index(self)
 
 
 class Confidence(enum.StrEnum):
     """How a figure is known.
 
-    Measured: was billed and produced nothing. Derived: between two figures under a stated
-    assumption, the low end is counted. Heuristic: an advice with a reason.
+    Measured: billed time or capacity that produced nothing. Derived: a range under a stated
+    assumption, of which the low end is counted. Heuristic: advice with a reason.
     """
 
     MEASURED = "measured"
@@ -47,18 +47,18 @@ class Bucket(enum.StrEnum):
 
     @property
     def counted(self) -> bool:
-        """Its dollars are part of the bill: they are in a sum."""
+        """True when its dollars are in the totals."""
         return self in {Bucket.AVOIDABLE, Bucket.LOST}
 
 
 Scalar = str | int | float | Decimal | bool | None
 Evidence = Scalar | list[dict[str, object]]
-"""A number of the sentence, or small series for a plot (`plot`)."""
+"""A value used in the sentence, or small series for a plot (key `plot`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter to change: its path in the Create*Job request, old and new value."""
+    """A parameter to change: its path in the Create*Job request, old and new value."""
 
     path: str
     old: Scalar
@@ -67,12 +67,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Clear:
-    """Judged, and nothing to say."""
+    """The rule judged the job and found nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Could not be judged: a stable code and a sentence."""
+    """The rule could not judge the job: a stable code and a sentence."""
 
     code: str
     reason: str
@@ -80,17 +80,17 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """Does not apply to this job, and why."""
+    """The rule does not apply to this job, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One slice of the bill and its fix.
+    """The rule found a part of the bill that can be saved, and its fix.
 
-    `change` is the fix as counted: the job with it is billed again. `best` is the other end of a
-    derived or heuristic range. Without `change` there are no dollars, and `caution` says why.
+    `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
+    a derived or heuristic range. Without `change` there are no dollars; `caution` says why.
     """
 
     confidence: Confidence
@@ -109,7 +109,7 @@ Outcome = Found | Clear | Unknown | NotApplicable
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Marks a finding as accepted: it stays visible and leaves the sums."""
+    """Marks a finding as accepted: it stays visible but is not in the totals."""
 
     by: str
     until: date | None
@@ -118,7 +118,7 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class RuleName:
-    """How documents name a rule."""
+    """A rule's id, name and flags as documents use them."""
 
     id: str
     name: str
@@ -128,9 +128,9 @@ class RuleName:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A Found with its rule, severity and dollars (USD, exact; None where the bill is unknown).
+    """A Found with its rule, severity and dollars (exact USD; None when the bill is unknown).
 
-    `alone_usd` is this fix by itself; `saving_usd` its share when all fixes are applied in order.
+    `alone_usd`: saving of this fix alone. `saving_usd`: its share when all fixes are applied.
     """
 
     rule: RuleName
@@ -145,5 +145,5 @@ class Finding:
 
     @property
     def stands(self) -> bool:
-        """Nobody exempted it, and no other finding includes or replaces it."""
+        """True unless it is exempt, or another finding includes or replaces it."""
         return not (self.exempt or self.superseded_by or self.subsumed_by)

@@ -1,10 +1,11 @@
-"""What if this run had been on another type? Recorded use, scaled to each candidate and billed.
+"""The same run on other instance types: its recorded use and its bill on each candidate.
 
-A candidate is refused with the constraint that binds; a use that was not recorded refuses too,
-unless an idle GPU goes and all else stays. The same GPU, or none, takes as long. Another GPU model
-needs a sourced throughput: with the GPU busy for a share u of the time and the other one r times
-weaker, the run takes at most 1 + u (r - 1) times as long while vCPUs stay. That slow end is
-counted, the other one is shown.
+A candidate is refused with the constraint that it breaks. It is also refused when the use of a
+resource was not recorded, unless an idle GPU is dropped and everything else stays. With the same
+GPU, or none, the run time is assumed equal. Another GPU model needs a throughput with a source: if
+the GPU was busy for a share u of the time and the other GPU is r times weaker, the run takes at
+most 1 + u (r - 1) times as long while the vCPUs stay. This slow end is counted; the fast end is
+only shown.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from sageaudit.domain.usage.measurements import Measurements
 
 HEADROOM_PERCENT = Decimal(20)
 _NOT_STEADY = ("t3", "-flex")
-"""Families whose CPU is not theirs all the time: never advised for a job that computes."""
+"""Families without their full CPU all the time: never advised for a job that computes."""
 _ONE = Decimal(1)
 _PLACES = Decimal("0.0001")
 
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Today's type and bill, and every candidate: those that fit by cost, then the refused."""
+    """Today's type and bill, and all candidates: those that fit by cost, then the refused ones."""
 
     today: InstanceType
     rate: Rate | None
@@ -44,7 +45,7 @@ class Resize:
     @property
     def fitting(self) -> tuple[Candidate, ...]:
         """The candidates that are not refused, the cheapest first."""
-        return tuple(one for one in self.candidates if one.refused is None)
+        return tuple(candidate for candidate in self.candidates if candidate.refused is None)
 
     def saves(self, candidate: Candidate) -> Decimal | None:
         """Today's bill less the candidate's: negative where it costs more."""
@@ -60,14 +61,14 @@ class Resize:
 
     @property
     def worthwhile(self) -> Iterator[Candidate]:
-        """Those that fit, save as counted and are cheaper by the hour; the cheapest first.
+        """Candidates that fit, save money and are cheaper by the hour; the cheapest first.
 
-        Cheaper by the hour, so that the next run's advice never turns this one back.
+        A lower hourly price ensures that the advice for the next run does not reverse this one.
         """
-        for one in self.fitting:
-            saves = self.saves(one)
-            if self.cheaper(one) and (saves is None or saves > 0):
-                yield one
+        for candidate in self.fitting:
+            saves = self.saves(candidate)
+            if self.cheaper(candidate) and (saves is None or saves > 0):
+                yield candidate
 
     @property
     def unrecorded(self) -> Iterator[tuple[Candidate, str]]:
@@ -86,7 +87,7 @@ class Resize:
 
 
 def impossible(job: Job, market: Market) -> str | None:
-    """Why a job cannot be replayed at all, or None."""
+    """Why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
     if job.kind is JobKind.TUNING:
         return "a tuning job has no instances of its own: replay one of its training jobs"
@@ -118,10 +119,10 @@ def resize(
     headroom_percent: Decimal = HEADROOM_PERCENT,
     only: Callable[[InstanceType], bool] = lambda _: True,
 ) -> Resize:
-    """Scales a run to each other type that `only` takes. Ask `impossible` first.
+    """Tries a run on each other type for which `only` is true. Call `impossible` first.
 
-    `usage` is cut to the active minutes. Capacity of a training plan is for one type: another type
-    is bought on demand beside it.
+    `usage` must be cut to the active minutes. A training plan's capacity is for one type: another
+    type is billed on demand.
     """
     today = market.types[job.groups[0].instance_type]
     billed = bill(job, market)
@@ -152,7 +153,7 @@ class _Trial:
     headroom_percent: Decimal
 
     def candidate(self, other: InstanceType) -> Candidate:
-        """Fits with its bill, or is refused."""
+        """The type with its bill, or with the reason for its refusal."""
         rate = _rate(self.job, self.market, other)
         refused = self._not_sold(other, rate) or next(self._refusals(other), None)
         if refused is not None:
@@ -183,7 +184,7 @@ class _Trial:
         return None
 
     def _refusals(self, other: InstanceType) -> Iterator[Refusal]:
-        """What certainly does not hold, then what nobody can say."""
+        """Constraints that are certainly broken first, then those that cannot be checked."""
         if other.accelerator and not other.gpus:
             yield Refusal(Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code")
         if other.family.endswith(_NOT_STEADY):
@@ -208,20 +209,22 @@ class _Trial:
         yield from unknown
 
     def _stays(self, need: Need, offered: float) -> bool:
-        """A GPU that did nothing may go without a record of the rest, while the rest stays."""
+        """True when an idle GPU is dropped and at least as much of this resource is offered."""
         return self.today.gpus > 0 and self.need.gpu_idle and offered >= need.today
 
     def _resources(self, other: InstanceType) -> Iterator[tuple[Constraint, str, Need, float]]:
-        need, one = self.need, float(other.gpu_memory_gib or 0)
+        need, per_gpu_gib = self.need, float(other.gpu_memory_gib or 0)
         yield Constraint.GPUS, "", need.gpus, other.gpus
-        # CloudWatch has no split by GPU: on smaller ones, all that is used may have to lie on one
-        whole = one >= float(self.today.gpu_memory_gib or 0)
-        yield Constraint.GPU_MEMORY, " GiB", need.gpu_memory_gib, one * other.gpus if whole else one
+        # CloudWatch has no figure per GPU: all used memory may be on one GPU, so GPUs with less
+        # memory than today's offer only the memory of one.
+        as_large = per_gpu_gib >= float(self.today.gpu_memory_gib or 0)
+        gpu_memory_gib = per_gpu_gib * other.gpus if as_large else per_gpu_gib
+        yield Constraint.GPU_MEMORY, " GiB", need.gpu_memory_gib, gpu_memory_gib
         yield Constraint.VCPU, "", need.vcpu, other.vcpu
         yield Constraint.MEMORY, " GiB", need.memory_gib, float(other.memory_gib)
 
     def _takes(self, other: InstanceType) -> Duration | Refusal:
-        """How long on this type, which holds everything that was recorded."""
+        """The run time on a type that covers all recorded use, or why it is refused."""
         unfit = None if self.need.gpu_idle else type_refused(self.job, self.today, other)
         if unfit is not None:
             return Refusal(Constraint.GPU_MODEL, unfit)
@@ -233,7 +236,8 @@ class _Trial:
     def _it_holds(self, other: InstanceType) -> str:
         need, today = self.need, self.today
         held = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
-        if any(one.unknown for one in (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)):
+        resources = (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)
+        if any(resource.unknown for resource in resources):
             held = f"what was not recorded does not shrink, and {held}"
         if today.gpus and need.gpu_idle:
             held = f"the GPU did nothing, and {held}"
@@ -274,7 +278,7 @@ class _Trial:
     def _break_even(
         self, takes: Duration, usd: Decimal | None, best_usd: Decimal | None
     ) -> Decimal | None:
-        """The bill grows evenly with the time, so two points of it give the third."""
+        """The bill grows linearly with the run time, so two points of it give the third."""
         today = self.billed.total_usd
         if today is None or usd is None or best_usd is None or usd == best_usd:
             return None
@@ -286,12 +290,12 @@ def _rate(job: Job, market: Market, other: InstanceType) -> Rate | None:
     return market.hourly(job.region, job.kind, other.name)
 
 
-def _by_cost(one: Candidate) -> tuple[bool, Decimal, Decimal, str]:
-    """Those that fit by their bill, the refused by their hourly price."""
-    hourly = one.rate.usd if one.rate else Decimal("Infinity")
+def _by_cost(candidate: Candidate) -> tuple[bool, Decimal, Decimal, str]:
+    """Sort key: candidates that fit by their bill, then refused ones by their hourly price."""
+    hourly = candidate.rate.usd if candidate.rate else Decimal("Infinity")
     return (
-        one.refused is not None,
-        one.usd if one.usd is not None else hourly,
+        candidate.refused is not None,
+        candidate.usd if candidate.usd is not None else hourly,
         hourly,
-        one.type.name,
+        candidate.type.name,
     )

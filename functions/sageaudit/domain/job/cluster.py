@@ -1,4 +1,4 @@
-"""The instances that an answer's cluster was billed for, and how they were bought."""
+"""The instances that a job is billed for, and how they were bought."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sageaudit.domain.job.job import InstanceGroup, Purchase
 def instances(
     resources: Mapping[str, Any],
 ) -> tuple[tuple[InstanceGroup, ...], tuple[str, ...]]:
-    """The instances that are billed, and a sentence for each part that is not known.
+    """The billed instances, and a sentence for each unknown part.
 
-    "The job is billed for this instance type and count": botocore on SelectedInstanceType. A pair
-    of which one half is there is unknown; nothing falls back from it.
+    "The job is billed for this instance type and count": botocore on SelectedInstanceType. A type
+    without a count, or the reverse, is unknown; no other field is used instead.
     """
     for prefix in ("Selected", ""):
         instance_type = fields.text(resources, f"{prefix}InstanceType")
@@ -49,7 +49,7 @@ def purchase(
 
 
 def _prefers_a_plan(resources: Mapping[str, Any], chosen: tuple[InstanceGroup, ...]) -> bool:
-    """Whether the selected preference has a training plan; each type is in one preference only."""
+    """Whether the selected preference has a training plan; a type is in one preference only."""
     selected = {group.instance_type for group in chosen}
     for item in fields.items(resources, "InstancePreferences"):
         plans = item.get("TrainingPlanArns")

@@ -1,6 +1,6 @@
-"""Do a job's inputs name a version, so that the same inputs are the same data?
+"""Whether a job's inputs name a version, so that the same inputs mean the same data.
 
-A convention, not a proof: nothing in an answer says that an object was not written again.
+This is a convention, not a proof: no answer shows whether an object was overwritten.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _VERSION = re.compile(
 )
 _HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])")
 _EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
-"""A pipeline execution's id: twelve letters and digits, unlike a word with a number behind it."""
+"""A pipeline execution's id: twelve mixed letters and digits, unlike a word and a number."""
 _OBJECT_VERSION = re.compile(r"\?(?:\S*&)?versionid=\w", re.IGNORECASE)
 _MOVING = re.compile(r"(?:\A|[/=_-])(?:latest|current|newest|live)(?=[/._-]|\Z)")
 CODE_INPUTS = frozenset({"code", "entrypoint", "sm_drivers", "jars", "py-files", "flow"})
-"""Inputs that the SageMaker SDK and Data Wrangler make for scripts and their settings."""
+"""Inputs that the SageMaker SDK and Data Wrangler create for scripts and their settings."""
 _MOST_CHARACTERS = 1024
 """S3UriType: at most 1,024 characters."""
 
 
 def data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
-    """True when every input names a version, False when an S3 address does not.
+    """True when every input names a version, False when an S3 address does not, else None.
 
-    An input is its name and its S3 address, which is None where its data lies elsewhere (a file
-    system, a query) and may change unseen. Unknown with one of these, or without any data: code
-    alone fetches its data by itself.
+    An input is a pair of name and S3 address. The address is None when the data is elsewhere (a
+    file system, a query) and may change unnoticed. Unknown (None) with such an input, or without
+    any data input: the code then fetches its data itself.
     """
     known = list(inputs)
     pinned = [_names_a_version(address) for _, address in known if address is not None]

@@ -37,7 +37,7 @@ _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
 
 
 def kind_of(answer: Mapping[str, Any]) -> JobKind | None:
-    """The kind whose `...JobName` and `...JobStatus` the answer carries."""
+    """The kind whose `...JobName` and `...JobStatus` are in the answer, or None."""
     for kind in JobKind:
         if f"{kind.row.prefix}JobName" in answer and f"{kind.row.prefix}JobStatus" in answer:
             return kind
@@ -52,7 +52,7 @@ def parse(
     region: str | None = None,
     key: bytes | None = None,
 ) -> Job:
-    """Reads one job. Account and region fall back to the ARN's; without `key` no fingerprint.
+    """Parses one job. Account and region default to the ARN's; without `key` no fingerprint.
 
     Raises Malformed when the answer is of no known kind, or a field has an impossible value.
     """

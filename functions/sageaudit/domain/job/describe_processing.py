@@ -19,7 +19,7 @@ _DEBUGGER_RULES = "sagemaker-debugger-rules"
 
 
 def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a Job that a processing job's answer says."""
+    """The arguments of Job that a processing job's answer gives. Raises Malformed."""
     cluster = fields.section(fields.section(answer, "ProcessingResources"), "ClusterConfig")
     app = fields.section(answer, "AppSpecification")
     image = fields.text(app, "ImageUri")
@@ -65,7 +65,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_builtin_rule(image: str | None, answer: Mapping[str, Any]) -> bool:
-    """AWS's own image: exactly that repository, in a registry that is not the job's account."""
+    """True for AWS's image: exactly that repository, in a registry of another account."""
     arn = fields.text(answer, "ProcessingJobArn")
     ref = JobRef.from_arn(arn) if arn else None
     own = ref is not None and image is not None and image.startswith(f"{ref.account}.")
@@ -73,7 +73,7 @@ def _is_builtin_rule(image: str | None, answer: Mapping[str, Any]) -> bool:
 
 
 def _is_isolated(answer: Mapping[str, Any]) -> bool | None:
-    """A whole answer without NetworkConfig asked for no isolation; a part of one says nothing."""
+    """Network isolation: False for a full answer without NetworkConfig, None for a partial one."""
     if answer.get("NetworkConfig") is None:
         return False if "AppSpecification" in answer else None
     return fields.flag(fields.section(answer, "NetworkConfig"), "EnableNetworkIsolation")

@@ -17,7 +17,7 @@ _SDK_PREFIX = "sagemaker_"
 
 
 def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a Job that a training job's answer says."""
+    """The arguments of Job that a training job's answer gives. Raises Malformed."""
     resources = fields.section(answer, "ResourceConfig")
     algorithm = fields.section(answer, "AlgorithmSpecification")
     stopping = fields.section(answer, "StoppingCondition")
@@ -77,7 +77,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _data(answer: Mapping[str, Any]) -> list[Any]:
-    """The channels that hold data: the SDK's own code channels lie at another address each run."""
+    """The data channels, without the SDK's code channels, whose address differs in each run."""
     channels = fields.items(answer, "InputDataConfig")
     return [item for item in channels if item.get("ChannelName") not in CODE_INPUTS]
 
@@ -110,7 +110,7 @@ def _addresses(answer: Mapping[str, Any]) -> Iterator[tuple[str | None, str | No
 
 
 def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any]]) -> bool | None:
-    """Did a model reach S3? Describe names the path also of a model that was never written."""
+    """Whether a model reached S3; Describe gives a path even if no model was written."""
     path = fields.text(fields.section(answer, "ModelArtifacts"), "S3ModelArtifacts")
     if any(item.get("Status") == "Uploading" for item in transitions):
         return True
@@ -120,7 +120,7 @@ def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any
 
 
 def _custom_rules(answer: Mapping[str, Any]) -> Iterator[CustomRule]:
-    """Rules with an instance type of their own; built-in ones have none and are free."""
+    """Debugger rules with their own instance type; built-in rules have none and are free."""
     for profiler in (False, True):
         key = "ProfilerRuleConfigurations" if profiler else "DebugRuleConfigurations"
         for rule in fields.items(answer, key):

@@ -13,7 +13,7 @@ from sageaudit.domain.job.phases import whole_run
 
 
 def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a Job that a transform job's answer says."""
+    """The arguments of Job that a transform job's answer gives. Raises Malformed."""
     resources = fields.section(answer, "TransformResources")
     start, end = fields.time(answer, "TransformStartTime"), fields.time(answer, "TransformEndTime")
     model = fields.text(answer, "ModelName")

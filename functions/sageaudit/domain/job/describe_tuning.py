@@ -9,7 +9,7 @@ from sageaudit.domain.job import fields, job_outputs
 
 
 def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a Job that a tuning job's answer says."""
+    """The arguments of Job that a tuning job's answer gives. Raises Malformed."""
     return {
         "started_at": fields.time(answer, "CreationTime"),
         "ended_at": fields.time(answer, "HyperParameterTuningEndTime"),

@@ -9,14 +9,15 @@ from typing import Any
 from sageaudit.domain.job import fields
 
 ENTRY_POINT = "EntryPoint"
-"""Where a sanitized answer keeps it, beside what AWS said."""
+"""The key under which a sanitized answer stores the script's name."""
 _SCRIPT = re.compile(r"[\w./][\w./+-]*\Z")
 
 
 def entry_point(answer: Mapping[str, Any]) -> str | None:
-    """The script: `sagemaker_program` of the SDK, a JSON string; the end of a processing command.
+    """The script's file name, or None.
 
-    A sanitized answer has neither, and keeps the file's name.
+    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), from the end of a
+    processing command, or from the key of a sanitized answer, which has neither.
     """
     program = fields.section(answer, "HyperParameters").get("sagemaker_program")
     if isinstance(program, str):
@@ -29,5 +30,5 @@ def entry_point(answer: Mapping[str, Any]) -> str | None:
 
 
 def script(word: str) -> str | None:
-    """A script's file name; None for anything else, such as an inline command with its secrets."""
+    """A script's file name; None for other words, such as an inline command with secrets."""
     return word.rpartition("/")[2] or None if _SCRIPT.match(word) else None

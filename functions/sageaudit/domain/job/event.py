@@ -1,7 +1,7 @@
-"""Reads a state-change event: which job ended.
+"""Parses a state-change event into the job that ended.
 
-Only the job's name, ARN, status, tags and creation time are taken from it; the creation time
-distinguishes two runs of one name. Everything that is priced comes from Describe*.
+Only the job's name, ARN, status, tags and creation time are taken from the event; the creation time
+distinguishes two runs with the same name. All priced figures come from Describe*.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.errors import Malformed, RejectedEvent
 
 SOURCES = ("aws.sagemaker", "sageaudit.replay")
-"""SageMaker, and this project's own replays: AWS refuses `aws.*` sources from customers."""
+"""SageMaker, and events sent again by this project: AWS refuses `aws.*` sources from customers."""
 DETAIL_TYPES = {kind.row.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """A job that ended, by its event; `tags` are used where ListTags is denied."""
+    """A job that ended, from its event; `tags` are used when ListTags is denied."""
 
     ref: JobRef
     status: str
@@ -35,9 +35,9 @@ class JobEnded:
 
 
 def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
-    """Reads one EventBridge event. Raises RejectedEvent with a stable code and the reason.
+    """Parses one EventBridge event. Raises RejectedEvent with a stable code and the reason.
 
-    `accounts` is the allow-list, `region` the only one accepted. Account and region are the ARN's.
+    The account and region in the job's ARN must be in `accounts` and equal to `region`.
     """
     event, kind, detail = _envelope(body)
     try:
@@ -47,17 +47,17 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
     except Malformed as error:
         raise RejectedEvent("malformed", f"detail: {error}") from error
     if status not in TERMINAL:
-        raise RejectedEvent("not_terminal", "the job has not ended by this event")
+        raise RejectedEvent("not_terminal", "the event's status is not final")
     for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
         if not isinstance(account, str) or account not in accounts:
             raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
     if ref.region != region:
-        raise RejectedEvent("wrong_region", "the ARN's region is not the one that is audited")
+        raise RejectedEvent("wrong_region", "the ARN's region is not the audited region")
     return JobEnded(ref, status, created_at, at, _tags(detail.get("Tags")))
 
 
 def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
-    """Event, kind and detail."""
+    """The event, the job's kind and the event's detail."""
     try:
         event = json.loads(body)
     except (ValueError, RecursionError) as error:

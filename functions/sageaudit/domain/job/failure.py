@@ -1,7 +1,7 @@
-"""Why a run ended without success, and whether it left anything.
+"""Why a run ended without success, and whether it left any output.
 
-The word for the reason is a hint for the reader: AWS documents neither the words of a failure's
-text nor their order. SecondaryStatus is an enum, so it goes before the text.
+The reason class is only a hint: AWS documents neither the words of a failure message nor their
+order. SecondaryStatus is an enum, so it is checked before the text.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _CLASSES = (
 
 
 def limit_hit(job: Job) -> str | None:
-    """The parameter of the limit that ended the run, or None.
+    """The request parameter of the limit that ended the run, or None.
 
-    A processing job has no secondary status: one that was stopped after its limit was stopped by
-    it, since SageMaker ends jobs late and never early.
+    A processing job has no secondary status: if it was stopped after its limit, the limit stopped
+    it, because SageMaker stops jobs late and never early.
     """
     if job.status == "Completed":
         return None
@@ -56,7 +56,7 @@ def limit_hit(job: Job) -> str | None:
 
 
 def reason_class(job: Job) -> str:
-    """A word for the reason, from the statuses and the failure's text."""
+    """One or two words for the reason, from the statuses and the failure message."""
     if limit_hit(job):
         return LIMIT_REACHED
     text = f"{job.secondary_status or ''} {job.failure or ''}".lower()
@@ -67,12 +67,12 @@ def reason_class(job: Job) -> str:
 
 
 def kept(job: Job) -> str | None:
-    """What is left of a run that ended early: "an artifact", "checkpoints", or None."""
+    """What a run that ended early left in S3: "an artifact", "checkpoints", or None."""
     if job.left_artifact:
         return "an artifact"
     return "checkpoints" if job.checkpointed else None
 
 
 def is_trial(job: Job) -> bool:
-    """Did a tuning job start it? Its metric is a result, whether or not a model is left."""
+    """Whether a tuning job started it: then its metric is a result even without a model."""
     return job.parent is not None and job.parent.kind is ParentKind.TUNING

@@ -1,7 +1,7 @@
-"""Which runs belong together, and a keyed fingerprint of one run.
+"""The family of a run (runs of the same workload), and a keyed fingerprint of one run.
 
-A family is a pure function of job and tags: instance type and count are not part of it, so that a
-family goes on when an advice is followed.
+A family is a pure function of job and tags. Instance type and count are not part of it, so that the
+family stays the same when a fix is applied.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sageaudit.domain.job.job import Job, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 
 FAMILY_VERSION = 1
-"""Stored with every family: raise it when the function below answers differently."""
+"""Stored with every family: increase it when the result of the function below changes."""
 
 _TIMESTAMP = re.compile(
     r"-?\d{4}-?\d{2}-?\d{2}(?:[-T]?\d{2}-?\d{2}(?:-?\d{2})?(?:-\d{1,6})?)?(?=-|\Z)"
@@ -29,7 +29,7 @@ _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 
 
 def family(job: Job, tag: str | None = None) -> str:
-    """The family's name: tuning ARN; the policy's `tag`; pipeline and step; else what it runs."""
+    """Name of the family: tuning job ARN, else `tag`, else pipeline step, else what it runs."""
     if job.kind is JobKind.TUNING and job.arn:
         return job.arn
     if job.parent is not None and job.parent.kind is ParentKind.TUNING:
@@ -44,7 +44,7 @@ def family(job: Job, tag: str | None = None) -> str:
 
 
 def repository(image: str | None) -> str | None:
-    """An image's repository path: no registry, tag or digest."""
+    """An image's repository path, without registry, tag and digest."""
     if image is None:
         return None
     path = image.split("@", 1)[0]
@@ -70,7 +70,7 @@ def stem(name: str) -> str:
 
 
 def _is_random(part: str) -> bool:
-    """A base-62 token: long, with digits and both cases mixed in."""
+    """True for a base-62 token: long, with digits and both cases mixed."""
     return (
         len(part) >= _TOKEN_LENGTH
         and any(c.isdigit() for c in part)
@@ -80,6 +80,6 @@ def _is_random(part: str) -> bool:
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
-    """HMAC-SHA-256 of what makes two runs the same, so that the values cannot be guessed back."""
+    """HMAC-SHA-256 of what makes two runs the same; the values cannot be recovered from it."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hmac.new(key, canonical.encode(), hashlib.sha256).hexdigest()

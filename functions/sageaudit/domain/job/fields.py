@@ -1,7 +1,7 @@
-"""Reading one field of an AWS answer: absent and null are None, nonsense is Malformed with its key.
+"""Reads one field of an AWS answer: absent or null gives None, an invalid value raises Malformed.
 
-Takes boto3's parsed values, the CLI's JSON (ISO 8601 or epoch numbers) and EventBridge's (epoch
-milliseconds as integers or digit strings) alike.
+Accepts values parsed by boto3, JSON of the CLI (ISO 8601 or epoch numbers) and of EventBridge
+(epoch milliseconds as integers or digit strings).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sageaudit.errors import Malformed
 _MILLISECONDS_FROM = 100_000_000_000
 """Epoch seconds stay below this until the year 5138, epoch milliseconds passed it in 1973."""
 _MOST = 10**9
-"""Seconds, instances or GB above this are nonsense, and their sums would overflow."""
+"""Seconds, instances or GB above this are invalid, and their sums would overflow."""
 _YEARS = range(1970, 2200)
 _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
 
@@ -44,7 +44,7 @@ def items(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def text(answer: Mapping[str, Any], key: str) -> str | None:
-    """A string; empty counts as absent, as AWS prints `"KmsKeyId": ""`."""
+    """A string; an empty one counts as absent, because AWS prints `"KmsKeyId": ""`."""
     value = answer.get(key)
     if value is None:
         return None
@@ -67,7 +67,7 @@ def known_flag(answer: Mapping[str, Any], key: str) -> bool | None:
 
 
 def number(answer: Mapping[str, Any], key: str) -> Decimal | None:
-    """An exact number; one that no float holds, such as NaN, counts as absent."""
+    """An exact number; one that is not finite, such as NaN, counts as absent."""
     value = answer.get(key)
     if value is None:
         return None

@@ -1,6 +1,6 @@
-"""Flags from what the user gave the job: hyperparameters, environment, command line and image.
+"""Derives flags from hyperparameters, environment, command line and image.
 
-These may hold secrets, so that only flags, one small count and words of fixed lists leave here.
+These may contain secrets, so only flags, one small number and words of fixed lists are returned.
 
 Names, as public sources spell them: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
 pytorch/estimator.py, huggingface/training_compiler/config.py, and `mp_parameters` of
@@ -22,7 +22,7 @@ from sageaudit.domain.job.job import Hints
 from sageaudit.domain.job.user_settings import UserSetting, user_settings
 
 KEY = "Hints"
-"""Where a sanitized answer keeps them, beside what AWS said."""
+"""The key under which a sanitized answer stores the hints."""
 _MOST_WORKERS = 1024
 _DEEP_LEARNING = re.compile(
     r"(?:huggingface-|stabilityai-)?(?:pytorch|tensorflow|mxnet|autogluon)"
@@ -46,9 +46,9 @@ _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deeps
               "fsdp": "fsdp", "ddp": "ddp", "torchrun": "ddp", "mpirun": "mpi"}  # fmt: skip
 _DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                   "parameter_server", "mpi")  # fmt: skip
-"""The most telling first: Horovod, SMP and DeepSpeed are launched through MPI or torchrun."""
+"""The most specific first: Horovod, SMP and DeepSpeed are launched through MPI or torchrun."""
 _OTHER_SENSE = frozenset({"no", "disable", "without", "eval", "backend", "level", "loss", "scale"})
-"""Words that turn a name's meaning round, or make it a detail that works only with the switch."""
+"""Words that reverse a name's meaning, or make it a detail that depends on the main switch."""
 _HALF_NAMES = frozenset({"fp16", "bf16", "fp8", "float16", "bfloat16", "amp", "apex"})
 _HALF_WORDS = frozenset({"fp16", "bf16", "float16", "bfloat16"})
 _HALF_PRECISION = re.compile(
@@ -60,7 +60,7 @@ _NOT_SAVED = frozenset(
     {"gradient", "activation", "grad", "pretrained", "init", "initial", "base", "no", "disable"}
 )
 _MODEL_NAMES = frozenset({"checkpoint", "ckpt", "model_checkpoint", "model_ckpt"})
-"""Names that as often mean a published model as a folder of one's own."""
+"""Names that may mean a published model as well as a folder of the user's."""
 _SAVES = re.compile(r"save_(?:steps|strategy|interval|total_limit|epochs?|every\w*|freq\w*)\Z")
 _CHECKPOINT_PLACE = re.compile(r"/opt/ml/checkpoints|s3://\S{0,200}(?:checkpoint|ckpt)")
 _NOT_LOADING = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
@@ -80,9 +80,9 @@ _SCHEDULES = {
 
 
 def of_answer(answer: Mapping[str, Any]) -> Hints:
-    """The hints of a Describe answer, or those that a sanitized one keeps.
+    """The hints of a Describe answer, or those stored in a sanitized answer.
 
-    Raises Malformed where a field is of the wrong type.
+    Raises Malformed when a field has the wrong type.
     """
     software = fields.section(answer, "AlgorithmSpecification") or fields.section(
         answer, "AppSpecification"
@@ -98,7 +98,7 @@ def of_answer(answer: Mapping[str, Any]) -> Hints:
 
 
 def kept(found: Hints) -> dict[str, Any]:
-    """What a sanitized answer keeps: no more than what is not at its default."""
+    """The hints to store in a sanitized answer: only those that differ from their default."""
     plain = asdict(Hints())
     return {name: value for name, value in asdict(found).items() if value != plain[name]}
 
@@ -119,7 +119,7 @@ def _restored(section: Mapping[str, Any]) -> Hints:
 
 
 def hints(image: str | None, settings: Iterable[UserSetting]) -> Hints:
-    """The flags of an image and of what was given to it."""
+    """The flags of an image and its settings."""
     settings = tuple(settings)
     distribution = _distribution(settings)
     workers = [count for setting in settings if (count := _workers(setting)) is not None]
@@ -158,9 +158,9 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
 
 
 def _is_half(setting: UserSetting) -> bool:
-    """A switch, a precision, a value that names one; or a configuration file of its own.
+    """True for signs of 16 bits: a switch, a precision, or a configuration file.
 
-    DeepSpeed and Accelerate keep the precision in that file, and both are made for 16 bits.
+    DeepSpeed and Accelerate set the precision in that file, and both are made for 16 bits.
     """
     if not setting.on or setting.words & _OTHER_SENSE or setting.name.startswith("sagemaker_"):
         return False

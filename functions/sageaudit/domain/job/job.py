@@ -1,4 +1,4 @@
-"""What ran: one SageMaker job, read once from its Describe* answer and its tags."""
+"""One SageMaker job, parsed from its Describe* answer and its tags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Purchase(enum.StrEnum):
 
 
 class DataSource(enum.Enum):
-    """Where a channel's data lies."""
+    """Where a channel's data is stored."""
 
     S3 = "S3"
     EFS = "EFS"
@@ -30,7 +30,7 @@ class DataSource(enum.Enum):
 
 
 class ParentKind(enum.Enum):
-    """What started a job on somebody's behalf."""
+    """The kinds of job or schedule that start other jobs."""
 
     TUNING = "tuning job"
     AUTOML = "AutoML job"
@@ -49,7 +49,7 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One occurrence of a phase; `seconds` None while it lasts or where no end is known."""
+    """One occurrence of a phase; `seconds` is None while it lasts or when its end is unknown."""
 
     name: str
     started_at: datetime | None
@@ -68,7 +68,7 @@ class InstanceGroup:
 
 @dataclass(frozen=True, slots=True)
 class InputChannel:
-    """One input. `mode` is File, Pipe, FastFile or None where neither channel nor job says it."""
+    """One input. `mode` is File, Pipe or FastFile; None when neither channel nor job sets it."""
 
     name: str
     source: DataSource
@@ -78,7 +78,7 @@ class InputChannel:
 
 @dataclass(frozen=True, slots=True)
 class WarmPool:
-    """The pool kept after a training job. `retained_s` is per instance; it grows until final."""
+    """A training job's warm pool. `retained_s` is per instance and grows until it is final."""
 
     status: str | None
     keep_alive_s: int | None
@@ -94,7 +94,7 @@ class WarmPool:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What a tuning job says of itself."""
+    """The settings and counters of a tuning job."""
 
     strategy: str | None
     early_stopping: str | None
@@ -105,12 +105,12 @@ class Tuning:
 
     @property
     def launched(self) -> int | None:
-        """How many training jobs it launched; None where it does not say."""
+        """Number of training jobs that it launched; None when unknown."""
         return sum(self.counters.values()) if self.counters else None
 
 
 class Direction(enum.Enum):
-    """Which way an objective is better, as HyperParameterTuningJobObjective.Type spells it."""
+    """Whether more or less of an objective is better, as HyperParameterTuningJobObjective.Type."""
 
     MAXIMIZE = "Maximize"
     MINIMIZE = "Minimize"
@@ -118,7 +118,7 @@ class Direction(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A metric that training is judged by; `direction` None where nobody says."""
+    """A metric that training is judged by; `direction` is None when unknown."""
 
     metric: str
     direction: Direction | None
@@ -126,10 +126,10 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What hyperparameters, environment and image show, as flags; none of their values is kept.
+    """Flags derived from hyperparameters, environment and image; none of their values is kept.
 
     `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
-    `schedule`: "cosine", "linear", ..., which gain late. False means no sign, which is no proof.
+    `schedule`: "cosine", "linear", ..., which improve late. False means no sign, not a proof.
     """
 
     deep_learning: bool = False
@@ -145,7 +145,7 @@ class Hints:
 
 @dataclass(frozen=True, slots=True)
 class CustomRule:
-    """A Debugger rule of the user's own, billed as a processing job."""
+    """A custom Debugger rule, billed as a processing job."""
 
     name: str
     instance_type: str
@@ -170,8 +170,8 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """How a transform job feeds its container."""
+class TransformBatching:
+    """How a transform job sends requests to its container."""
 
     strategy: str | None
     max_concurrent: int | None
@@ -183,10 +183,10 @@ _WORK = frozenset({"Downloading", "Training", "Uploading"})
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What ran. None means that AWS did not say.
+    """One job. None means that AWS did not give the value.
 
     `training_s` and `billable_s` are wall-clock seconds, not multiplied by instances. `groups` is
-    empty where no instance type is known. `failure` is redacted. Hyperparameters and environment
+    empty when no instance type is known. `failure` is redacted. Hyperparameters and environment
     are not kept: `fingerprint` is a keyed hash of them with image, data and entry point.
     """
 
@@ -227,22 +227,22 @@ class Job:
     tags: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str | None = None
     data_pinned: bool | None = None
-    """True when the inputs name a version, so that the same inputs are the same data."""
+    """True when all inputs name a version, so that the same inputs mean the same data."""
     hints: Hints = Hints()
     image_pull_in_download: bool | None = None
-    """Downloading's own message says that it pulled the image; None without messages."""
+    """Whether the Downloading phase's message mentions the image; None without messages."""
     output_compression: str | None = None
     network_isolation: bool | None = None
     profiled: bool | None = None
-    """A profiler was on, Debugger's or its own rules; None where the answer says nothing."""
+    """Whether a profiler was on (Debugger's or profiler rules); None when unknown."""
     evaluations: tuple[RuleEvaluation, ...] = ()
     metric_names: tuple[str, ...] = ()
     """Algorithm metrics that CloudWatch has under TrainingJobName."""
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
     objective: Objective | None = None
-    """What its tuning job judges it by; the tuning job's own stands in `tuning`."""
+    """The objective of the tuning job that started it; a tuning job's own is in `tuning`."""
     uploads: tuple[Upload, ...] = ()
-    batch: Batch | None = None
+    batch: TransformBatching | None = None
 
     @property
     def finished(self) -> bool:
@@ -251,10 +251,10 @@ class Job:
 
     @property
     def never_started(self) -> bool:
-        """True for a job that failed or was stopped before its start: it was never billed.
+        """True for a job that failed or was stopped before its start: it was not billed.
 
-        A completed job, and one whose phases show that it worked, did start, whatever times are
-        absent: their cost is unknown then, not 0.
+        A job that completed, or whose phases show work, did start: when its times are absent, its
+        cost is unknown, not 0.
         """
         times = (self.started_at, self.training_s, self.billable_s)
         worked = self.status == "Completed" or any(p.name in _WORK for p in self.phases)
@@ -280,7 +280,7 @@ class Job:
         return sum(phase.name == "Interrupted" for phase in self.phases)
 
     def phase_s(self, name: str) -> Decimal | None:
-        """Seconds of all occurrences of a phase together; None where one is not known."""
+        """Total seconds of a phase over its occurrences; None when one of them is unknown."""
         seconds = [phase.seconds for phase in self.phases if phase.name == name]
         known = [value for value in seconds if value is not None]
         return sum(known, Decimal(0)) if len(known) == len(seconds) else None

@@ -1,4 +1,4 @@
-"""What SageMaker reports about a job besides its run: Debugger results, metrics, outputs."""
+"""Other parts of an answer: Debugger results, algorithm metrics, outputs, batching and tuning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.job import Batch, Direction, Objective, RuleEvaluation, Tuning, Upload
+from sageaudit.domain.job.job import (
+    Direction,
+    Objective,
+    RuleEvaluation,
+    TransformBatching,
+    Tuning,
+    Upload,
+)
 from sageaudit.domain.job.redact import redact
 
 _MOST_METRICS = 40
@@ -15,12 +22,12 @@ _MOST_METRICS = 40
 _LONGEST_NAME = 255
 _TUNED_FOR = "_tuning_objective_metric"
 TUNED_FOR = "TunedFor"
-"""Where a sanitized answer keeps the name, beside what AWS said."""
+"""The key under which a sanitized answer stores the objective's name."""
 _EVALUATIONS = ("ProfilerRuleEvaluationStatuses", "DebugRuleEvaluationStatuses")
 
 
 def profiled(answer: Mapping[str, Any]) -> bool | None:
-    """Was a profiler on? ProfilingStatus knows; else what was asked for."""
+    """Whether a profiler was on, by ProfilingStatus or else by the request; None: unknown."""
     status = fields.text(answer, "ProfilingStatus")
     if status is not None:
         return status == "Enabled"
@@ -32,7 +39,7 @@ def profiled(answer: Mapping[str, Any]) -> bool | None:
 
 
 def evaluations(answer: Mapping[str, Any]) -> Iterator[RuleEvaluation]:
-    """Debugger's rules and their verdicts, those of the profiler first."""
+    """The status of each Debugger rule, profiler rules first."""
     for key in _EVALUATIONS:
         for item in fields.items(answer, key):
             status = fields.text(item, "RuleEvaluationStatus")
@@ -46,7 +53,7 @@ def evaluations(answer: Mapping[str, Any]) -> Iterator[RuleEvaluation]:
 
 
 def metric_names(algorithm: Mapping[str, Any]) -> tuple[str, ...]:
-    """The algorithm metrics that SageMaker publishes, in their order; the first 40."""
+    """The first 40 algorithm metrics that SageMaker publishes, in their order."""
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
     fit = [name for name in names if name is not None and len(name) <= _LONGEST_NAME]
     return tuple(dict.fromkeys(fit))[:_MOST_METRICS]
@@ -63,10 +70,10 @@ def final_metrics(answer: Mapping[str, Any]) -> dict[str, Decimal]:
 
 
 def objective(answer: Mapping[str, Any]) -> Objective | None:
-    """What its tuning job judges it by, from the hyperparameter that tuning adds to each trial.
+    """The objective of a tuning job's trial, from the hyperparameter that tuning adds to it.
 
-    The direction stands in the tuning job alone. Only a name that is one of its metrics is taken:
-    a value of the user's never leaves here.
+    Its direction is unknown here: only the tuning job has it. The name is used only when it is one
+    of the job's metrics, so that no other value of the user is stored.
     """
     given = fields.section(answer, "HyperParameters").get(_TUNED_FOR)
     name = given.strip('"') if isinstance(given, str) else fields.text(answer, TUNED_FOR)
@@ -76,11 +83,11 @@ def objective(answer: Mapping[str, Any]) -> Objective | None:
 
 
 def image_pull_in_download(transitions: list[Mapping[str, Any]]) -> bool | None:
-    """Does a Downloading phase say that it pulled the image? None where none says anything.
+    """Whether a Downloading phase's message mentions the image; None without such messages.
 
     83 recorded jobs: "Downloading input data" until 2023, "Downloading the training image" since
-    February 2024, whatever their inputs: the one does not prove that no image was pulled, nor the
-    other that it took the time.
+    February 2024, whatever their inputs. So the first does not prove that no image was pulled, nor
+    the second that the pull took the time.
     """
     messages = [
         message
@@ -92,7 +99,7 @@ def image_pull_in_download(transitions: list[Mapping[str, Any]]) -> bool | None:
 
 
 def uploads(answer: Mapping[str, Any]) -> Iterator[Upload]:
-    """A processing job's outputs; one that the application itself writes has no mode."""
+    """A processing job's outputs; an output that the application writes itself has no mode."""
     config = fields.section(answer, "ProcessingOutputConfig")
     for item in fields.items(config, "Outputs"):
         s3 = fields.section(item, "S3Output")
@@ -103,13 +110,13 @@ def uploads(answer: Mapping[str, Any]) -> Iterator[Upload]:
         )
 
 
-def batch(answer: Mapping[str, Any]) -> Batch:
-    """How a transform job asks its container.
+def batch(answer: Mapping[str, Any]) -> TransformBatching:
+    """How a transform job sends requests to its container.
 
-    0 concurrent transforms are as good as none given: then the container may say how many it takes,
-    and it is asked one by one if it does not (CreateTransformJob).
+    0 concurrent transforms means the same as none given: the container may then say how many it
+    accepts, else it gets one request at a time (CreateTransformJob).
     """
-    return Batch(
+    return TransformBatching(
         strategy=fields.text(answer, "BatchStrategy"),
         max_concurrent=fields.count(answer, "MaxConcurrentTransforms") or None,
         max_payload_mb=fields.count(answer, "MaxPayloadInMB"),
@@ -117,7 +124,7 @@ def batch(answer: Mapping[str, Any]) -> Batch:
 
 
 def tuning(answer: Mapping[str, Any]) -> Tuning:
-    """A tuning job's plan and what became of it."""
+    """A tuning job's settings, and the counters of its training jobs."""
     config = fields.section(answer, "HyperParameterTuningJobConfig")
     limits = fields.section(config, "ResourceLimits")
     counters = fields.section(answer, "TrainingJobStatusCounters")
@@ -132,7 +139,7 @@ def tuning(answer: Mapping[str, Any]) -> Tuning:
 
 
 def _objective(answer: Mapping[str, Any], config: Mapping[str, Any]) -> Objective | None:
-    """The job's own, or the one that its training job definitions share."""
+    """The tuning job's own objective, or the one shared by all its training job definitions."""
     shared = [
         fields.section(definition, "TuningObjective")
         for definition in fields.items(answer, "TrainingJobDefinitions")

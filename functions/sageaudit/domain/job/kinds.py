@@ -1,4 +1,4 @@
-"""The kinds of job that are audited: one row each says all that differs by kind.
+"""The kinds of job that are audited, with everything that differs by kind in one row each.
 
 Sources: botocore's sagemaker model (calls, ARNs, requests); EventBridge's SageMaker events; AWS's
 page on CloudWatch metrics of SageMaker jobs; price lists and bills (components and roles); the
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 class Component(enum.Enum):
-    """The Price List API's `component`: what jobs are billed under."""
+    """The Price List API's `component` that jobs are billed under."""
 
     TRAINING = "Training"
     PROCESSING = "Processing"
@@ -20,7 +20,7 @@ class Component(enum.Enum):
 
 
 class JobKind(enum.StrEnum):
-    """The kinds of job, by the word that documents and command lines use."""
+    """The kinds of job, with the words used in documents and on the command line."""
 
     TRAINING = "training"
     PROCESSING = "processing"
@@ -29,13 +29,13 @@ class JobKind(enum.StrEnum):
 
     @property
     def row(self) -> KindRow:
-        """All that differs by kind."""
+        """Everything that differs by kind."""
         return _ROWS[self]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPaths:
-    """Where a Create*Job request says what the job runs on. None: it has no such parameter."""
+    """Paths in a Create*Job request of the instances and volumes. None: no such parameter."""
 
     instance_type: str
     instance_count: str
@@ -44,15 +44,15 @@ class RequestPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobMetrics:
-    """Where CloudWatch has a kind's series and its logs, under one name."""
+    """CloudWatch namespace and log group of a kind, which have the same name."""
 
     namespace: str
     hosts_numbered: bool
-    """Hosts are algo-1 to n; else they are named after instance ids, which only a list tells."""
+    """True: hosts are algo-1 to algo-n. False: they are named after instance ids; list them."""
     disk: bool
     """Whether DiskUtilization is published."""
     algorithm_dimension: str | None = None
-    """The dimension of the metrics that the user's code publishes, by the job's name."""
+    """The dimension that contains the job's name, of metrics that the user's code publishes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class KindRow:
     """What differs by kind of job."""
 
     prefix: str
-    """Before JobName, JobArn, JobStatus, StartTime and EndTime in an answer, and in its calls.
+    """The prefix of JobName, JobArn, JobStatus, StartTime and EndTime in answers, and in calls.
 
     Also the name of the phase in which the user's code runs.
     """
@@ -69,7 +69,7 @@ class KindRow:
     arn_word: str
     """The resource type in the job's ARN."""
     detail_type: str
-    """The event of its end."""
+    """The EventBridge detail-type of its state changes."""
     component: Component
     usage_role: str | None
     """The component in usage types, `EU-Train:ml.m5.large`; None for a kind without a bill."""
@@ -77,9 +77,9 @@ class KindRow:
     metrics: JobMetrics | None
     console_page: str
     cost_elsewhere: str | None = None
-    """Why a job of this kind has no cost of its own: the jobs that it launches are billed."""
+    """Why a job of this kind has no cost of its own (the jobs that it launches are billed)."""
     list_children: str | None = None
-    """The call that lists the jobs that it launched."""
+    """The API action that lists the jobs that it launched."""
 
     @property
     def describe_call(self) -> str:
@@ -162,10 +162,10 @@ BILLED_KINDS = tuple(kind for kind in JobKind if kind.row.usage_role is not None
 
 _REQUESTS = {kind: kind.row.request for kind in JobKind if kind.row.request is not None}
 TYPE_PATHS = {kind: request.instance_type for kind, request in _REQUESTS.items()}
-"""Where a Create*Job request names the instance type."""
+"""By kind: the request's path of the instance type."""
 COUNT_PATHS = {kind: request.instance_count for kind, request in _REQUESTS.items()}
-"""Where it says how many instances."""
+"""By kind: the request's path of the instance count."""
 VOLUME_PATHS = {
     kind: request.volume_gb for kind, request in _REQUESTS.items() if request.volume_gb is not None
 }
-"""Where it says the size of each instance's volume, for the kinds that take one."""
+"""By kind: the request's path of the volume size in GB, for kinds with a volume."""

@@ -1,7 +1,7 @@
 """A training job's phases from its secondary status transitions.
 
-Billed are Downloading (the image pull is inside it), Training, Uploading and Stopping; Starting,
-Pending and Interrupted are waiting. Source: AWS blog "Analyze Amazon SageMaker spend", part 4;
+Downloading (with the image pull), Training, Uploading and Stopping are billed; Starting, Pending
+and Interrupted are waiting time. Source: AWS blog "Analyze Amazon SageMaker spend", part 4;
 59 of 59 recorded jobs, whose training seconds are exactly Downloading to the end of Uploading.
 """
 
@@ -34,11 +34,11 @@ _ENDED = frozenset({"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "Max
 def from_transitions(
     transitions: Sequence[Mapping[str, Any]], started_at: datetime | None, ended_at: datetime | None
 ) -> tuple[Phase, ...]:
-    """The phases in order, one entry an occurrence; the closing status is none.
+    """The phases in order, one entry for each occurrence, without the final status.
 
-    A phase without end lasts to the next one's start, the last one to the job's end. Statuses
-    repeat (spot, retries) and new ones appear: an unknown status is billed where it lies inside the
-    job's start and end. Without a start nothing was billed.
+    A phase without an end lasts until the next phase starts, the last one until the job ends.
+    Statuses repeat (spot, retries) and AWS adds new ones: an unknown status counts as billed when
+    it lies between the job's start and end. Without a start, nothing was billed.
     """
     known = [
         (begun, fields.text(item, "Status") or "Unknown", item)
@@ -53,7 +53,7 @@ def from_transitions(
         after = known[position + 1][0] if position + 1 < len(known) else ended_at
         end = fields.time(item, "EndTime") or after
         if end is not None and after is not None and after < end:
-            end = after  # phases follow each other: what overlaps would be paid twice
+            end = after  # phases follow each other: an overlap would be billed twice
         seconds = seconds_between(begun, end) if end else None
         phases.append(Phase(name, begun, seconds, _is_billed(name, begun, started_at, ended_at)))
     return tuple(phases)
@@ -62,9 +62,9 @@ def from_transitions(
 def run_of(
     transitions: Sequence[Mapping[str, Any]],
 ) -> tuple[datetime | None, datetime | None]:
-    """Start and end of the billed run by its transitions, for answers that do not say them.
+    """Start and end of the billed run from its transitions, for answers without these times.
 
-    60 of 60 recorded jobs start with Downloading and end with the start of the closing status.
+    60 of 60 recorded jobs start with Downloading and end with the start of the final status.
     """
     moments = sorted(
         (moment, fields.text(item, "Status") or "")
@@ -92,7 +92,7 @@ def whole_run(
     started_at: datetime | None,
     ended_at: datetime | None,
 ) -> tuple[Phase, ...]:
-    """Waiting, then one billed phase: for jobs whose answer carries no transitions."""
+    """Waiting, then one billed phase: for jobs whose answer has no transitions."""
     phases = []
     if created_at and started_at and (waited := seconds_between(created_at, started_at)):
         phases.append(Phase("Starting", created_at, waited, billed=False))

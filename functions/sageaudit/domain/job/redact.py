@@ -1,4 +1,4 @@
-"""Taking secrets out of text that a user's container wrote, before it is stored or shown."""
+"""Removes secrets from text that a user's container wrote, before it is stored or shown."""
 
 from __future__ import annotations
 

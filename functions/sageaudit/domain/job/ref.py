@@ -36,7 +36,7 @@ def partition_of(region: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JobRef:
-    """Which job. `name` keeps its own letters; SageMaker lower-cases the name inside the ARN."""
+    """Identifies a job. `name` keeps its case; the name inside the ARN is in lower case."""
 
     kind: JobKind
     name: str

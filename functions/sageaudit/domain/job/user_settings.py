@@ -1,7 +1,7 @@
-"""What a user gave a job, as plain pairs of name and text: hyperparameters, environment, options.
+"""A job's hyperparameters, environment and command-line options as plain pairs of name and text.
 
-The SDK writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`), a tuning
-job's twice; configurations nest. All become lower-case names and texts, bounded in number.
+The SDK writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`), and twice for
+a tuning job; configurations nest. All become lower-case names and texts, limited in number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 _MOST = 500
-"""Settings that are looked at: the API takes 100 hyperparameters and 100 variables."""
+"""Most settings that are read: the API takes 100 hyperparameters and 100 variables."""
 _MOST_CHARACTERS = 10_000
 _MOST_OF_A_TEXT = 1000
 _SHORT = 200
@@ -30,19 +30,19 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class UserSetting:
-    """One pair: `fp16` and `true`. The names of nested ones are joined with dots."""
+    """One pair, such as `fp16` and `true`. Nested names are joined with dots."""
 
     name: str
     text: str
 
     @property
     def on(self) -> bool:
-        """False for what switches off or leaves it to another setting."""
+        """False when the text switches the setting off or leaves it to another setting."""
         return self.text not in _OFF
 
     @property
     def leaf(self) -> str:
-        """The name without those that it is nested in."""
+        """The last part of a nested name."""
         return self.name.rpartition(".")[2]
 
     @property
@@ -52,7 +52,7 @@ class UserSetting:
 
     @property
     def text_words(self) -> frozenset[str]:
-        """The words of a short text; none of an address, which names other things."""
+        """The words of a short text; empty for an address, which names other things."""
         long = len(self.text) > _SHORT or "://" in self.text
         return frozenset() if long else frozenset(_WORD.findall(self.text))
 
@@ -101,7 +101,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _options(words: list[str]) -> Iterator[UserSetting]:
-    """`--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and what launches it."""
+    """`--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and the launcher's name."""
     for position, word in enumerate(words):
         name, assigned, value = word.partition("=")
         following = words[position + 1] if position + 1 < len(words) else "-"

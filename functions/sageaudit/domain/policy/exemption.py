@@ -40,7 +40,7 @@ def exemptions(
 
 
 def _until(words: list[str]) -> date | None:
-    """The date, or None. Raises ValueError: an unreadable date must never exempt for ever."""
+    """The date, or None. ValueError for an invalid date, which must not exempt without end."""
     if not words:
         return None
     [word] = words

@@ -1,6 +1,6 @@
-"""What its users tune: mode, floor, accounts, owners, thresholds, exemptions. Validated whole.
+"""The policy of the users: mode, floor, accounts, owners, thresholds and exemptions.
 
-A key that does not exist is refused, so that a typing mistake never switches a rule off unseen.
+Unknown keys are refused, so that a typing mistake never switches a rule off unnoticed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 @dataclass(frozen=True, slots=True)
 class FamilyExemption:
-    """An accepted finding: `rule` in `family` (None: in all)."""
+    """Accepts the findings of `rule` in `family` (None: in all families)."""
 
     rule: str
     family: str | None
@@ -40,42 +40,42 @@ class FamilyExemption:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The defaults are those of a fresh install."""
+    """A validated policy; the defaults are those of a fresh install."""
 
     mode: Literal["tell", "observe"] = "tell"
     floor_usd: Decimal = Decimal(5)
     accounts: Mapping[str, str | None] = field(default_factory=dict)
-    """Other accounts to audit, each with the role to assume there (None: the own role)."""
+    """Accounts to audit, each with the role to assume there (None: the function's own role)."""
     owner_tags: tuple[str, ...] = _OWNER_TAGS
     family_tag: str | None = None
     mentions: Mapping[str, str] = field(default_factory=dict)
-    """Owner, as its tag says, to Slack user or group id: nobody else is mentioned."""
+    """By owner tag: the Slack user or group id to mention; other owners are not mentioned."""
     severity: SeverityLimits = SeverityLimits()
     rules_off: frozenset[str] = frozenset()
     rules_on: frozenset[str] = frozenset()
     """Rules that are off unless they are listed here."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    """By rule name: stands in place of the severity by dollars."""
+    """By rule name: replaces the severity by dollars."""
     objectives: Mapping[str, Direction] = field(default_factory=dict)
-    """By metric name: which way it is better."""
+    """By metric name: whether more or less is better."""
     commitment_usd_per_hour: Decimal | None = None
-    """What a Savings Plan would have the account spend each hour, for commitment-candidate."""
+    """Hourly commitment of a Savings Plan in USD, for the rule commitment-candidate."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
-    """What holds for some jobs only; `for_job` takes it in."""
+    """Choices for some jobs only, which `for_job` applies."""
     exemptions: tuple[FamilyExemption, ...] = ()
     discounts: Discounts = Discounts()
     version: str = "default"
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
-        """The first tag of the list that the job carries; an ARN's last part."""
+        """The value of the job's first owner tag; of an ARN, only the last part."""
         for tag in self.owner_tags:
             if value := tags.get(tag):
                 return value.rsplit("/", 1)[-1] if value.startswith("arn:") else value
         return None
 
     def for_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> Policy:
-        """The policy as it holds for one job: later sections stand over earlier ones."""
+        """The policy for one job; later sections override earlier ones."""
         rules = RuleChoices(self.rules_off, self.rules_on, self.thresholds, self.severities)
         for section in self.sections:
             if section.holds(account, family, tags):
@@ -142,12 +142,12 @@ def _section(reader: TableReader, known: Catalogue) -> Section:
     if not reader.table.keys() & {"family", "tag", "account"}:
         raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)
     if rules == RuleChoices():
-        raise BadPolicy(f"{named(reader.at)} says nothing of rules", reader.at)
+        raise BadPolicy(f"{named(reader.at)} has no rules", reader.at)
     return Section(family, (name, value) if tag is not None else None, account, rules)
 
 
 def _objectives(reader: TableReader) -> dict[str, Direction]:
-    """Which way each metric is better."""
+    """By metric: whether more or less is better."""
     ways = {way.value: way for way in Direction}
     for metric in reader.table:
         if reader.take(metric, str, "") not in ways:

@@ -1,4 +1,4 @@
-"""What a policy says of rules: which are off and on, their thresholds and severities."""
+"""A policy's choices for rules: off, on, thresholds and severities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RuleChoices:
     severities: Mapping[str, Severity] = field(default_factory=dict)
 
     def then(self, later: RuleChoices) -> RuleChoices:
-        """With a later section's choices over these: its `on` lifts an `off`."""
+        """These choices overridden by a later section's; its `on` cancels an earlier `off`."""
         rules = self.thresholds.keys() | later.thresholds.keys()
         return RuleChoices(
             off=(self.off | later.off) - later.on,
@@ -41,7 +41,7 @@ class RuleChoices:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A `[[for]]` of a policy: choices for the jobs that have all of what it names."""
+    """A `[[for]]` of a policy: choices for the jobs that match all of its conditions."""
 
     family: str | None
     tag: tuple[str, str] | None
@@ -49,7 +49,7 @@ class Section:
     rules: RuleChoices
 
     def holds(self, account: str | None, family: str, tags: Mapping[str, str]) -> bool:
-        """Whether it speaks of this job."""
+        """Whether the section applies to this job."""
         return (
             self.family in {None, family}
             and self.account in {None, account}
@@ -58,7 +58,7 @@ class Section:
 
 
 def read(reader: TableReader, known: Catalogue) -> RuleChoices:
-    """Reads a table of rules. Raises BadPolicy naming the key that the catalogue does not know."""
+    """Reads a table of rules. Raises BadPolicy naming a key that the catalogue does not have."""
     off, on = reader.strings("off"), reader.strings("on")
     for key, names in (("off", off), ("on", on)):
         for name in names:
@@ -84,7 +84,7 @@ def read(reader: TableReader, known: Catalogue) -> RuleChoices:
 
 
 def no_rule(name: str, known: Catalogue) -> str:
-    """That there is none of this name, and which was perhaps meant."""
+    """A sentence saying that no rule has this name, with a suggestion if one is close."""
     if _ID.match(name):
         return "a policy names a rule by its name, such as spot-not-used, not by its id"
     close = difflib.get_close_matches(name, sorted(known), 1)

@@ -1,4 +1,4 @@
-"""How much weaker one GPU is than another, by what their maker states of each.
+"""How much weaker one GPU is than another, from the specifications of their maker.
 
 A step of training is bound by arithmetic in one of the precisions that frameworks use, by memory,
 or, with several GPUs, by the link between them. So a step that took t on one GPU takes at most r t
@@ -34,7 +34,7 @@ class GpuPeaks:
 
 @dataclass(frozen=True, slots=True)
 class Weaker:
-    """At most so many times weaker, and in which respect; under 1 it is stronger in every one."""
+    """At most `times` weaker, and in which respect; below 1 it is stronger in every respect."""
 
     times: Decimal
     respect: str

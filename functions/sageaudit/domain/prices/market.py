@@ -1,4 +1,4 @@
-"""What can be bought and at what rate: instance types and dated prices. Absent means unknown."""
+"""Instance types and their dated prices. Absent means unknown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rate:
 
 
 def comparable(rate: Rate | None, other: Rate | None) -> bool:
-    """False where one rate is past, or one own and one list: they differ by more than the type."""
+    """False when the rates differ in time or in kind (own or list), and not only by type."""
     if rate is None or other is None:
         return False
     return rate.kind == other.kind and (rate.era == "past") == (other.era == "past")
@@ -43,11 +43,11 @@ def comparable(rate: Rate | None, other: Rate | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """One row of the catalogue. GPU memory is per GPU; `ebs_billed` None where nobody knows.
+    """One row of the catalogue. GPU memory is per GPU; `ebs_billed` is None when unknown.
 
-    `gpu_peaks` is None where no figure has a source; `kinds` are the jobs that may use the type.
-    `efa`: it takes an Elastic Fabric Adapter; None where nobody says. `successors`: types of newer
-    generations in its place, an editorial choice.
+    `gpu_peaks` is None when no figure has a source; `kinds` are the jobs that may use the type.
+    `efa`: supports an Elastic Fabric Adapter; None when unknown. `successors`: types of newer
+    generations that replace it, an editorial choice.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Prices(Protocol):
 
     @property
     def version(self) -> str:
-        """Names source and date, for the audit's record."""
+        """Source and date, stored with the audit."""
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """USD per instance-hour, on demand."""

@@ -1,7 +1,7 @@
 """Which of the known prices was in force on a job's day.
 
-Nobody publishes when a price changed; it is only known that one was seen on some days and another
-on later ones. Between two that differ the figure is ambiguous: the newer is taken and both shown.
+AWS does not publish when a price changed; only the days on which a price was seen are known. On a
+day between two different prices the figure is ambiguous: the newer is used and both are shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Era, PriceKind, Rate
 
 SAME_WITHIN = Decimal("0.002")
-"""Products round one and the same price differently: by up to 0.18 % where it was checked."""
+"""Products round the same price differently, by up to 0.18 % where it was checked."""
 _SEEN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 
@@ -47,7 +47,7 @@ class KnownRate:
 
 
 def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
-    """The rate of a day, by default of today: the newest. None when none is known."""
+    """The rate in force on a day, or the newest rate for None. None when no rate is known."""
     if not known:
         return None
     newest = max(known, key=lambda rate: (rate.last, rate.first))
@@ -64,7 +64,7 @@ def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
     if after is None:
         return _rate(newest)
     if before is None:
-        note = f"the earliest price that is known, of {after.as_of}, for {day}"
+        note = f"the earliest known price, of {after.as_of}, for {day}"
         return _rate(after, note, era="before_known" if after is newest else "past")
     if abs(after.usd - before.usd) <= SAME_WITHIN * after.usd:
         return _rate(after, era="today" if after is newest else "past")

@@ -1,4 +1,4 @@
-"""Products of the Price List API as rates. What is not surely the wanted rate is none.
+"""Reads rates from products of the Price List API; uncertain products give no rate.
 
 A product is taken only when region, component, role and unit all agree: a training plan's upfront
 fee has no component, HyperPod's `Cluster` is another one, a warm pool or a free Debugger rule may
@@ -40,7 +40,7 @@ class ListedRate:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """Several products match with different rates, the lowest first: none of them is chosen."""
+    """Several products match with different rates, the lowest first; none of them is used."""
 
     usd: tuple[Decimal, ...]
 
@@ -53,7 +53,7 @@ class Ambiguous:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A product matches and its price cannot be one; the reason is a sentence without full stop."""
+    """A product matches but its price is invalid; the reason is a sentence without full stop."""
 
     reason: str
 
@@ -63,7 +63,7 @@ Entry = ListedRate | Ambiguous | Refused
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the price list says of one region and component, by instance type or STORAGE."""
+    """The price list's entries of one region and component, by instance type or STORAGE."""
 
     region: str
     component: Component
@@ -122,7 +122,7 @@ def _is_instance_of(attributes: Mapping[str, object], name: str, component: Comp
 
 
 def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
-    """A product's rate; None when all that it charges is 0, which is a free tier and no rate."""
+    """A product's rate; None when all its prices are 0, which is a free tier, not a rate."""
     terms = list(_terms(document))
     dimensions = [
         _mapping(dimension)

@@ -1,4 +1,4 @@
-"""A source of prices: what it knows of a type or a volume, or why it knows nothing."""
+"""A source of prices: the rates of an instance type or volume, or why there are none."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from sageaudit.domain.prices.price_history import KnownRate
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The rates that a source knows, with their days. Without any, `why` may say the reason."""
+    """The rates that a source has, with their days. Without rates, `why` may give the reason."""
 
     rates: tuple[KnownRate, ...] = ()
     why: str | None = None
 
 
 class KnownPrices(Protocol):
-    """What a source knows, already read: these methods ask nobody."""
+    """The prices of a source, already read: these methods make no calls."""
 
     @property
     def name(self) -> str:
-        """How a note names the source."""
+        """The source's name in notes."""
 
     @property
     def version(self) -> str | None:
@@ -42,4 +42,4 @@ class PriceSource(Protocol):
     """Where prices come from: a table, a file, an API."""
 
     def read(self, region: str | None, component: Component) -> KnownPrices:
-        """What is known for jobs of a region and component. Never raises: the quotes say why."""
+        """The prices of a region and component. Never raises: quotes say why a rate is absent."""

@@ -51,7 +51,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class UsageRow:
     """One usage type (of one job, where AWS names the job), as each side reports it."""
 
     usage: str
@@ -106,12 +106,12 @@ class Reconciliation:
     """All rows, the largest first, and sums over them."""
 
     by_job: bool
-    rows: tuple[Row, ...]
+    rows: tuple[UsageRow, ...]
     areas: tuple[Area, ...]
     spend: AwsSpend
     audited: Audited
 
-    def of(self, place: Place) -> tuple[Row, ...]:
+    def of(self, place: Place) -> tuple[UsageRow, ...]:
         """The rows of one place."""
         return tuple(row for row in self.rows if row.place is place)
 
@@ -184,7 +184,7 @@ def reconcile(spend: AwsSpend, audited: Audited, *, by_job: bool) -> Reconciliat
     aws = _aws_sums(spend.lines, by_job=by_job)
     history, unnamed = _history_sums(audited.lines, aws, by_job=by_job)
     rows = [_row(aws.get(key), history.get(key)) for key in aws.keys() | history.keys()]
-    rows += [_row(None, one, Place.NOT_COMPARABLE) for one in unnamed.values()]
+    rows += [_row(None, total, Place.NOT_COMPARABLE) for total in unnamed.values()]
     rows.sort(key=lambda row: (-_size(row), row.job or "", row.usage, row.region or ""))
     return Reconciliation(by_job, tuple(rows), _areas(spend.lines), spend, audited)
 
@@ -246,17 +246,17 @@ def _key(
     return None if line.region is None or (maybe_there and here not in aws) else here
 
 
-def _row(aws: _Sum | None, history: _Sum | None, place: Place | None = None) -> Row:
-    one = aws or history
-    assert one is not None  # noqa: S101 - a key comes from one of the two
+def _row(aws: _Sum | None, history: _Sum | None, place: Place | None = None) -> UsageRow:
+    side = aws or history
+    assert side is not None  # noqa: S101 - a key comes from at least one side
     if place is None:
         only = Place.ONLY_IN_HISTORY if aws is None else Place.ONLY_IN_AWS
         place = Place.MATCHED if aws and history else only
-    return Row(
-        usage=one.usage,
-        region=one.region,
-        job=one.job,
-        area=one.area,
+    return UsageRow(
+        usage=side.usage,
+        region=side.region,
+        job=side.job,
+        area=side.area,
         place=place,
         aws=aws.side() if aws else None,
         history=history.side() if history else None,
@@ -271,15 +271,15 @@ def _areas(lines: Iterable[AwsLine]) -> tuple[Area, ...]:
         area = parsed(line.usage_type).area
         sums[area] = sums.get(area, _ZERO) + line.usd
     total = sum(sums.values(), _ZERO)
-    ranked = sorted(sums.items(), key=lambda one: (-one[1], one[0]))
+    ranked = sorted(sums.items(), key=lambda area: (-area[1], area[0]))
     return tuple(Area(name, usd, percent(usd, total)) for name, usd in ranked)
 
 
-def _in(row: Row, places: tuple[Place, ...]) -> bool:
+def _in(row: UsageRow, places: tuple[Place, ...]) -> bool:
     return not places or row.place in places
 
 
-def _size(row: Row) -> Decimal:
+def _size(row: UsageRow) -> Decimal:
     return max(side.known_usd for side in (row.aws, row.history) if side)
 
 
@@ -287,5 +287,5 @@ def _plus(total: Decimal | None, part: Decimal | None) -> Decimal | None:
     return None if total is None or part is None else total + part
 
 
-def _minus(one: Decimal | None, other: Decimal | None) -> Decimal | None:
-    return None if one is None or other is None else one - other
+def _minus(total: Decimal | None, part: Decimal | None) -> Decimal | None:
+    return None if total is None or part is None else total - part

@@ -39,7 +39,7 @@ class Need:
     def held_by(self, offered: float) -> bool | None:
         """Whether `offered` is enough; None where the use was not recorded.
 
-        A run never needs more than it had.
+        A run never needs more than today's instance offers.
         """
         return None if self.needed is None else min(self.needed, self.today) <= offered
 

@@ -268,8 +268,8 @@ def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, i
         return vcpu.pop(), None, Missing("accelerator_unseen", why)
     why = "CloudWatch does not say which host has which of the job's instance types"
     unmapped = Missing("hosts_unmapped", why)
-    one_vcpu, one_gpus = (one.pop() if len(one) == 1 else None for one in (vcpu, gpus))
-    return one_vcpu, one_gpus, unmapped
+    same_vcpu, same_gpus = (counts.pop() if len(counts) == 1 else None for counts in (vcpu, gpus))
+    return same_vcpu, same_gpus, unmapped
 
 
 def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:

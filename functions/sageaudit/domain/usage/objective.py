@@ -1,4 +1,4 @@
-"""What training is judged by: the metric, which way it is better, and when it stopped improving.
+"""The objective of training: its metric, its direction, and when it stopped improving.
 
 Words of the table, with their direction: "Metrics computed by the algorithm" of SageMaker's guide
 on tuning XGBoost, LightGBM, Linear Learner, BlazingText, DeepAR, K-Means, LDA, Seq2Seq and the
@@ -27,14 +27,14 @@ _MORE = frozenset(
      "r2", "iou", "miou", "dice", "rho", "pwll"}
 )  # fmt: skip
 _OTHER = frozenset({"scale", "weight", "step", "steps", "time", "count"})
-"""Words of what is counted beside a loss: `loss_scale`, `loss_weight`."""
+"""Words in names of values related to a loss that are not one: `loss_scale`, `loss_weight`."""
 _WINDOW = 5
-"""Points of the running median: one lucky or unlucky point moves nothing."""
+"""Points of the running median: a single outlier changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The objective's curve, and its point `at` that improved last."""
+    """The objective's curve; `at` is the index of the last point that improved."""
 
     metric: str
     direction: Direction
@@ -58,7 +58,7 @@ class Watched:
 
 
 def direction(metric: str, stated: Mapping[str, Direction]) -> Direction | None:
-    """Which way a metric is better: as `stated` by its name, else by its words; None: unknown."""
+    """Whether more or less is better: `stated` by name, else by the name's words; None: unknown."""
     if metric in stated:
         return stated[metric]
     words = _words(metric)
@@ -69,7 +69,7 @@ def direction(metric: str, stated: Mapping[str, Direction]) -> Direction | None:
 
 
 def objective_direction(objective: Objective, stated: Mapping[str, Direction]) -> Direction | None:
-    """A tuning job's own word first."""
+    """The objective's own direction, else that of its metric's name."""
     return objective.direction or direction(objective.metric, stated)
 
 
@@ -81,10 +81,10 @@ def watch(
     min_points: int,
     tolerance_percent: Decimal,
 ) -> Watched | Missing:
-    """The curve that training is judged by, or why there is none.
+    """The curve of the objective, or why there is none.
 
-    The tuning job's objective alone, else what is `stated`, else validation before training.
-    Of several that are as good, the one that improved last.
+    It is the tuning job's objective if there is one, else a `stated` metric, else a validation
+    metric, else a training metric. Of several, the one that improved last is used.
     """
     if objective is not None and objective.metric in curves:
         curves = {objective.metric: curves[objective.metric]}
@@ -95,7 +95,7 @@ def watch(
     ways = {name: way for name in curves if (way := direction(name, stated)) is not None}
     if not ways:
         names = ", ".join(sorted(curves)[:3])
-        return Missing("direction_unknown", f"nobody says whether more or less is better: {names}")
+        return Missing("direction_unknown", f"unknown whether more or less is better: {names}")
     preferred = min(_rank(name, stated) for name in ways)
     long = {
         name: way
@@ -106,11 +106,11 @@ def watch(
         most = max(len(curves[n].points) for n in ways if _rank(n, stated) == preferred)
         return Missing("too_few_points", f"{most} points of its objective, {min_points} needed")
     watched = [_watched(n, way, curves[n], tolerance_percent) for n, way in sorted(long.items())]
-    return max(watched, key=lambda one: one.moment(one.at))
+    return max(watched, key=lambda curve: curve.moment(curve.at))
 
 
 def last_gain(values: Sequence[Decimal], better: Direction, tolerance_percent: Decimal) -> int:
-    """The position of the last value that is better than the last such one by over so much."""
+    """Index of the last value that beats the previous best by more than the tolerance."""
     sign = 1 if better is Direction.MAXIMIZE else -1
     at, reference = 0, values[0]
     for position, value in enumerate(values):

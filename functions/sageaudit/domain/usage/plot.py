@@ -1,4 +1,4 @@
-"""A small series for a plot: what a finding rests on, after CloudWatch has forgotten it."""
+"""A small series for a plot: the basis of a finding after CloudWatch has deleted its points."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def plot_curve(metric: str, curve: Curve) -> list[dict[str, object]]:
     seconds = (curve.points[-1][0] - begun).total_seconds()
     slots = min(len(curve.points), MOST_POINTS)
     width_s = max(math.ceil(seconds / slots), 1)
-    found: list[list[float]] = [[] for _ in range(slots)]
+    by_slot: list[list[float]] = [[] for _ in range(slots)]
     for moment, value in curve.points:
         slot = int((moment - begun).total_seconds() // width_s)
-        found[min(slot, slots - 1)].append(value)
-    means = [Decimal(f"{mean(known):.6g}") if known else None for known in found]
+        by_slot[min(slot, slots - 1)].append(value)
+    means = [Decimal(f"{mean(known):.6g}") if known else None for known in by_slot]
     return [{"metric": metric, "unit": None, "hosts": 1, "period_s": width_s, "values": means}]
 
 

@@ -1,4 +1,4 @@
-"""A job's series as small integers, compressed: what is kept to judge the job again."""
+"""Packs a job's series as small compressed integers, to audit the job again later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows as Terraform's blocks and arguments."""
+"""Writes parameter rows as Terraform blocks and arguments."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import textwrap
 from collections.abc import Iterable
 
 from sageaudit.text.fixes.literals import hcl
-from sageaudit.text.fixes.ways import LIST, MAPPING, Row, Step, grouped
+from sageaudit.text.fixes.ways import LIST, MAPPING, ParameterRow, WayStep, grouped
 
 
-def resource(rows: Iterable[Row]) -> str:
-    """The resource, with only what changes."""
+def resource(rows: Iterable[ParameterRow]) -> str:
+    """The Terraform resource, with only the arguments that change."""
     return _block('resource "aws_sagemaker_training_job" "this"', _body(rows))
 
 
-def _body(rows: Iterable[Row]) -> list[str]:
+def _body(rows: Iterable[ParameterRow]) -> list[str]:
     lines: list[str] = []
     for step, inner in grouped(rows):
         if step.opens == LIST:
@@ -29,11 +29,11 @@ def _body(rows: Iterable[Row]) -> list[str]:
     return lines
 
 
-def _element(step: Step, rows: list[Row]) -> list[str]:
+def _element(step: WayStep, rows: list[ParameterRow]) -> list[str]:
     return [f"{step.label} = {hcl(step.name)}", *_body(rows)]
 
 
-def _argument(name: str, row: Row) -> str:
+def _argument(name: str, row: ParameterRow) -> str:
     return f"# remove {name}" if row.removed else f"{name} = {hcl(row.value)}"
 
 

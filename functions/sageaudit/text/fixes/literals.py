@@ -1,7 +1,7 @@
-"""Values as each language writes them. Names may be hostile: a literal is one line and stays one.
+"""Values as literals of each language, always on one line: names may be hostile.
 
-What does not print (control characters, marks that turn a line around) is escaped, the rest stays
-readable.
+Characters that do not print (control characters, marks that reverse a line) are escaped; all others
+stay readable.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def python(value: Any) -> str:
-    """For Python source."""
+    """The value as a Python literal."""
     return _literal(value, _python_text, ("None", "True", "False"))
 
 
 def json_value(value: Any) -> str:
-    """For JSON."""
+    """The value as JSON."""
     return _literal(value, _json_text, ("null", "true", "false"))
 
 
 def hcl(value: Any) -> str:
-    """For Terraform: nothing in a text is taken for a template."""
+    """The value as a Terraform literal; no part of a text is read as a template."""
     return _literal(value, _hcl_text, ("null", "true", "false"))
 
 
 def json_path(name: str) -> str:
-    """A name in a JSONPath (RFC 9535), in single quotes so that it reads well inside JSON."""
+    """A name in a JSONPath (RFC 9535), in single quotes, which are readable inside JSON."""
     escaped = "".join(f"\\{char}" if char in "\\'" else _json_path_char(char) for char in name)
     return f"'{escaped}'"
 
 
 def one_line(text: str) -> str:
-    """For a comment: what does not print is escaped."""
+    """The text for a comment: characters that do not print are escaped."""
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
@@ -66,7 +66,7 @@ def _hcl_text(text: str) -> str:
 
 
 def _no_template(signs: re.Match[str]) -> str:
-    """A sign doubled is itself; where several stand, only their codes are sure."""
+    """A doubled sign stands for itself; several in a row are written as character codes."""
     run = signs[1]
     return run * 2 if len(run) == 1 else f"\\u{ord(run[0]):04x}" * len(run)
 
@@ -86,7 +86,7 @@ def _json_char(char: str) -> str:
 
 
 def _json_path_char(char: str) -> str:
-    """JSON escapes what lies beyond 16 bits as a pair."""
+    """One character; JSON escapes code points beyond 16 bits as a surrogate pair."""
     return char if char.isprintable() else json.dumps(_whole(char))[1:-1]
 
 
@@ -96,5 +96,5 @@ def _escape(char: str) -> str:
 
 
 def _whole(char: str) -> str:
-    """Half of a surrogate pair is no character."""
+    """The character; half of a surrogate pair, which is no character, is replaced."""
     return _REPLACEMENT if "\ud800" <= char <= "\udfff" else char

@@ -1,9 +1,9 @@
-"""What each dialect calls a parameter of the Create*Job requests: the mapping table.
+"""The table of names: what each dialect calls a parameter of the Create*Job requests.
 
-A path's `*` stands for a name of the user's (a channel, a variable). An argument is written as the
-way to it, from what is called: `ModelTrainer > compute:Compute > instance_type` is
-`ModelTrainer(compute=Compute(instance_type=...))`; `[channel_name]` is a list whose elements bear
-that name, `{*}` a mapping. None: there is no such argument.
+In a path, `*` stands for a name chosen by the user (a channel, a variable). An argument is written
+as a way that starts at the call: `ModelTrainer > compute:Compute > instance_type` means
+`ModelTrainer(compute=Compute(instance_type=...))`; `[channel_name]` is a list whose elements have
+that argument as their name, `{*}` a mapping. None: the dialect has no such argument.
 
 Sources: those of `training`.
 """
@@ -16,7 +16,7 @@ from sageaudit.text.fixes.training import TRAINING, Names
 
 
 def _both(way: str) -> Names:
-    """SDK v3 kept v2's classes and arguments."""
+    """The same way in both SDKs: v3 kept the classes and arguments of v2."""
     return Names(way, way)
 
 
@@ -103,7 +103,7 @@ _TRIALS = {
     for path, names in TRAINING.items()
     if not path.startswith(_NOT_IN_A_DEFINITION)
 }
-"""What a tuning job's trials take: the SDKs' tuners are given an estimator or a trainer."""
+"""Parameters of a tuning job's trials: the SDKs' tuners take them from an estimator or trainer."""
 
 NAMES: dict[JobKind, dict[str, Names]] = {
     JobKind.TRAINING: TRAINING,
@@ -111,7 +111,7 @@ NAMES: dict[JobKind, dict[str, Names]] = {
     JobKind.TRANSFORM: _TRANSFORM,
     JobKind.TUNING: _TUNING | _TRIALS,
 }
-"""A kind that is not here has no names but the request's own."""
+"""A kind without an entry has only the request's own names."""
 
 ELEMENT_NAMES = {
     "DebugRuleConfigurations": "RuleConfigurationName",
@@ -130,4 +130,4 @@ WRITTEN = training.WRITTEN | {
     _V2_DONE + "complete_on_convergence": {"Enabled": True, "Disabled": False},
 }
 ALWAYS_SENT = {"Estimator > volume_size", "Processor > volume_size_in_gb"}
-"""The SDK sends its default where the argument lacks."""
+"""The SDK sends its default when the argument is absent."""

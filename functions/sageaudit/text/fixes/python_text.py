@@ -1,4 +1,4 @@
-"""Rows as Python calls: one line where it fits, else one argument a line."""
+"""Writes parameter rows as Python calls: on one line if it fits, else one argument per line."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import textwrap
 from collections.abc import Iterable
 
 from sageaudit.text.fixes.literals import python
-from sageaudit.text.fixes.ways import LIST, MAPPING, Row, Step, grouped
+from sageaudit.text.fixes.ways import LIST, MAPPING, ParameterRow, WayStep, grouped
 
 _WIDTH = 88
 _INDENT = "    "
 _BRACKETS = {MAPPING: ("{", "}"), LIST: ("[", "]")}
 
 
-def calls(rows: Iterable[Row]) -> list[str]:
-    """One statement for each thing that is called."""
-    return [_opened(Step(root.name, root.name), inner, 0, 0) for root, inner in grouped(rows)]
+def calls(rows: Iterable[ParameterRow]) -> list[str]:
+    """One statement for each class or function to call."""
+    return [_opened(WayStep(root.name, root.name), inner, 0, 0) for root, inner in grouped(rows)]
 
 
-def _opened(step: Step, rows: list[Row], depth: int, begins: int) -> str:
-    """What a step opens, with all that is in it; on its line it begins after so many letters."""
-    items = [_before(step, Step(step.label)) + python(step.name)] if step.label else []
+def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) -> str:
+    """The call, list or mapping of a step; `begins` is its column on the line."""
+    items = [_before(step, WayStep(step.label)) + python(step.name)] if step.label else []
     for inner, rest in grouped(rows):
         name = _before(step, inner)
         if inner.opens:
@@ -38,8 +38,8 @@ def _opened(step: Step, rows: list[Row], depth: int, begins: int) -> str:
     return "\n".join([opening, textwrap.indent("\n".join(body), _INDENT), closing])
 
 
-def _before(parent: Step, step: Step) -> str:
-    """What stands before a value: its key, its argument's name, or nothing in a list."""
+def _before(parent: WayStep, step: WayStep) -> str:
+    """The text before a value: its key, its argument's name, or nothing in a list."""
     if parent.opens == LIST:
         return ""
     return f"{python(step.name)}: " if parent.opens == MAPPING else f"{step.name}="

@@ -1,4 +1,4 @@
-"""What each dialect calls a parameter of CreateTrainingJob; how a way is written: `names`.
+"""What each dialect calls a parameter of CreateTrainingJob. `names` explains the notation.
 
 Sources: SageMaker Python SDK, sagemaker 2.257.7 (v2), sagemaker-train 1.27.0 and sagemaker-core
 2.27.0 (v3); Terraform AWS provider, the page of aws_sagemaker_training_job.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The ways to one parameter."""
+    """The way to one parameter in each dialect; None where there is no argument."""
 
     v3: str | None
     v2: str | None
@@ -168,5 +168,5 @@ WRITTEN: dict[str, dict[str | None, object]] = {
     "Estimator > disable_output_compression": {"NONE": True, "GZIP": False, None: False},
     _COMPUTE + "volume_size_in_gb": {None: None},
 }
-"""What an argument takes in place of a value; None on the left is a parameter that is removed."""
+"""Values that an argument takes instead; the key None means that the parameter is removed."""
 NOTES = {_CHANNEL + "input_mode": "a Channel in place of InputData, which takes no input mode"}

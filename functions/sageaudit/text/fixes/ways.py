@@ -1,4 +1,4 @@
-"""From a parameter's path to the way to it in one dialect, step by step."""
+"""Ways: the calls, arguments, lists and mappings that lead to a parameter in one dialect."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _BARE = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WayStep:
     """One step of a way.
 
-    `opens`: nothing for the value itself, a mapping, a list, a block, else the class that is
-    called. `label`: the argument that bears `name`, for an element of a list.
+    `opens` is empty for the value itself, MAPPING, LIST, BLOCK, or the name of a class to call.
+    `label` is the argument that has `name` as its value, for an element of a list.
     """
 
     name: str
@@ -32,56 +32,59 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One parameter's way, or what is left of it, and its value."""
+class ParameterRow:
+    """A parameter's value and the remaining steps of its way."""
 
-    way: tuple[Step, ...]
+    way: tuple[WayStep, ...]
     value: Any
     removed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A path of the table, with the user's names in place of its stars."""
+class MappedParameter:
+    """A parameter found in the table of names, with the user's names that its stars matched."""
 
     pattern: str
     user_names: tuple[str, ...]
     names: Names
 
 
-def known(kind: JobKind, path: str) -> Known | None:
-    """The path's row of the table. A tuning job's trials may be named as training jobs are."""
+def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
+    """Finds a path in the table. Tuning jobs also accept the paths of training jobs."""
     names = NAMES.get(kind, {})
-    found = _match(names, path)
-    if found is None and kind is JobKind.TUNING:
+    mapped = _match(names, path)
+    if mapped is None and kind is JobKind.TUNING:
         words = path.removeprefix("HyperParameters.")
         static = f"StaticHyperParameters.{words}" if words != path else path
-        found = _match(names, DEFINITION + static)
-    return found
+        mapped = _match(names, DEFINITION + static)
+    return mapped
 
 
-def way(text: str, user_names: Iterable[str]) -> tuple[Step, ...]:
-    """The steps of a way of the table. A way to an argument begins with what is called."""
+def way(text: str, user_names: Iterable[str]) -> tuple[WayStep, ...]:
+    """Parses a way of the table; the first step is the call. ValueError for another text."""
     names = iter(user_names)
     parts = text.split(" > ")
-    steps: list[Step] = []
-    for place, part in enumerate(parts):
+    steps: list[WayStep] = []
+    for index, part in enumerate(parts):
         match = _PART.match(part)
         if match is None:
             raise ValueError(f"{text!r} is not a way")
         name, label, key, call = match.groups()
         if label:
-            steps += [Step(name, LIST), Step(next(names), call or BLOCK, label)]
+            steps += [WayStep(name, LIST), WayStep(next(names), call or BLOCK, label)]
         elif key:
-            steps += [Step(name, MAPPING), Step(next(names) if key == "*" else key, call or "")]
+            steps += [
+                WayStep(name, MAPPING),
+                WayStep(next(names) if key == "*" else key, call or ""),
+            ]
         else:
-            steps.append(Step(name, call or (BLOCK if place < len(parts) - 1 else "")))
+            steps.append(WayStep(name, call or (BLOCK if index < len(parts) - 1 else "")))
     return tuple(steps)
 
 
-def request_way(kind: JobKind, of: Known) -> tuple[Step, ...]:
-    """The way in boto3's call: the request's own names."""
-    parts = of.pattern.split(".")
+def request_way(kind: JobKind, mapped: MappedParameter) -> tuple[WayStep, ...]:
+    """The way in a boto3 call, which uses the request's own names."""
+    parts = mapped.pattern.split(".")
     words = []
     for part, after in zip(parts, [*parts[1:], ""], strict=True):
         name = part.removesuffix("[*]")
@@ -91,14 +94,14 @@ def request_way(kind: JobKind, of: Known) -> tuple[Step, ...]:
             words.append(f"{name}{{*}}")
         elif part != "*":
             words.append(f"{name}:{MAPPING}" if after else name)
-    return way(" > ".join([f"client.create_{kind.row.sdk_noun}", *words]), of.user_names)
+    return way(" > ".join([f"client.create_{kind.row.sdk_noun}", *words]), mapped.user_names)
 
 
-def json_path(of: Known) -> str:
-    """The path as JSONPath writes it (RFC 9535)."""
-    names = iter(of.user_names)
+def json_path(mapped: MappedParameter) -> str:
+    """The path as a JSONPath (RFC 9535)."""
+    names = iter(mapped.user_names)
     words = ["$"]
-    for part in of.pattern.split("."):
+    for part in mapped.pattern.split("."):
         name = part.removesuffix("[*]")
         if name != part:
             words.append(f".{name}[?@.{ELEMENT_NAMES[name]}=={literals.json_path(next(names))}]")
@@ -110,19 +113,19 @@ def json_path(of: Known) -> str:
     return "".join(words)
 
 
-def grouped(rows: Iterable[Row]) -> Iterator[tuple[Step, list[Row]]]:
-    """Rows that begin with the same step, without it, in the order of their first."""
-    groups: dict[Step, list[Row]] = {}
+def grouped(rows: Iterable[ParameterRow]) -> Iterator[tuple[WayStep, list[ParameterRow]]]:
+    """Groups rows by their first step, in order of appearance, and removes that step."""
+    groups: dict[WayStep, list[ParameterRow]] = {}
     for row in rows:
-        rest = Row(row.way[1:], row.value, row.removed)
+        rest = ParameterRow(row.way[1:], row.value, row.removed)
         groups.setdefault(row.way[0], []).append(rest)
     yield from groups.items()
 
 
-def _match(table: Mapping[str, Names], path: str) -> Known | None:
+def _match(table: Mapping[str, Names], path: str) -> MappedParameter | None:
     for pattern, names in table.items():
-        if found := _regex(pattern).fullmatch(path):
-            return Known(pattern, found.groups(), names)
+        if match := _regex(pattern).fullmatch(path):
+            return MappedParameter(pattern, match.groups(), names)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, Record, entry_point
-from sageaudit.adapters.lambda_runtime.message import Message
+from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.errors import BadSettings, RejectedEvent, Throttled
@@ -17,13 +17,13 @@ from tests.fakes.delivering import Lambda, RecordingQueue, batch, counted, failu
 
 MAILS = batch(*({"messageId": name} for name in "abc"))
 CHANGES = batch(*({"dynamodb": {"SequenceNumber": name}} for name in "abc"))
-SOURCES = [(Message, MAILS), (Change, CHANGES)]
+SOURCES = [(SqsMessage, MAILS), (Change, CHANGES)]
 Work = Callable[[Record], None]
 
 
 def a_batch(
     work: Work,
-    record: type[Message | Change] = Message,
+    record: type[SqsMessage | Change] = SqsMessage,
     *,
     dead_letters: RecordingQueue | None = None,
     service: str = "batch-tests",
@@ -56,7 +56,7 @@ def failing(name: str, error: Exception, begun: list[str]) -> Work:
 
 @pytest.mark.parametrize(("record", "event"), SOURCES)
 def test_what_is_done_does_not_come_back(
-    record: type[Message | Change], event: dict[str, Any]
+    record: type[SqsMessage | Change], event: dict[str, Any]
 ) -> None:
     """The whole batch is done."""
     assert a_batch(nothing, record)(event, None) == {"batchItemFailures": []}
@@ -81,10 +81,10 @@ def test_a_stream_comes_back_from_the_first_that_fails(error: Exception) -> None
 
 
 @pytest.mark.parametrize(
-    ("record", "event", "names"), [(Message, MAILS, ["b", "c"]), (Change, CHANGES, ["b"])]
+    ("record", "event", "names"), [(SqsMessage, MAILS, ["b", "c"]), (Change, CHANGES, ["b"])]
 )
 def test_when_the_time_is_up_no_further_record_is_begun(
-    record: type[Message | Change], event: dict[str, Any], names: list[str]
+    record: type[SqsMessage | Change], event: dict[str, Any], names: list[str]
 ) -> None:
     """The rest comes back, of a stream by naming its first."""
     context = Lambda(iter([60_000, 999, 998]))
@@ -123,7 +123,7 @@ def test_a_record_that_waits_is_neither_a_failure_nor_a_line(
 @pytest.mark.parametrize(
     ("record", "raw", "letter"),
     [
-        (Message, {"messageId": "b", "body": "as it came"}, "as it came"),
+        (SqsMessage, {"messageId": "b", "body": "as it came"}, "as it came"),
         (
             Change,
             {"dynamodb": {"SequenceNumber": "b", "NewImage": {"pk": {"S": "JOB#"}}}},
@@ -132,7 +132,7 @@ def test_a_record_that_waits_is_neither_a_failure_nor_a_line(
     ],
 )
 def test_a_rejected_record_goes_to_the_dead_letters_and_is_done(
-    record: type[Message | Change],
+    record: type[SqsMessage | Change],
     raw: dict[str, Any],
     letter: str,
     capsys: pytest.CaptureFixture[str],

@@ -197,4 +197,4 @@ def test_an_older_job_than_any_known_price_says_so() -> None:
     job = parse(answer, {})
     market = sources.offline_markets().market(job, datetime(2026, 11, 1, tzinfo=UTC))
     notes = facts(job, bill(job, market), market, savings_plan=False).notes
-    assert any("earliest price that is known is of 2026-05-20" in note for note in notes)
+    assert any("earliest known price is of 2026-05-20" in note for note in notes)

@@ -10,11 +10,11 @@ import pytest
 from sageaudit.domain.audit.sanitize import scrubbed
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import (
-    Batch,
     Direction,
     Job,
     Objective,
     RuleEvaluation,
+    TransformBatching,
     Tuning,
     Upload,
 )
@@ -218,15 +218,17 @@ def test_a_processing_jobs_outputs_say_when_they_are_uploaded() -> None:
 @pytest.mark.parametrize(
     ("changes", "batch"),
     [
-        ({}, Batch(None, None, None)),
+        ({}, TransformBatching(None, None, None)),
         (
             {"BatchStrategy": "SingleRecord", "MaxConcurrentTransforms": 1, "MaxPayloadInMB": 6},
-            Batch("SingleRecord", 1, 6),
+            TransformBatching("SingleRecord", 1, 6),
         ),
-        ({"MaxConcurrentTransforms": 0, "MaxPayloadInMB": 0}, Batch(None, None, 0)),
+        ({"MaxConcurrentTransforms": 0, "MaxPayloadInMB": 0}, TransformBatching(None, None, 0)),
     ],
 )
-def test_how_a_transform_job_asks_its_container(changes: dict[str, Any], batch: Batch) -> None:
+def test_how_a_transform_job_asks_its_container(
+    changes: dict[str, Any], batch: TransformBatching
+) -> None:
     """0 concurrent transforms leave it to the container, as if none were given."""
     assert transform(**changes).batch == batch
 

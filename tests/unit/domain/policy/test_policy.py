@@ -145,7 +145,7 @@ def test_a_whole_policy_is_read() -> None:
         (SECTION + "rules.spot-not-used.from_s = -1", "for[0].rules.spot-not-used.from_s"),
         (SECTION + 'rules.on = ["gpu-idle"]', "for[0].rules.on names 'gpu-idle'"),
         (SECTION + "rules = 5", "for[0].rules is not a table"),
-        (SECTION, "for[0] says nothing of rules"),
+        (SECTION, "for[0] has no rules"),
         ('[[for]]\nrules.off = ["no-owner"]', "for[0] needs family, tag or account"),
         ('[[for]]\ntag = "team"\nrules.off = ["no-owner"]', "for[0].tag is not written"),
         ('[[for]]\ntag = "=x"\nrules.off = ["no-owner"]', "for[0].tag is not written"),

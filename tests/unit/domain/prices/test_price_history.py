@@ -52,7 +52,7 @@ def test_a_day_before_all_that_is_known_says_so() -> None:
     """The earliest price stands in."""
     rate = rate_on(BOTH, date(2023, 4, 1))
     assert rate is not None
-    assert rate.note == "the earliest price that is known, of 2025-01, for 2023-04-01"
+    assert rate.note == "the earliest known price, of 2025-01, for 2023-04-01"
 
 
 def test_without_a_day_the_newest_price_answers() -> None:

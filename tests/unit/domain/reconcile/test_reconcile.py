@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
-from sageaudit.domain.reconcile.reconcile import Place, Reconciliation, Row, percent, reconcile
+from sageaudit.domain.reconcile.reconcile import Place, Reconciliation, UsageRow, percent, reconcile
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.domain.reconcile.usage_type import JOBS, Usage, of_job, parsed
 from tests.fakes.documents import document, job, line
@@ -50,7 +50,7 @@ def held(aws: list[AwsLine], history: list[AuditedLine], *, by_job: bool = False
     return reconcile(AwsSpend(tuple(aws)), Audited(tuple(history), jobs=1), by_job=by_job)
 
 
-def only(rows: tuple[Row, ...]) -> Row:
+def only(rows: tuple[UsageRow, ...]) -> UsageRow:
     """The one row that there is."""
     [row] = rows
     return row

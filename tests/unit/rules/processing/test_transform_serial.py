@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Batch, Job
+from sageaudit.domain.job.job import Job, TransformBatching
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.batch_jobs import batch_job, used
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
@@ -16,7 +16,7 @@ RULE = "transform-serial"
 
 def transform(concurrent: int | None = 1, payload_mb: int | None = None, **changes: Any) -> Job:
     """An hour on 8 vCPUs."""
-    changes = {"batch": Batch("MultiRecord", concurrent, payload_mb)} | changes
+    changes = {"batch": TransformBatching("MultiRecord", concurrent, payload_mb)} | changes
     return batch_job(JobKind.TRANSFORM, 60, **changes)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Batch, Job
+from sageaudit.domain.job.job import Job, TransformBatching
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.batch_jobs import batch_job, used
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
@@ -15,7 +15,9 @@ RULE = "transform-single-record"
 
 def transform(strategy: str | None = "SingleRecord", **changes: Any) -> Job:
     """An hour on 8 vCPUs, four requests at a time."""
-    return batch_job(JobKind.TRANSFORM, 60, **{"batch": Batch(strategy, 4, None)} | changes)
+    return batch_job(
+        JobKind.TRANSFORM, 60, **{"batch": TransformBatching(strategy, 4, None)} | changes
+    )
 
 
 def test_single_records_on_an_idle_instance_are_found() -> None:
