@@ -9,7 +9,7 @@ RUN := $(VENV)/bin
 PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format synth golden docs rule lock deploy clean
+.PHONY: help demo test check lint format synth golden docs rule mutants lock deploy clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -47,6 +47,9 @@ docs: $(READY) ## rewrites docs/rules from the rules themselves, docs/debugger.m
 
 rule: $(READY) ## starts a rule: make rule NAME=volume-large ID=SA503
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"
+
+mutants: $(READY) ## which small faults in the core no test notices: make mutants N=10 SEED=1
+	@$(RUN)/python -m tools.mutants "$(or $(N),10)" "$(or $(SEED),1)"
 
 lock: $(READY) ## writes both requirements.txt from the requirements.in beside them
 	@$(RUN)/python -m pip install --quiet uv

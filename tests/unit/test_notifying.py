@@ -169,6 +169,13 @@ def test_an_audit_that_reaches_the_floor_alone_needs_no_history() -> None:
     assert family.asked == []
 
 
+def test_an_audit_within_a_dollar_of_the_floor_asks_the_history() -> None:
+    """The family's other runs are asked for no more than is lacking."""
+    family, policy = Family(Decimal(1)), Policy(floor_usd=Decimal("2.5"))
+    assert isinstance(notify(audit(), dependencies(family, policy=policy), now=NOON), Queued)
+    assert [asked["enough_usd"] for asked in family.asked] == [Decimal("0.465")]
+
+
 def test_a_roll_ups_dollars_are_its_childrens() -> None:
     """They stand in the family already, each with its own audit."""
     family = Family(Decimal("3.80"))

@@ -89,6 +89,18 @@ def test_a_job_that_could_not_be_audited_is_no_sum(kind: JobKind) -> None:
     assert (written["bill"]["total_usd"], written["job"]["purchase"]) == (None, None)
 
 
+@pytest.mark.parametrize("kind", JobKind)
+def test_a_job_that_could_not_be_audited_has_no_hosts(kind: JobKind) -> None:
+    """Its coverage names the reason as what is missing, and no metric."""
+    assert document(gone(kind))["audit"]["coverage"] == {
+        "period_s": None,
+        "hosts": 0,
+        "hosts_expected": None,
+        "share": {},
+        "missing": ["there is no such job"],
+    }
+
+
 @pytest.mark.parametrize("written", [finding(), type_finding()])
 def test_a_standing_finding_is_read_back_as_it_was_written(written: Any) -> None:
     """Roll-ups build on the findings of their children's documents."""

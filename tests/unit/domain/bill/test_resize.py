@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.prices.gpu import GpuPeaks, times_weaker
+from sageaudit.domain.prices.gpu import GpuPeaks
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
 from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, phases, ran, series
@@ -510,53 +509,3 @@ def test_half_of_the_points_make_nothing_fit(keep: set[int]) -> None:
     raw = [series(Metric.CPU, values), series(Metric.MEMORY, memory)]
     usage = measure(CPU, raw, TYPES, absent=Missing("metric_missing", "no points")).active()
     assert not tried(CPU, usage).fitting
-
-
-MEASURED = {
-    # one GPU of each, the ten columns ssd to waveglow of Lambda's tables: FP16, then FP32
-    "V100": (
-        (229, 189, 57, 79111, 23476979, 833, 12611, 18493, 6071, 47253),
-        (104, 42, 12, 24109, 9932793, 369, 12502, 6920, 2081, 47394),
-    ),
-    "A100": (
-        (458, 443, 152, 243500, 30787381, 1582, 59716, 43078, 17918, 244438),
-        (304, 239, 75, 129911, 28653595, 1066, 55464, 30462, 13353, 231379),
-    ),
-    "H100": (
-        (782, 812, 301, 467071, 52418903, 2616, 78108, 62259, 30841, 393500),
-        (524, 408, 141, 220229, 49094300, 1753, 80446, 45697, 22251, 360558),
-    ),
-}  # fmt: skip
-OF_TYPE = {"V100": "ml.p3.2xlarge", "A100": "ml.p4de.24xlarge", "H100": "ml.p5.4xlarge"}
-
-
-@pytest.mark.parametrize(("strong", "weak"), [("A100", "V100"), ("H100", "A100"), ("H100", "V100")])
-def test_measured_training_throughputs_lie_under_the_bound(strong: str, weak: str) -> None:
-    """pytorch-train-throughput of lambdal/deeplearning-benchmark, commit 0551cb70."""
-    today, other = (packaged.types()[OF_TYPE[name]].gpu_peaks for name in (strong, weak))
-    assert today is not None
-    assert other is not None
-    bound = times_weaker(today, other, linked=False).times
-    for fast, slow in zip(MEASURED[strong], MEASURED[weak], strict=True):
-        assert all(a / b < bound for a, b in zip(fast, slow, strict=True))
-
-
-def test_every_packaged_throughput_has_its_source_and_date() -> None:
-    """And belongs to a GPU of the catalogue; models without a source have none."""
-    types = packaged.types().values()
-    known = {kind.gpu_model for kind in types if kind.gpu_peaks is not None}
-    assert known == {"T4", "V100", "A10G", "L4", "L40S", "A100", "H100", "H200"}
-    for kind in types:
-        if kind.gpu_peaks is not None:
-            assert kind.gpu_peaks.source
-            assert kind.gpu_peaks.as_of
-            assert 0 < kind.gpu_peaks.held_share <= 1
-
-
-def test_from_an_a10g_to_a_t4_is_up_to_12_times() -> None:
-    """35 TFLOPS against 8.1 x 585 / 1590 that a T4 holds: 35 / 2.98."""
-    a10g, t4 = (packaged.types()[name].gpu_peaks for name in ("ml.g5.xlarge", "ml.g4dn.xlarge"))
-    assert a10g is not None
-    assert t4 is not None
-    weaker = times_weaker(a10g, t4, linked=False)
-    assert round(weaker.times, 2) == Decimal("11.75")

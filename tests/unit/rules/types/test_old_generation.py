@@ -132,6 +132,23 @@ def test_a_smaller_successor_is_passed_over() -> None:
     assert usd(finding.saving_usd) == "0.073000"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{"legacy": True}, {"kinds": frozenset({JobKind.TRANSFORM})}, None],
+    ids=["old itself", "not for this kind of job", "not in the catalogue"],
+)
+def test_a_successor_that_the_job_cannot_use_is_passed_over(other: dict[str, Any] | None) -> None:
+    """However cheap it is: the advice ends at a current type that takes the kind of job."""
+    types = packaged.types()
+    today, good = types["ml.m4.xlarge"], types["ml.m5.xlarge"]
+    kinds = {**types, today.name: replace(today, successors=("ml.odd.xlarge", good.name))}
+    if other is not None:
+        kinds["ml.odd.xlarge"] = replace(good, name="ml.odd.xlarge", **other)
+    cheap = Market(kinds, FixedPrices(hourly_usd={**USD, "ml.odd.xlarge": "0.1"}))
+    finding = found(RULE, hour("ml.m4.xlarge"), on=cheap)
+    assert [fix.new for fix in finding.fix] == ["ml.m5.xlarge"]
+
+
 def test_without_both_prices_there_is_no_figure() -> None:
     """Neither today's nor the successor's may be guessed."""
     for lacking in ("ml.m4.xlarge", "ml.m5.xlarge"):

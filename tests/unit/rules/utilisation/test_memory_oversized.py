@@ -149,12 +149,20 @@ def test_the_advised_type_gets_no_advice_back(to: str) -> None:
     assert not isinstance(judged(to, 70, there), Found)
 
 
-def test_the_busiest_host_decides() -> None:
-    """Every host must fit."""
-    run = ran(3600, "ml.m5.4xlarge", 2)
+@pytest.mark.parametrize(
+    ("instance", "busiest"),
+    [
+        ("ml.m5.4xlarge", 60),  # no type holds it
+        ("ml.r5.4xlarge", 40),  # ml.m5.4xlarge would hold 51 GiB and 20% more
+    ],
+)
+def test_the_busiest_host_decides(instance: str, busiest: int) -> None:
+    """The memory of every host must be oversized, and must fit."""
+    run = ran(3600, instance, 2)
     raw = [series(Metric.CPU, [1120] * 60, host=f"train/algo-{n}") for n in (1, 2)]
     raw += [
-        series(Metric.MEMORY, [use] * 60, host=f"train/algo-{n}") for n, use in ((1, 5), (2, 60))
+        series(Metric.MEMORY, [use] * 60, host=f"train/algo-{n}")
+        for n, use in ((1, 5), (2, busiest))
     ]
     of = measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
     assert outcome(RULE, run, of, on=MARKET) == Clear()
