@@ -105,7 +105,7 @@ class History(Protocol):
         """Findings of one rule in a month, YYYY-MM."""
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Heads that wait for a second look, the oldest first."""
+        """Heads of audits that are not final and were due before a time, the oldest first."""
 
     def family_avoidable_usd(
         self,

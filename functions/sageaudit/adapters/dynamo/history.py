@@ -189,7 +189,7 @@ class DynamoHistory:
         return page_of(asked, ((sk, items.read_finding(item)) for sk, item in walked), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Heads whose second look is due at or before a moment, the oldest first."""
+        """Heads of audits that are not final and were due by a time, the oldest first."""
         last = last_seen("due", cursor) or ""
         names, until = _names("due"), keys.due_until(before)
         walks = [

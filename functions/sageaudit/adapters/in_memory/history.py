@@ -156,7 +156,7 @@ class MemoryHistory:
         return page_of(asked, iter(rows), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Heads whose second look is due at or before a moment, the oldest first."""
+        """Heads of audits that are not final and were due by a time, the oldest first."""
         last, until = last_seen("due", cursor) or "0", keys.due_until(before)
         waiting = (
             (keys.due_sk(kept.head.due_at, kept.head.key), kept.head)
