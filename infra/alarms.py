@@ -1,4 +1,4 @@
-"""Alarms for what no retry will repair: someone has to look."""
+"""Alarms for failures that no retry repairs: a person has to look."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ STREAM_LATE_AFTER = cdk.Duration.minutes(15)
 
 
 class Alarms(Construct):
-    """For each dead-letter queue, each channel that breaks, and a stream that falls behind.
+    """One for each dead-letter queue and each broken channel, and for a stream that falls behind.
 
-    Also for events that are refused, and for a delivery that meets what nobody foresaw.
+    Also for refused events, and for a delivery that hits an unexpected error.
     """
 
     def __init__(
@@ -34,8 +34,8 @@ class Alarms(Construct):
         channels: Sequence[str],
     ) -> None:
         super().__init__(scope, construct_id)
-        # No SSE: CloudWatch cannot publish under the AWS managed key, and an alarm's text is no
-        # secret. Operators subscribe here, job owners to the other topic.
+        # No SSE: CloudWatch cannot publish to a topic under the AWS managed key, and the text of an
+        # alarm is no secret. Operators subscribe here, job owners to the topic of notices.
         self.topic = sns.Topic(self, "Topic", display_name="sageaudit alarms", enforce_ssl=True)
         self.topic.add_to_resource_policy(_cloudwatch_may_publish(self.topic))
         for name, queue in dead_letters.items():
@@ -46,7 +46,7 @@ class Alarms(Construct):
                 ),
                 threshold=0,
                 periods=1,
-                description=f"{name} holds messages that were given up",
+                description=f"{name} has messages that failed for good",
             )
         for channel in channels:
             self._add(
@@ -56,22 +56,22 @@ class Alarms(Construct):
                 periods=1,
                 description=f"{channel} refused a notice for good: check its webhook or topic",
             )
-        # Beside the queue's alarm, which says nothing new while older messages lie there.
+        # The queue's alarm does not fire again while older messages are in the queue.
         self._add(
             "EventsRejected",
             _counted("RejectedEvents", service="audit"),
             threshold=0,
             periods=1,
-            description="Events came that are malformed, forged or of another account",
+            description="Events were malformed, forged, or of an account that is not allowed",
         )
-        # The other two functions' defects end in a dead-letter queue. A notice that was perhaps
-        # posted is tried once more and then left, so here nobody would see it.
+        # In the other two functions, such a record ends in a dead-letter queue. A notice that may
+        # have been posted is tried once more and then left, so without this alarm nobody knows.
         self._add(
             "DeliveryDefect",
             _counted("Defects", service="deliver"),
             threshold=0,
             periods=1,
-            description="A notice met a defect: its log has the traceback; it may not be posted",
+            description="Unexpected error in deliver (see its log); a notice may not be posted",
         )
         self._add(
             "StreamLate",
@@ -116,7 +116,7 @@ def _counted(name: str, **dimensions: str) -> cloudwatch.Metric:
 
 
 def _cloudwatch_may_publish(topic: sns.Topic) -> iam.PolicyStatement:
-    """Said outright: a topic with a policy of its own loses SNS's default one."""
+    """Needed because a topic with its own policy loses the default policy of SNS."""
     return iam.PolicyStatement(
         principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
         actions=["sns:Publish"],

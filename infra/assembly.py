@@ -1,4 +1,4 @@
-"""The CDK app: what the stack gets from outside, and the cloud assembly it gives."""
+"""The CDK app: reads the stack's inputs and writes the cloud assembly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLICY = ROOT / "policy.toml"
 
 
 def assemble() -> None:
-    """Writes the templates and the asset into cdk.out, or where the CDK CLI wants them."""
+    """Writes the templates and the asset into cdk.out, or into the CDK CLI's own folder."""
     outdir = os.environ.get("CDK_OUTDIR", "cdk.out")
     policy = checked_policy(POLICY)
     synthesize(code=stage(LAMBDA, policy), roles=policy.accounts, outdir=outdir)
@@ -36,9 +36,9 @@ def synthesize(
     outdir: str,
     switches: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Writes the assembly to `outdir` and answers the template.
+    """Writes the assembly to `outdir` and returns the template.
 
-    `switches` override the context, which says of each optional channel whether it is "on".
+    The context says for each optional channel whether it is "on" or "off"; `switches` override it.
     """
     app = cdk.App(context=cdk_context(), outdir=outdir)
     stack = SageAuditStack(
@@ -62,14 +62,14 @@ def _is_on(channel: str, app: cdk.App, switches: Mapping[str, str]) -> bool:
 
 
 def cdk_context() -> dict[str, Any]:
-    """cdk.json's context, so that the stack is the same with the CDK CLI and without it."""
+    """The context of cdk.json, so that the stack is the same with and without the CDK CLI."""
     document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
     context: dict[str, Any] = document["context"]
     return context
 
 
 def checked_policy(path: Path) -> Policy:
-    """The policy that is deployed. A wrong one stops the deployment, not a Lambda."""
+    """The policy to deploy. A wrong policy stops the deployment, not a Lambda."""
     try:
         return policy_file.load(path)
     except BadPolicy as error:

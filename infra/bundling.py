@@ -1,10 +1,8 @@
-"""The Lambda asset, built here: our code less the command line, pinned wheels, the validated policy
-and the version of the rules.
+"""Builds the Lambda asset, without Docker.
 
-No Docker is needed.
-
-CDK is handed a finished folder, so that the three functions share one asset and an unchanged
-project is not built twice: both steps are kept under build/ by the hash of what goes into them.
+It has our code without the command line, pinned wheels, the validated policy and the version of the
+rules. CDK gets a finished folder, so the three functions share one asset. The wheels and the asset
+are kept under build/ by the hash of their inputs, so an unchanged project is not built twice.
 """
 
 from __future__ import annotations
@@ -33,14 +31,14 @@ NOT_ON_LAMBDA = ("cli", "adapters/billing", "adapters/in_memory")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the wheels are for; pip's own platform and Python when both are None."""
+    """The platform and Python of the wheels; where both are None, those of pip itself."""
 
     name: str
     platform: str | None
     python: str | None
 
     def pip_options(self) -> tuple[str, ...]:
-        """What pip must be told to fetch wheels for another machine."""
+        """Options for pip to fetch wheels for another machine."""
         if self.platform is None or self.python is None:
             return ()
         return (
@@ -55,7 +53,7 @@ THIS_MACHINE = Target("this-machine", platform=None, python=None)
 
 
 def stage(target: Target, policy: Policy) -> Path:
-    """The folder to deploy; built when anything in it changed."""
+    """The folder to deploy; built only when an input changed."""
     wheels = _wheels(target)
     code = sorted(_code())
     made = {
@@ -105,7 +103,7 @@ def _assemble(folder: Path, wheels: Path, code: list[Path], made: Mapping[str, s
 
 
 def _kept(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
-    """build/KIND-DIGEST, made at most once; what an older digest left behind goes."""
+    """build/KIND-DIGEST, built at most once; folders of older digests are deleted."""
     folder = BUILD / f"{kind}-{digest}"
     if folder.exists():
         return folder
@@ -122,7 +120,7 @@ def _kept(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
 
 
 def _digest(*parts: str | Path) -> str:
-    """Of texts, and of files with their places."""
+    """A hash of texts, and of files with their paths."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, Path):

@@ -1,7 +1,7 @@
-"""`make deploy`: asks for what it needs, keeps the secrets, and runs a pinned CDK CLI.
+"""`make deploy`: asks for what it needs, stores the secrets, and runs a pinned CDK CLI.
 
-A channel's webhook goes from the keyboard into Secrets Manager: it is never printed, nor part of an
-environment, a command line or the template.
+A channel's webhook goes from the keyboard to Secrets Manager. It is never printed, and is in no
+environment variable, command line or template.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import NoticeChannel, StoredSecret
 
 CDK_CLI = "aws-cdk@2.1148.1"
-"""A 3.x reads no assemblies of aws-cdk-lib 2, and the registry's latest is one."""
+"""Pinned to 2.x: a 3.x, the latest in the registry, cannot read assemblies of aws-cdk-lib 2."""
 ROOT = Path(__file__).parent.parent
 
 Run = Callable[[Sequence[str], dict[str, str]], None]
@@ -46,7 +46,7 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
 
 
 def deploy(session: Any, run: Run, channels: Sequence[type[NoticeChannel]] = CHANNELS) -> None:
-    """The dialogue. Nothing is written before the account is confirmed."""
+    """Asks and deploys. Nothing is written before the account is confirmed."""
     account = session.client("sts").get_caller_identity()["Account"]
     region = session.region_name
     click.confirm(f"Deploy sageaudit to account {account}, region {region}?", abort=True)
@@ -62,7 +62,7 @@ def deploy(session: Any, run: Run, channels: Sequence[type[NoticeChannel]] = CHA
         environment["AWS_PROFILE"] = session.profile_name
     if not _exists(session.client("cloudformation"), "CDKToolkit"):
         click.confirm(
-            "This region was never bootstrapped for the CDK (a bucket and roles for deployments). "
+            "This region is not bootstrapped for the CDK (a bucket and roles for deployments). "
             "Do it now?",
             abort=True,
         )
@@ -72,13 +72,13 @@ def deploy(session: Any, run: Run, channels: Sequence[type[NoticeChannel]] = CHA
 
 
 def keep_fingerprint_key(store: Any) -> None:
-    """Makes the key once: another key would give every job of the past another fingerprint."""
+    """Creates the key once: with a new key, old and new fingerprints of one job would differ."""
     if not _has(store, FINGERPRINT_KEY):
         _put(store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints")
 
 
 def ask_for_secret(store: Any, wanted: StoredSecret) -> bool:
-    """Asks for a channel's address until it is one, or nothing; True when there is one to use."""
+    """Asks until the answer is a valid address or empty; True when the channel has an address."""
     title = f"{wanted.service} {wanted.kind}"
     stored = _has(store, wanted.stored_as)
     otherwise = "keeps the stored one" if stored else f"goes without {wanted.service}"
@@ -89,7 +89,7 @@ def ask_for_secret(store: Any, wanted: StoredSecret) -> bool:
         show_default=False,
     ):
         if reason := wanted.refusal(text.strip()):
-            click.echo(f"That is no {title}: {reason}.")
+            click.echo(f"That is not a {title}: {reason}.")
             continue
         _put(store, wanted.stored_as, text.strip(), f"{title} of sageaudit")
         return True
@@ -122,13 +122,13 @@ def _exists(formation: Any, stack: str) -> bool:
 
 
 @click.command()
-@click.option("--profile", help="AWS profile; asked for when absent.")
-@click.option("--region", help="AWS region; asked for when absent.")
+@click.option("--profile", help="AWS profile; you are asked when it is not given.")
+@click.option("--region", help="AWS region; you are asked when it is not given.")
 def main(profile: str | None, region: str | None) -> None:
     """Deploys sageaudit to one account and region."""
     profile = profile or click.prompt("AWS profile", os.environ.get("AWS_PROFILE", "default"))
     try:
-        # Credentials may come from the environment alone: then no profile of any name exists.
+        # With credentials from the environment only, there is no profile, not even "default".
         name = None if profile == "default" else profile
         known = boto3.Session(profile_name=name).region_name
         region = region or click.prompt("AWS region", known or "us-east-1")
@@ -136,7 +136,7 @@ def main(profile: str | None, region: str | None) -> None:
     except (BotoCoreError, ClientError) as error:
         raise click.ClickException(str(error)) from error
     except subprocess.CalledProcessError as error:
-        raise click.ClickException("the CDK CLI stopped; what it said stands above") from error
+        raise click.ClickException("the CDK CLI failed; its output is above") from error
 
 
 if __name__ == "__main__":

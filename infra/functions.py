@@ -1,4 +1,4 @@
-"""A Lambda function as this project wants it, with a role that starts with its own log only."""
+"""A Lambda function with this project's settings, and a role that may only write its own log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METRICS_NAMESPACE = "sageaudit"
 
 
 class Worker(Construct):
-    """One handler of the shared asset, its role and its log group."""
+    """One handler of the shared asset, with its role and its log group."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Worker(Construct):
         )
 
     def may(self, actions: Sequence[str], *resources: str) -> None:
-        """Lets this function do `actions` on exactly `resources`."""
+        """Allows this function `actions` on exactly `resources`."""
         self._role.add_to_policy(
             iam.PolicyStatement(actions=list(actions), resources=list(resources))
         )

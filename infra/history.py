@@ -10,7 +10,7 @@ from sageaudit.adapters.dynamo import table as schema
 
 
 class HistoryTable(Construct):
-    """One table that outlives its stack; its keys and indexes are the adapter's own constants."""
+    """One table, kept when the stack is deleted, with the keys and indexes of the adapter."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

@@ -1,3 +1,3 @@
-"""Names that the template carries and `make deploy` fills; a channel names its own secret."""
+"""Secrets that the template names and `make deploy` creates; a channel names its own secret."""
 
 FINGERPRINT_KEY = "sageaudit/fingerprint-key"

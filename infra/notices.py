@@ -11,7 +11,7 @@ from infra.queues import dead_letter_queue, work_queue
 
 
 class Notices(Construct):
-    """One message per channel and audit version waits here for its delivery."""
+    """The queue has one message per channel and audit version."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, consumer_timeout: cdk.Duration
@@ -24,8 +24,8 @@ class Notices(Construct):
             "Queue",
             consumer_timeout=consumer_timeout,
             dead_letters=self.dead_letters,
-            # A channel that asks to wait uses up a receive each time. Waits double up to half an
-            # hour, so that 20 cover some eight hours of outage.
+            # Each wait that a channel asks for uses one receive. Waits double up to half an hour,
+            # so 20 receives last for an outage of about eight hours.
             max_receive_count=20,
         )
         self.topic = sns.Topic(

@@ -1,4 +1,4 @@
-"""Queues as this project wants them: encrypted, TLS only, with a dead-letter queue to look into."""
+"""Queues with this project's settings: encrypted, TLS only, with a dead-letter queue."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 VISIBILITY_FACTOR = 6
-"""AWS asks for at least six function timeouts, so that throttled invokes do not repeat a batch."""
+"""AWS advises at least six function timeouts, so that throttled invokes do not repeat a batch."""
 
 
 def dead_letter_queue(scope: Construct, construct_id: str) -> sqs.Queue:
-    """A queue that keeps what failed for 14 days, the longest SQS allows."""
+    """A queue that keeps failed messages for 14 days, the longest time that SQS allows."""
     return sqs.Queue(
         scope,
         construct_id,
@@ -30,7 +30,7 @@ def work_queue(
     max_receive_count: int,
     delay: cdk.Duration | None = None,
 ) -> sqs.Queue:
-    """A queue that a function consumes and that gives up after `max_receive_count` tries."""
+    """A queue for one function; after `max_receive_count` tries a message is a dead letter."""
     return sqs.Queue(
         scope,
         construct_id,

@@ -1,4 +1,4 @@
-"""What feeds a function: the event source mappings, and what their pollers may do."""
+"""The event source mappings of the functions, and the permissions of their pollers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Mapping = lambda_.CfnEventSourceMapping
 def feed_from_queue(
     worker: Worker, queue: sqs.Queue, *, batch_size: int, max_concurrency: int
 ) -> None:
-    """Batches of messages; a record that failed comes back alone."""
+    """Batches of messages; only records that failed are delivered again."""
     worker.may(POLL_QUEUE, queue.queue_arn)
     Mapping(
         worker,
@@ -45,9 +45,9 @@ def feed_from_queue(
 
 
 def feed_from_stream(worker: Worker, stream_arn: str, *, given_up: sqs.Queue) -> None:
-    """INSERTs of audits only: heads, findings and details change without news for anyone.
+    """INSERTs of audits only: changes of heads, findings and details cause no message.
 
-    The function names the first record that failed; what stands before it is done.
+    The function answers with the first record that failed; the records before it are done.
     """
     worker.may(POLL_STREAM, stream_arn)
     worker.may(HAND_ON, given_up.queue_arn)
@@ -56,11 +56,11 @@ def feed_from_stream(worker: Worker, stream_arn: str, *, given_up: sqs.Queue) ->
         "Source",
         function_name=worker.function.function_name,
         event_source_arn=stream_arn,
-        # Not LATEST: an audit written while the mapping starts would never be notified.
+        # Not LATEST, which would miss an audit that is written while the mapping starts.
         starting_position="TRIM_HORIZON",
         batch_size=10,
         function_response_types=["ReportBatchItemFailures"],
-        # One poison record must neither stop its shard for a day nor take its neighbours along.
+        # A record that always fails must not block its shard for a day, nor fail its neighbours.
         bisect_batch_on_function_error=True,
         maximum_retry_attempts=20,
         maximum_record_age_in_seconds=int(cdk.Duration.hours(12).to_seconds()),

@@ -1,4 +1,4 @@
-"""The stack: it composes the constructs and says who may touch what."""
+"""The stack: it composes the constructs and grants each function its permissions."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ DELIVER_TIMEOUT = cdk.Duration.minutes(1)
 
 
 class SageAuditStack(cdk.Stack):
-    """A finished job's event goes in; an audit in the table and a notice on its channels come out.
+    """From the event of a finished job to an audit in the table and notices on the channels.
 
-    `roles` maps each further account of the policy to the role that its jobs are read with;
-    `channels` are those that are on.
+    `roles`: each other account of the policy with the role to read its jobs with. `channels`: those
+    that are on.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class SageAuditStack(cdk.Stack):
             construct_id,
             description="Audits what finished SageMaker jobs cost",
             analytics_reporting=False,
-            # The version rule is the one part of a template that the local AWS cannot create.
+            # The local AWS can create every part of a template except the bootstrap version rule.
             synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
         )
         self._code = code
@@ -167,27 +167,27 @@ class SageAuditStack(cdk.Stack):
         deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
         for channel in channels:
             deliver.may(channel.permissions, self._address_arn(channel))
-        # Slack takes one message a second and channel: more at once would only be refused.
+        # Slack accepts one message per second and channel: it would refuse more at once.
         feed_from_queue(deliver, queue, batch_size=5, max_concurrency=2)
 
     def _address(self, channel: type[NoticeChannel]) -> str:
-        """What deliver finds in the channel's environment variable."""
+        """The value of the channel's environment variable for deliver."""
         if isinstance(channel.address, StackTopic):
             return self.notices.topic.topic_arn
         return channel.address.stored_as
 
     def _address_arn(self, channel: type[NoticeChannel]) -> str:
-        """What the channel's permissions are for."""
+        """The ARN that the channel's permissions are granted on."""
         if isinstance(channel.address, StackTopic):
             return self.notices.topic.topic_arn
         return self._secret(channel.address.stored_as)
 
     def _jobs(self, kind: JobKind) -> str:
-        """Of this stack's region, as are the only events that the handler accepts."""
+        """All jobs of a kind in this stack's region, the only one whose events are accepted."""
         return self.format_arn(service="sagemaker", resource=kind.row.arn_word, resource_name="*")
 
     def _secret(self, name: str) -> str:
-        """Secrets Manager appends six characters of its own to a name."""
+        """The secret's ARN: Secrets Manager appends six characters to a name."""
         return self.format_arn(
             service="secretsmanager",
             resource="secret",

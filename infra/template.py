@@ -1,7 +1,7 @@
-"""The stack's template as data, without what changes from build to build.
+"""The stack's template as data, without the parts that differ between builds.
 
-`local/template.json` is its committed snapshot: the local AWS creates exactly that, and a test
-holds it to the stack. `make golden` rewrites it.
+`local/template.json` is its committed snapshot. The local AWS creates exactly this template, and a
+test compares it with the stack. `make golden` rewrites it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from sageaudit.adapters.channels.catalogue import CHANNELS
 
 SNAPSHOT = ROOT / "local" / "template.json"
 STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
-"""Where the snapshot's functions have their code: the local AWS puts a stub there."""
+"""The code of the snapshot's functions: the local AWS puts a stub there."""
 
 
 def synthesized(policy: Path = POLICY) -> dict[str, Any]:
-    """The template that `policy` gives, normalised, with every channel on."""
+    """The normalized template for `policy`, with every channel on."""
     return normalized(from_stub(checked_policy(policy).accounts, channels="on"))
 
 
 def from_stub(roles: Mapping[str, str | None], *, channels: Literal["on", "off"]) -> dict[str, Any]:
-    """A template without the real asset, whose build takes longer than the rest of a synthesis.
+    """A template with a stub for the asset, whose build takes longer than the rest of a synthesis.
 
-    `channels`: whether every optional one is on.
+    `channels`: whether all optional channels are on.
     """
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder, "stub")
@@ -43,7 +43,7 @@ def from_stub(roles: Mapping[str, str | None], *, channels: Literal["on", "off"]
 
 
 def normalized(template: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the asset's hash and its place in the bootstrap bucket."""
+    """The template without the asset's hash and its key in the bootstrap bucket."""
     copy: dict[str, Any] = json.loads(json.dumps(template))
     for resource in copy["Resources"].values():
         resource.pop("Metadata", None)
@@ -53,7 +53,7 @@ def normalized(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_text(template: Mapping[str, Any]) -> str:
-    """The snapshot's bytes."""
+    """The text of the snapshot."""
     return json.dumps(template, indent=1, sort_keys=True) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""From a job's end to a message that waits: the EventBridge rule and the delayed queue."""
+"""The EventBridge rule for finished jobs, and the delayed queue that receives their events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sageaudit.domain.job.kinds import JobKind
 
 
 class Trigger(Construct):
-    """The rule on the default bus and the queue of finished jobs."""
+    """The rule on the default bus, and the queue of finished jobs."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Trigger(Construct):
         self.rule = events.Rule(
             self,
             "JobEnded",
-            description="SageMaker jobs that reached a terminal state, and their replays",
+            description="SageMaker jobs that reached a final state, and events that are sent again",
             event_pattern=_terminal_states(other_accounts),
             targets=[
                 targets.SqsQueue(
@@ -55,7 +55,7 @@ class Trigger(Construct):
 def _terminal_states(other_accounts: Sequence[str]) -> events.EventPattern:
     return events.EventPattern(
         source=list(SOURCES),
-        # A bus that other accounts may write to must name them; the handler checks once more.
+        # Others may write to the bus, so the rule names the allowed accounts; so does the handler.
         account=[cdk.Aws.ACCOUNT_ID, *other_accounts],
         region=[cdk.Aws.REGION],
         detail_type=list(DETAIL_TYPES),

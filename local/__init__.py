@@ -1,6 +1,6 @@
-"""AWS on this machine: what runs here is what deploys, with recorded jobs behind SageMaker.
+"""A local AWS: runs the same handlers and template that are deployed, on recorded jobs.
 
-Importing it makes this process forget every AWS account it could reach.
+Importing it removes all AWS credentials and settings from this process's environment.
 """
 
 import os
@@ -17,7 +17,7 @@ os.environ |= {
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "AWS_DEFAULT_REGION": REGION,
     "AWS_EC2_METADATA_DISABLED": "true",
-    # moto's DynamoDB streams know no account endpoints
+    # moto's DynamoDB streams do not support account endpoints
     "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled",
     "MOTO_ACCOUNT_ID": ACCOUNT,
 }

@@ -1,7 +1,7 @@
-"""The local AWS: the synthesized template in moto, fed and timed as AWS would, in one thread.
+"""The local AWS: the synthesized template in moto, with events and timing as in AWS, in one thread.
 
-Its only clock is `clock`: queues delay and hide messages by it, so that late metrics, waiting
-tuning jobs and a channel that asks for patience take their real time without anyone sleeping.
+Its only clock is `clock`, which also delays and hides messages of queues. So late metrics, waiting
+tuning jobs and a channel that asks to wait take their real time, but nothing sleeps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
 
 STEP_S = 60
-"""How far the clock jumps while something waits."""
+"""How far the clock jumps while a message waits."""
 _MOST_STEPS = 20_000
 _LOADER = botocore.loaders.create_loader()
 _SECRETS = {
@@ -47,8 +47,8 @@ _SECRETS = {
 class LocalAws:
     """A running stack.
 
-    `resources` maps the template's logical ids to what moto made of them, `functions` and `sources`
-    (what feeds them) are by name, `mails` is what a subscriber of the topic got.
+    `resources` maps the template's logical ids to moto's physical ids. `functions` and `sources`
+    (their event source mappings) are by name. `mails` has what a subscriber of the topic got.
     """
 
     def __init__(self, clock: LocalClock, *, policy: Policy, transport: Any, on_step: Step) -> None:
@@ -75,9 +75,9 @@ class LocalAws:
         self.mails: list[dict[str, Any]] = []
 
     def ends(self, job: RecordedJob, *, measured: bool = True) -> None:
-        """A job ends: SageMaker and CloudWatch know it, and EventBridge hears of it.
+        """A job ends: SageMaker and CloudWatch know it, and EventBridge gets its event.
 
-        `measured` False: its metrics come late, by `measure`.
+        With `measured` False its metrics are late: add them with `measure`.
         """
         self.clock.forward_to(job.ended_at)
         self.sagemaker.add(job)
@@ -86,7 +86,7 @@ class LocalAws:
         self.put_event(job.event())
 
     def measure(self, job: RecordedJob) -> None:
-        """CloudWatch gets a job's series."""
+        """Puts a job's series into CloudWatch."""
         put_series(self.session, job)
 
     def put_event(self, entry: Mapping[str, Any]) -> None:
@@ -94,7 +94,7 @@ class LocalAws:
         self._events.put_events(Entries=[dict(entry)])
 
     def advance(self, until: datetime | None = None) -> None:
-        """Lets all happen that is due until then, or until nothing waits any more."""
+        """Processes everything that is due until then, or until no message waits."""
         for _ in range(_MOST_STEPS):
             if any(source.poll() for source in self.sources.values()):
                 continue
@@ -103,18 +103,18 @@ class LocalAws:
                 break
             self.clock.forward(min(STEP_S, left_s))
         else:
-            raise RuntimeError(f"the local AWS is not quiet after {_MOST_STEPS} steps")
+            raise RuntimeError(f"messages still wait on the local AWS after {_MOST_STEPS} steps")
         self.mails += self._take(self._mailbox)
         if until is not None:
             self.clock.forward_to(until)
 
     def physical(self, name: str) -> str:
-        """The physical id of a resource by its logical id without the hash."""
+        """The physical id of a resource, by its logical id without the hash."""
         [found] = [value for key, value in self.resources.items() if key[:-8] == name]
         return found
 
     def messages(self, name: str) -> list[dict[str, Any]]:
-        """Takes what lies in a queue of the stack."""
+        """Takes all messages from a queue of the stack."""
         return self._take(self.physical(name))
 
     def history(self) -> DynamoHistory:
@@ -146,7 +146,7 @@ class LocalAws:
         )
 
     def _mappings(self) -> Iterator[tuple[str, Source]]:
-        """What the stack's mappings feed; moto itself must not, it would start Docker."""
+        """The stack's event source mappings, disabled in moto, which would start Docker."""
         client, sqs = self.session.client("lambda"), self.session.client("sqs")
         by_arn = {function.arn: function for function in self.functions.values()}
         for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
@@ -170,23 +170,23 @@ class LocalAws:
 def local_aws(
     start: datetime, *, policy: Policy, transport: Any, on_step: Step = lambda _: None
 ) -> Iterator[LocalAws]:
-    """The local AWS from `start` on. `on_step` is called before and after all that a handler calls.
+    """The local AWS, from `start` on. `on_step` runs before and after each AWS call of a handler.
 
-    `policy` tunes audit and notify; `transport` is what deliver posts to Slack with.
+    `policy` is for audit and notify; `transport` is how deliver posts to Slack.
     """
     clock = LocalClock(start)
     with ExitStack() as stack:
         stack.enter_context(mock_aws())
         stack.enter_context(clock.of_moto())
         stack.enter_context(
-            # moto feeds streams to functions even where a mapping is disabled
+            # moto sends stream records to functions even where the mapping is disabled
             mock.patch("moto.awslambda.models.LambdaBackend.send_dynamodb_items", return_value=None)
         )
         yield LocalAws(clock, policy=policy, transport=transport, on_step=on_step)
 
 
 def _session() -> Any:
-    """A session that shares what botocore reads from disk: most of a start."""
+    """A session that shares the files botocore reads, which take most of the start time."""
     core = botocore.session.get_session()
     core.register_component("data_loader", _LOADER)
     return boto3.Session(botocore_session=core, region_name=REGION)

@@ -1,4 +1,4 @@
-"""The one clock of the local AWS: queues, leases and handlers read it, and nobody sleeps."""
+"""The only clock of the local AWS: queues, leases and handlers read it, and nothing sleeps."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from unittest import mock
 
 
 class LocalClock:
-    """Stands still until it is moved, and only forwards."""
+    """Stands still until it is moved, and moves only forward."""
 
     def __init__(self, start: datetime) -> None:
         self._now = start.astimezone(UTC)
 
     def now(self) -> datetime:
-        """The time here, in UTC."""
+        """The current time of this clock, in UTC."""
         return self._now
 
     def forward(self, seconds: float) -> None:
-        """Lets time pass."""
+        """Moves the clock forward."""
         self._now += timedelta(seconds=max(seconds, 0))
 
     def forward_to(self, moment: datetime) -> None:
-        """Lets time pass until then; a moment that is over changes nothing."""
+        """Moves the clock forward to a time; a time in the past changes nothing."""
         self._now = max(self._now, moment)
 
     @contextmanager
     def of_moto(self) -> Iterator[None]:
-        """Within this, moto's delays, visibility, retention and streams run by this clock."""
+        """In this block, moto's delays, visibility, retention and streams use this clock."""
 
         def utcnow() -> datetime:
             return self._now.replace(tzinfo=None)

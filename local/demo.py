@@ -1,7 +1,7 @@
-"""`make demo`: recorded jobs end on the local AWS, and a person sees what comes of it.
+"""`make demo`: recorded jobs end on the local AWS, and the results are printed.
 
-What is shown is read where a user would read it: from the history's table, from the topic's
-subscriber and from what Slack was sent.
+The results are read where a user would read them: from the history's table, from a subscriber of
+the topic, and from the posts to Slack.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from sageaudit.text.untrusted import middle, terminal
 
 POLICY = Path(__file__).parent / "policy.toml"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
-"""No public recording has a run on several GPUs with every metric that a smaller type needs."""
+"""A made-up run: no public recording has several GPUs and every metric that its fix needs."""
 RULE = "gpu-underused"
 _DEAREST = 3
 _MANY = 1000
 _SHORTEST, _LONGEST, _MONEY, _GAP = 18, 48, 9, 2
-"""Characters: a column of text, a column of dollars, what is between columns."""
+"""Widths: shortest and longest column of text, column of dollars, space between columns."""
 _COLUMNS, _TOP = ("Cost", "Avoidable", "Lost"), "Top finding"
 _POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
 
 
 def main() -> int:
-    """Runs the demo; 1 when a job was not audited."""
+    """Runs the demo; returns 1 when a job was not audited."""
     jobs, policy = recorded_jobs(), load(POLICY)
     with (
         slack_stand_in() as slack,
@@ -50,11 +50,11 @@ def main() -> int:
 
 
 def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: SlackStandIn) -> int:
-    """Lets the jobs end on this local AWS and prints what comes of it; 1 for a job not audited."""
+    """Lets the jobs end on this local AWS and prints the results; 1 when a job was not audited."""
     console = Console()
     console.print(
         f"{len(jobs)} recorded jobs end on the local AWS; nothing leaves this machine. Most cost"
-        f" cents: local/policy.toml sends a message from {usd(policy.floor_usd)} on.\n",
+        f" cents, so local/policy.toml sets a floor of {usd(policy.floor_usd)} for messages.\n",
         highlight=False,
     )
     left = _run(console, aws, jobs)
@@ -70,7 +70,7 @@ def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: Slac
 
 
 def _run(console: Console, aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
-    """Lets the jobs end one after the other; answers those that have no audit in the end."""
+    """Lets the jobs end one after the other; returns those that have no audit in the end."""
     waiting: list[RecordedJob] = []
     for job in jobs:
         aws.advance(job.ended_at)
@@ -120,7 +120,7 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) 
             *(_dollars(amount) for amount in dollars),
             Text(top),
         )
-    table.add_row("together", *(usd(total) for total in sums), "", style="bold")
+    table.add_row("total of all jobs", *(usd(total) for total in sums), "", style="bold")
     console.print(Text("\nAudited jobs", "bold"))
     console.print(table)
     console.print(Text(f"{_POSSIBLE}\n{_made_up()}", "dim"))
@@ -137,7 +137,7 @@ def _top(history: DynamoHistory, head: Head) -> str:
 
 def _made_up() -> str:
     [job] = of_file(COMPOSED)
-    return f"{job.name} is made up; all others ran."
+    return f"{job.name} is made up; all other jobs really ran."
 
 
 def _dollars(amount: Decimal | None) -> Text:
@@ -145,7 +145,9 @@ def _dollars(amount: Decimal | None) -> Text:
 
 
 def _show_message(console: Console, posts: Sequence[dict[str, object]], mails: int) -> None:
-    console.print(f"\n{len(posts)} on Slack, {mails} on SNS; the newest on Slack, as on a phone:")
+    console.print(
+        f"\nMessages: {len(posts)} on Slack, {mails} on SNS. The newest on Slack, as on a phone:"
+    )
     if posts:
         console.print(slack_view.view(posts[-1]))
 
@@ -156,7 +158,7 @@ def _show_rule(console: Console, rows: Iterable[FindingRow]) -> None:
     for row in rows:
         name = middle(terminal(row.name), name_width)
         found.add_row(f"{row.ended_at:%Y-%m-%d}", Text(name), Text(terminal(row.summary)))
-    console.print(Text(f"\nAsked of the history: what did {RULE} find?", "bold"))
+    console.print(Text(f"\nA query of the history: what did {RULE} find?", "bold"))
     console.print(found)
 
 
@@ -166,7 +168,7 @@ def _show_dearest(console: Console, heads: Iterable[Head]) -> None:
     rows = Table.grid(padding=(0, _GAP, 0, 0))
     for head in dearest:
         rows.add_row(usd(head.total_usd), Text(terminal(head.name)))
-    console.print(Text("\nAsked of the history: what were the account's dearest jobs?", "bold"))
+    console.print(Text("\nA query of the history: which jobs of the account cost most?", "bold"))
     console.print(rows)
 
 
@@ -181,7 +183,7 @@ def _findings(history: DynamoHistory, months: Iterable[str]) -> Iterator[Finding
 
 
 def _months(jobs: Iterable[RecordedJob]) -> list[str]:
-    """Each month in which a job ended, as the history's indexes are asked."""
+    """Each month in which a job ended, as the keys of the history's indexes have it."""
     moments: set[datetime] = {job.ended_at for job in jobs}
     return sorted({f"{moment:%Y-%m}" for moment in moments})
 
@@ -189,7 +191,7 @@ def _months(jobs: Iterable[RecordedJob]) -> list[str]:
 def _say_why(job: RecordedJob, history: DynamoHistory, aws: LocalAws) -> None:
     head = history.head(job.key)
     failures = aws.functions["audit"].failures
-    why = (head and head.unauditable) or (failures[-1] if failures else "see the dead letters")
+    why = (head and head.unauditable) or (failures[-1] if failures else "see the dead-letter queue")
     print(f"{job.name} was not audited: {terminal(str(why))}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""Lambda as far as the flow needs it: environment, one wired handler, log, and crashes."""
+"""The part of Lambda that the flow needs: environment, one handler, log and crashes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Step = Callable[[str], None]
 
 
 class Killed(BaseException):
-    """The execution environment ends here: tests raise it between two steps of a handler."""
+    """The process of the function ends: tests raise this between two steps of a handler."""
 
 
 class FunctionError(Exception):
-    """An invocation that gave no answer."""
+    """An invocation without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +39,19 @@ class Context:
 
     @property
     def invoked_function_arn(self) -> str:
-        """As deployed."""
+        """The ARN of the deployed function."""
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """All of it: time stands still while a handler runs."""
+        """The whole timeout: the clock stands still while a handler runs."""
         return self.timeout_s * 1000
 
 
 class LocalFunction:
     """One function of the stack.
 
-    Its handler is wired at the first invocation, kept while it lives, and wired anew after a crash.
-    `wiring` is what its module's `build` takes beside the environment.
+    Its handler is built at the first invocation, kept, and built again after a crash. `wiring` has
+    the arguments of its module's `build` other than the environment.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class LocalFunction:
         self._environment = ExitStack()
 
     def invoke(self, event: Any) -> Any:
-        """The handler's answer. Raises FunctionError when it raised or was killed."""
+        """The handler's answer. Raises FunctionError when the handler raised or was killed."""
         with self._environed():
             try:
                 if self._handler is None:
@@ -87,7 +87,7 @@ class LocalFunction:
             except Killed as killed:
                 self._handler = None
                 raise FunctionError("killed") from killed
-            except Exception as error:  # as the Lambda runtime: any defect is the function's error
+            except Exception as error:  # as in Lambda, any error is the function's
                 self.failures.append(f"{type(error).__name__}: {error}")
                 self.log.write(traceback.format_exc())
                 raise FunctionError(self.failures[-1]) from error
@@ -98,12 +98,12 @@ class LocalFunction:
         handler: Handler = module.build(dict(self._variables), **self._wiring)
         for kept in logging.getLogger(self._variables["POWERTOOLS_SERVICE_NAME"]).handlers:
             if isinstance(kept, logging.StreamHandler):
-                kept.setStream(self.log)  # a logger outlives the function that made it
+                kept.setStream(self.log)  # loggers are kept longer than the function that made them
         return handler
 
     @contextmanager
     def _environed(self) -> Iterator[None]:
-        """Environment and log of the function, also while several invocations take turns."""
+        """The function's environment variables and log, also for nested invocations."""
         if not self._running:
             self._environment.enter_context(mock.patch.dict(os.environ, self._variables))
             self._environment.enter_context(redirect_stdout(self.log))

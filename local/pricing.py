@@ -1,4 +1,4 @@
-"""The Price List API as a role without its permission sees it: the packaged prices answer."""
+"""The Price List API without permission to call it, so that the packaged prices are used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WHO = f"arn:aws:sts::{ACCOUNT}:assumed-role/audit/audit"
 
 
 def refuse_prices(session: Any) -> None:
-    """Lets GetProducts say that it is not permitted, in the place of the HTTP exchange."""
+    """Answers GetProducts with "not permitted", in place of the HTTP request."""
     session.events.register("before-call.pricing.GetProducts", _refused)
 
 

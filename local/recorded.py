@@ -1,4 +1,4 @@
-"""Recorded jobs, and what AWS would say of each: its end as an event, its series, its answers."""
+"""Recorded jobs, each with AWS's data: the event of its end, its series, its Describe answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORDINGS = Path(__file__).parent / "recordings"
 
 @dataclass(frozen=True, slots=True)
 class RecordedJob:
-    """One job that ended."""
+    """One finished job."""
 
     kind: JobKind
     describe: Mapping[str, Any]
@@ -41,7 +41,7 @@ class RecordedJob:
 
     @property
     def ended_at(self) -> datetime:
-        """When its last state change was: the event's time."""
+        """The time of its last state change, which is the event's time."""
         for key in (f"{self.kind.row.prefix}EndTime", "LastModifiedTime", "CreationTime"):
             if moment := fields.time(self.describe, key):
                 return moment
@@ -49,14 +49,14 @@ class RecordedJob:
 
     @property
     def key(self) -> JobKey:
-        """What the history files it under."""
+        """Its key in the history."""
         for key in ("CreationTime", f"{self.kind.row.prefix}StartTime"):
             if moment := fields.time(self.describe, key):
                 return JobKey(self.arn, moment)
         return JobKey(self.arn, self.ended_at)
 
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
-        """The entry of PutEvents: times as epoch milliseconds, tags as a flat map."""
+        """The entry for PutEvents: times as epoch milliseconds, tags as a flat map."""
         created_at = fields.time(self.describe, "CreationTime")
         prefix = self.kind.row.prefix
         detail = {
@@ -91,5 +91,5 @@ def of_file(path: Path) -> Iterator[RecordedJob]:
 def _job(recording: Recording, path: Path) -> RecordedJob:
     kind = kind_of(recording.describe)
     if kind is None or (recording.account, recording.region) != (ACCOUNT, REGION):
-        raise ValueError(f"{path.name} is no job of account {ACCOUNT} in {REGION}")
+        raise ValueError(f"{path.name} has no job of account {ACCOUNT} in {REGION}")
     return RecordedJob(kind, recording.describe, recording.tags, recording.series)

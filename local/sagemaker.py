@@ -1,7 +1,8 @@
-"""SageMaker and CloudWatch as far as a job's audit asks them, answered from recordings.
+"""The parts of SageMaker and CloudWatch that an audit calls, answered from recordings.
 
-SageMaker's answers take the place of the HTTP exchange: botocore checks the request and parses the
-JSON as it does AWS's. CloudWatch's points are put into moto, which averages them as it is asked to.
+SageMaker's answers replace the HTTP request: botocore checks the request and parses the JSON as it
+does with AWS. CloudWatch's points are put into moto, which averages them over the period of each
+request.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _Answer = tuple[AWSResponse, Any]
 
 
 class RecordedSageMaker:
-    """Describe* and ListTags of the jobs that are there. A deleted job is gone from both."""
+    """Describe* and ListTags of the added jobs. A deleted job is found by neither."""
 
     def __init__(self, session: Any) -> None:
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
@@ -36,11 +37,11 @@ class RecordedSageMaker:
         session.events.register("before-call.sagemaker.ListTags", self._list_tags)
 
     def add(self, job: RecordedJob) -> None:
-        """Lets a job be found."""
+        """Adds a job."""
         self._jobs[job.kind.row.prefix, job.name] = job
 
     def delete(self, job: RecordedJob) -> None:
-        """Lets it be gone."""
+        """Deletes a job."""
         del self._jobs[job.kind.row.prefix, job.name]
 
     def _describe(self, prefix: str) -> Callable[..., _Answer]:
@@ -57,9 +58,9 @@ class RecordedSageMaker:
         return self._answer(model, job and {"Tags": tags})
 
     def _answer(self, model: Any, body: Any) -> _Answer:
-        """The response and what botocore reads in it. None: there is no such job.
+        """The response, raw and parsed by botocore. With body None, there is no such job.
 
-        SageMaker says in practice what its model does not declare: ValidationException.
+        SageMaker then answers ValidationException, which its service model does not declare.
         """
         gone = {"__type": "ValidationException", "message": "Requested resource not found."}
         status = 400 if body is None else 200
@@ -70,7 +71,7 @@ class RecordedSageMaker:
 
 
 def put_series(session: Any, job: RecordedJob) -> None:
-    """Publishes a job's series, as its hosts did while it ran."""
+    """Publishes a job's series, as its hosts did during the run."""
     published = job.kind.row.metrics
     if published is None:
         return
@@ -83,7 +84,7 @@ def put_series(session: Any, job: RecordedJob) -> None:
 
 
 def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Iterator[dict[str, Any]]:
-    """An algorithm metric's host is the job itself, and it has no unit."""
+    """In series of algorithm metrics, the host is the job itself, and there is no unit."""
     own = series.host == job.name
     for number, value in enumerate(series.values):
         if value is not None and isfinite(value):
@@ -99,7 +100,7 @@ def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Itera
 
 
 def _wire(value: Any, shape: Any) -> Any:
-    """An answer as the CLI prints it, back in the JSON of the service: times as epoch numbers."""
+    """From an answer as the AWS CLI prints it to the service's JSON: times as epoch numbers."""
     if value is None:
         return None
     if shape.type_name == "structure":

@@ -1,4 +1,4 @@
-"""A stand-in for Slack on this machine's loopback: it takes posts and gives scripted answers."""
+"""A stand-in for Slack on the loopback address: it accepts posts and gives scripted answers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 _HOME = "127.0.0.1"
 _TIMEOUT_S = 2
-"""Long for loopback on a busy machine, short for a test of a Slack that hangs."""
+"""Enough for loopback on a busy machine, and short for tests of a Slack that hangs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one post is answered. `hangs` takes the post and says nothing."""
+    """The answer to one post. With `hangs`, the post is accepted and no answer is sent."""
 
     status: int = HTTPStatus.OK
     body: str = "ok"
@@ -34,9 +34,9 @@ class Answer:
 
 
 class SlackStandIn:
-    """`posts` are those that it said ok to; `tried` counts all.
+    """`posts` has the posts that were answered with 200; `tried` counts all.
 
-    `elsewhere` are posts of other webhooks, by address: they are taken and use up no answer.
+    `elsewhere` has posts to other webhooks, with their address: they use up no scripted answer.
     """
 
     def __init__(self, port: int, script: deque[Answer], posts: list[dict[str, Any]]) -> None:
@@ -47,11 +47,11 @@ class SlackStandIn:
         self._script = script
 
     def will_answer(self, *answers: Answer) -> None:
-        """The next posts are answered so, later ones ok again."""
+        """The next posts get these answers; later posts get 200 again."""
         self._script.extend(answers)
 
     def transport(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-        """Posts to the stand-in what was meant for `url`, as https_post posts to Slack."""
+        """Posts to the stand-in instead of `url`, in the way that https_post posts to Slack."""
         if check_webhook(url) is not None:
             self.elsewhere.append((url, json.loads(body)))
             return Response(HTTPStatus.OK, body=b"ok")
@@ -76,14 +76,14 @@ class SlackStandIn:
 
 @contextmanager
 def slack_stand_in() -> Iterator[SlackStandIn]:
-    """Listens within this block."""
+    """A stand-in that listens in this block."""
     script: deque[Answer] = deque()
     posts: list[dict[str, Any]] = []
     over = threading.Event()
 
     class Webhook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            """Takes one post."""
+            """Accepts one post."""
             payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             answer = script.popleft() if script else Answer()
             if answer.status == HTTPStatus.OK:
@@ -98,7 +98,7 @@ def slack_stand_in() -> Iterator[SlackStandIn]:
             self.wfile.write(answer.body.encode())
 
         def log_message(self, *_: Any) -> None:
-            """Says nothing: the address is a password."""
+            """Logs nothing: the address is a secret."""
 
     server = ThreadingHTTPServer((_HOME, 0), Webhook)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

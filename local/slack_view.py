@@ -1,4 +1,4 @@
-"""A Slack message on the terminal, from its Block Kit, about as wide as a phone shows it."""
+"""Draws a Slack message from its Block Kit on the terminal, about as wide as on a phone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _lines(text: Mapping[str, str]) -> list[str]:
 
 
 def _line(line: str, kind: str, style: str) -> Text:
-    """mrkdwn's bold, code and links as such; plain text as it is."""
+    """Bold, code and links of mrkdwn with their style; plain text unchanged."""
     shown = Text(style=style)
     position = 0
     for match in _MARKUP.finditer(line) if kind == "mrkdwn" else ():
@@ -58,6 +58,6 @@ def _marked(match: re.Match[str]) -> Text:
 
 
 def _inert(text: str) -> str:
-    """Slack's three escapes undone. A space at either end belongs to the line."""
+    """Undoes Slack's three escapes. Spaces at either end are kept, as part of the line."""
     start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     return f"{start}{terminal(html.unescape(text))}{end}" if text.strip() else text

@@ -1,4 +1,4 @@
-"""Event source mappings, as Lambda's pollers run them."""
+"""Event source mappings, processed as Lambda's pollers do."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _CAMEL_CASE = {
 
 
 class Source(Protocol):
-    """Something that feeds a function."""
+    """One event source mapping of a function."""
 
     def poll(self) -> bool:
-        """Feeds what is there; False when there is nothing."""
+        """Sends what is there to the function; False when there is nothing."""
 
     def receive(self) -> list[dict[str, Any]]:
         """Takes what is there."""
 
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
-        """Invokes the function with it."""
+        """Invokes the function with a batch."""
 
 
 class QueueSource:
-    """Messages of a queue in batches. What failed stays, invisible until its time is over."""
+    """Messages of a queue, in batches. Failed ones stay, and are visible again after a time."""
 
     def __init__(self, sqs: Any, mapping: Mapping[str, Any], function: LocalFunction) -> None:
         self._sqs = sqs
@@ -45,14 +45,14 @@ class QueueSource:
         self._function = function
 
     def poll(self) -> bool:
-        """Feeds one batch."""
+        """Sends one batch to the function."""
         messages = self.receive()
         if messages:
             self.feed(messages)
         return bool(messages)
 
     def receive(self) -> list[dict[str, Any]]:
-        """The next batch: hidden from now on."""
+        """The next batch, invisible in the queue from now on."""
         messages: list[dict[str, Any]] = self._sqs.receive_message(
             QueueUrl=self.url,
             MaxNumberOfMessages=self._batch_size,
@@ -62,7 +62,7 @@ class QueueSource:
         return messages
 
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
-        """Invokes the function with a batch and deletes what did not fail."""
+        """Invokes the function with a batch, and deletes the messages that did not fail."""
         try:
             answer = self._function.invoke({"Records": [self._record(one) for one in batch]})
         except FunctionError:
@@ -73,7 +73,7 @@ class QueueSource:
                 self._sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
 
     def waiting(self) -> int:
-        """Messages that are not done, visible or not."""
+        """The number of messages that are not done, visible or not."""
         names = ["", "NotVisible", "Delayed"]
         attributes = self._sqs.get_queue_attributes(
             QueueUrl=self.url,
@@ -104,10 +104,10 @@ class QueueSource:
 
 
 class StreamSource:
-    """Records of the table's stream that pass the filter, in order and in batches.
+    """Records of the table's stream that match the filter, in order and in batches.
 
-    A batch that fails is halved down to the record that does; that one is tried again as often as
-    the mapping says and then goes to its destination, so that the stream goes on.
+    A batch that fails is halved until only the record that fails is left. This record is retried as
+    often as the mapping says and then goes to the mapping's destination, and the stream continues.
     """
 
     def __init__(
@@ -127,21 +127,21 @@ class StreamSource:
         self._iterator = self._from_the_start()
 
     def poll(self) -> bool:
-        """Feeds what is new."""
+        """Sends new records to the function."""
         records = self.receive()
         for position in range(0, len(records), self._batch_size):
             self.feed(records[position : position + self._batch_size])
         return bool(records)
 
     def receive(self) -> list[dict[str, Any]]:
-        """What is new and passes the filter."""
+        """New records that match the filter."""
         page = self._streams.get_records(ShardIterator=self._iterator, Limit=_SHARD_PAGE)
         self._iterator = page["NextShardIterator"]
         records = [self._record(one) for one in page["Records"]]
         return [record for record in records if self._passes(record)]
 
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
-        """Invokes the function until all of a batch is done or given up."""
+        """Invokes the function until each record of a batch is done or has used all its retries."""
         tries = 0
         while batch and tries < self._tries:
             failed_at = self._failed_at(batch)
@@ -157,7 +157,7 @@ class StreamSource:
         self._give_up(batch)
 
     def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
-        """Where to go on: the first record that the answer names, or the start of the batch."""
+        """Where to start again: the first record that the answer names, or the batch's start."""
         try:
             answer = self._function.invoke({"Records": list(batch)})
         except FunctionError:
@@ -206,7 +206,7 @@ class StreamSource:
 
 
 def _as_json(value: Any) -> Any:
-    """Lambda's events are JSON: bytes are base64 there."""
+    """Events of Lambda are JSON, with bytes as base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):

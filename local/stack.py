@@ -1,4 +1,4 @@
-"""The synthesized template, created in moto's CloudFormation."""
+"""Creates the synthesized template in moto's CloudFormation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STACK = "sageaudit"
 
 
 def create_stack(session: Any) -> dict[str, str]:
-    """Creates it with its own defaults; answers the physical id of each logical one."""
+    """Creates the stack with the template's defaults; returns physical ids by logical id."""
     logging.getLogger("moto").setLevel(logging.ERROR)
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as stub:
@@ -24,7 +24,7 @@ def create_stack(session: Any) -> dict[str, str]:
     s3.put_object(Bucket="assets", Key="functions.zip", Body=archive.getvalue())
     formation = session.client("cloudformation")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # tests/infra holds the list of what moto does not create
+        warnings.simplefilter("ignore")  # tests/infra lists what moto does not create
         formation.create_stack(
             StackName=_STACK,
             TemplateBody=TEMPLATE.read_text(encoding="utf-8"),

@@ -3,9 +3,9 @@
     python -m tools.catalogue                    asks EC2, with your AWS credentials
     python -m tools.catalogue --from types.json  what `aws ec2 describe-instance-types` printed
 
-Measured fields are EC2's. Rows entered by hand (types that EC2 no longer describes) and editorial
-fields (category, legacy, successors) stay as they are. Which kinds of job may use a type are
-botocore's enums. A type that neither EC2 nor the catalogue describes is named and left out.
+Measured fields come from EC2. Rows entered by hand (types that EC2 no longer describes) and
+editorial fields (category, legacy, successors) do not change. botocore's enums say which kinds of
+job may use a type. A type that neither EC2 nor the catalogue describes is named and left out.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ Row = dict[str, Any]
 
 
 class Unreadable(Exception):
-    """EC2's answer is not what EC2 documents; one sentence."""
+    """EC2's answer is not as EC2 documents it; the message is one sentence."""
 
 
 def enums() -> dict[str, list[str]]:
-    """The instance types that SageMaker's API takes, by kind of job, in the installed botocore."""
+    """The instance types that SageMaker's API accepts in the installed botocore, by kind of job."""
     model = botocore.session.get_session().get_service_model("sagemaker")
     return {kind: list(model.shape_for(shape).enum) for kind, shape in _ENUMS.items()}
 
 
 def unknown_types(catalogue: Mapping[str, Any], offered: Iterable[str]) -> list[str]:
-    """Types that the API takes and the catalogue does not know."""
+    """Types that the API accepts and the catalogue does not have."""
     return sorted(set(offered) - set(catalogue))
 
 
 def rebuilt(
     catalogue: Mapping[str, Row], described: Iterable[Mapping[str, Any]], offered: dict[str, Any]
 ) -> tuple[dict[str, Row], list[str]]:
-    """The new rows in the old order, new types at the end; and sentences about what was not found.
+    """The new rows in the old order, new types at the end; and a sentence for each type not found.
 
     Raises Unreadable for an entry without a documented key.
     """
@@ -97,7 +97,7 @@ def _measured(name: str, entry: Mapping[str, Any]) -> Row:
         "memory_gib": _gib(entry["MemoryInfo"]["SizeInMiB"]),
         "gpus": 0,
         "efa": entry["NetworkInfo"]["EfaSupported"],
-        # with local NVMe SageMaker provisions no EBS volume
+        # SageMaker provisions no EBS volume for types with local NVMe
         "ebs_volume_billed": not entry["InstanceStorageSupported"],
     }
     gpus = entry.get("GpuInfo", {}).get("Gpus", [])
@@ -118,7 +118,7 @@ def _gib(mib: int) -> float:
 
 
 def _editorial(entry: Mapping[str, Any], old: Row | None) -> Row:
-    """The fields of the old row; for a new type what EC2's figures say, and no successors."""
+    """The old row's fields; for a new type its category by EC2's figures, and no successors."""
     if old is not None:
         return {key: old[key] for key in ("category", "legacy_family", "successors")}
     return {"category": _category(entry), "legacy_family": False, "successors": []}
@@ -138,7 +138,7 @@ def _category(entry: Mapping[str, Any]) -> str:
 
 
 def of_file(path: Path) -> list[Mapping[str, Any]]:
-    """EC2's answer as the AWS CLI prints it. Raises Unreadable naming the file."""
+    """Reads EC2's answer as the AWS CLI prints it. Raises Unreadable with the file's name."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -157,14 +157,14 @@ def of_ec2(region: str) -> Iterator[Mapping[str, Any]]:
 
 
 def text(provenance: Mapping[str, Any], rows: Mapping[str, Row]) -> str:
-    """The file: one row a line, so that a review shows which types changed."""
+    """The file's text: one row per line, so that a diff shows which types changed."""
     head = json.dumps({"provenance": provenance}, indent=1, ensure_ascii=False)[:-2]
     body = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
     return f'{head},\n "types": {{\n{body}\n }}\n}}\n'
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Rewrites the catalogue; what was not found goes to stderr."""
+    """Rewrites the catalogue; types that were not found go to stderr."""
     parser = argparse.ArgumentParser(prog="python -m tools.catalogue", description=__doc__)
     parser.add_argument("--from", dest="file", type=Path, help="EC2's answer as the CLI printed it")
     parser.add_argument("--region", default="us-east-1", help="where EC2 is asked (us-east-1)")

@@ -1,7 +1,7 @@
-"""Writes a new rule with its test and its story: `make rule NAME=volume-large ID=SA503`.
+"""Writes a new rule with its test and its labelled story: `make rule NAME=volume-large ID=SA503`.
 
-The id's hundred decides the folder. What is written runs: an example that judges the volume's size.
-Each line to fill in is marked, and the tests fail until none is left.
+The hundred of the id decides the folder. The files contain a working example that checks the size
+of the volume. Each place to fill in is marked, and the tests fail until no mark is left.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ RULE = '''"""$mark: one sentence that says what is wrong with the job. Tables sh
 
 What it checks: $mark: what is compared with which threshold.
 Why it costs: $mark: what AWS bills for it.
-Saving: $mark: what is counted, in one sentence; nothing is counted where only a run shows it.
-When it is wrong: $mark: jobs that look the same and are as they should be.
+Saving: $mark: what is counted, in one sentence; without a figure, why only a trial shows it.
+When it is wrong: $mark: jobs that look the same and need no change.
 What to do: $mark: what a person changes.
 Sources: $mark: where the thresholds come from.
 """
@@ -82,12 +82,12 @@ def test_a_job_over_the_threshold_is_found() -> None:
 
 @pytest.mark.parametrize("size", [1, 12_000])
 def test_exactly_the_threshold_is_clear(size: int) -> None:
-    """The number itself is not over it."""
+    """A value equal to the threshold is not over it."""
     assert outcome(RULE, ran(3600, volume_gb=size)) == Clear()
 
 
 def test_the_policy_may_set_the_threshold() -> None:
-    """By its key."""
+    """By the threshold's key."""
     run = ran(3600, volume_gb=100)
     assert found(RULE, run, limits={"over_gb": 99})
     assert outcome(RULE, run, limits={"over_gb": 100}) == Clear()
@@ -122,11 +122,11 @@ STORIES = (
 
 
 class Refused(Exception):
-    """The name or the id cannot be taken; one sentence."""
+    """The name or the id cannot be used; the message is one sentence."""
 
 
 def folders(rules: tuple[Rule, ...]) -> dict[str, str]:
-    """The folder of each hundred of ids, by the ids' first three characters."""
+    """The folder of each hundred of ids, by the first three characters of the ids."""
     return {rule.name.id[:3]: rule.check.__module__.split(".")[-2] for rule in rules}
 
 
@@ -141,19 +141,19 @@ def files(name: str, rule_id: str, rules: tuple[Rule, ...], root: Path = ROOT) -
     }
     for path in paths:
         if path.exists():
-            raise Refused(f"there is a file {path.relative_to(root)} already")
+            raise Refused(f"the file {path.relative_to(root)} exists already")
     return {path: Template(text).substitute(words) for path, text in paths.items()}
 
 
 def _folder(name: str, rule_id: str, rules: tuple[Rule, ...]) -> str:
     if not _NAME.fullmatch(name):
-        raise Refused(f"NAME {name!r} is not words joined by hyphens, such as volume-large")
+        raise Refused(f"NAME {name!r} must be words joined by hyphens, such as volume-large")
     if not _ID.fullmatch(rule_id):
-        raise Refused(f"ID {rule_id!r} is not SA and three digits, such as SA503")
+        raise Refused(f"ID {rule_id!r} must be SA and three digits, such as SA503")
     known = folders(rules)
     if rule_id[:3] not in known:
         places = ", ".join(f"{start}xx {folder}" for start, folder in sorted(known.items()))
-        raise Refused(f"no folder has the ids {rule_id[:3]}xx; there are {places}")
+        raise Refused(f"no folder has ids {rule_id[:3]}xx; there are {places}")
     for rule in rules:
         if rule.name.name == name:
             raise Refused(f"the name {name} is taken by {rule.name.id}")
@@ -166,11 +166,11 @@ def _folder(name: str, rule_id: str, rules: tuple[Rule, ...]) -> str:
 def _next_free(rule_id: str, rules: tuple[Rule, ...]) -> str:
     taken = {rule.name.id for rule in rules}
     numbers = range(int(rule_id[2]) * 100 + 1, int(rule_id[2]) * 100 + 100)
-    return next((f"SA{n}" for n in numbers if f"SA{n}" not in taken), "none of its hundred")
+    return next((f"SA{n}" for n in numbers if f"SA{n}" not in taken), "no id of this hundred")
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
-    """Writes the files and names them, or says in one sentence why not."""
+    """Writes the files and prints their paths, or says in one sentence why it cannot."""
     parser = argparse.ArgumentParser(prog="make rule", description=__doc__)
     parser.add_argument("name", help="words joined by hyphens, such as volume-large")
     parser.add_argument("id", help="SA and three digits, such as SA503")

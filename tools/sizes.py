@@ -1,6 +1,6 @@
-"""Prints files and functions that are longer than usual here: advice for a reader, no gate.
+"""Prints files and functions that are longer than usual here: advice for a reader, not a limit.
 
-Past these sizes two ideas often share one place. Where it is one idea, it stays whole.
+A longer one often mixes two ideas, which can be split. One that is a single idea stays whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ USUAL_FUNCTION_LINES = 40
 
 
 def functions(source: str) -> Iterator[tuple[str, int]]:
-    """Each function of a file with its number of lines, the docstring left out."""
+    """Each function of a file with its number of lines, without the docstring."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             documented = ast.get_docstring(node, clean=False) is not None

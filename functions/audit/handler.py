@@ -6,8 +6,9 @@ Each message is one EventBridge event:
      "detail": {"TrainingJobName": "...", "TrainingJobArn": "...",
                 "TrainingJobStatus": "Completed"}}
 
-A message that is no ended job of an allowed account goes to the dead-letter queue with its reason;
-one that comes too early is sent again with a delay; what fails is reported and comes back.
+A message that is not about a finished job of an allowed account goes to the dead-letter queue with
+its reason. One that arrives too early is sent again with a delay. One that fails is delivered
+again.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.settings import AuditSettings
 
 _STOP_BEFORE_MS = 20_000
-"""What is left of the function's time when no further record is begun."""
+"""Below this remaining time, no further record is started."""
 
 
 def audit_message(
@@ -99,7 +100,7 @@ def build(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     policy: Policy | None = None,
 ) -> Handler:
-    """Wires the Lambda. Raises BadSettings or BadPolicy when it cannot work."""
+    """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = AuditSettings.from_env(environ), session or boto3.Session()
     report, policy = Report(environ), policy or stored_policy.load()
     sqs, dynamodb = client(session, "sqs"), client(session, "dynamodb")
@@ -131,7 +132,7 @@ def build(
 def _fingerprint_key(
     settings: AuditSettings, session: Any, report: Report
 ) -> Callable[[], bytes | None]:
-    """The key when it is asked for; a job without fingerprint is better than no audit."""
+    """Reads the key when called; without a key the job is audited without a fingerprint."""
     if settings.fingerprint_secret_id is None:
         return lambda: None
     store = client(session, "secretsmanager")

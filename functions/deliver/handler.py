@@ -5,7 +5,7 @@ Each message is one notice:
     {"schema": 1, "notice_id": "<pk>|<version>|slack", "channel": "slack", "payload": {...}}
 
 One that is malformed, or whose channel is not set up, goes to the dead-letter queue with its
-reason; one that has to wait comes back through its visibility.
+reason. One that has to wait becomes visible again later.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from sageaudit.settings import DeliverSettings
 from sageaudit.text.envelope import read_body
 
 _STOP_BEFORE_MS = 15_000
-"""What is left of the function's time when no further record is begun: one post may take that."""
+"""Below this remaining time, no further record is started: one post may take this long."""
 _LONGEST_WAIT_S = 42_000
-"""SQS counts its 12 hours from the receive, some minutes before."""
+"""SQS allows 12 hours (43,200 s), counted from the receive, which was some minutes ago."""
 
 
 def deliver_message(
     message: SqsMessage, deps: DeliverDependencies, queue: SqsQueue, report: Report
 ) -> None:
-    """Delivers one notice. Raises ComesBack when it has to wait."""
+    """Delivers one notice. Raises ComesBack when the notice has to wait."""
     try:
         notice = read_body(message.body, CHECKS)
     except Malformed as error:
@@ -78,7 +78,7 @@ def build(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     transport: Transport = https_post,
 ) -> Handler:
-    """Wires the Lambda. Raises BadSettings when it cannot work."""
+    """Builds the Lambda function. Raises BadSettings."""
     settings, session = DeliverSettings.from_env(environ), session or boto3.Session()
     sqs = client(session, "sqs")
     ledger = DynamoLedger(client(session, "dynamodb"), settings.table_name)
@@ -94,7 +94,7 @@ def build(
 def wired(
     deps: DeliverDependencies, *, queue: SqsQueue, dead_letters: Queue, report: Report
 ) -> Handler:
-    """The function over its collaborators."""
+    """The Lambda function with these dependencies."""
     return Batch(
         SqsMessage,
         lambda message: deliver_message(message, deps, queue, report),

@@ -6,9 +6,10 @@ Each record is one new version of one audit, as it was inserted:
         "pk": {"S": "JOB#<arn>#<created ms>"}, "sk": {"S": "AUDIT#00001"},
         "document": {"S": "{...}"}}}}
 
-The first record that fails is named and Lambda comes back from there: what follows it waits, what
-stands before it is done. What fails until the retries end goes to the queue of undecided audits;
-a document that cannot be read goes there at once, with its reason, so that its shard goes on.
+The answer names the first record that failed, and Lambda starts again there: the records before it
+are done, those after it wait. A record that fails until its retries end goes to the queue of
+undecided audits. A document that cannot be read goes there at once, so that it does not block its
+shard.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
 
 _STOP_BEFORE_MS = 15_000
-"""What is left of the function's time when no further record is begun."""
+"""Below this remaining time, no further record is started."""
 
 
 def decide(change: Change, deps: NotifyDependencies, report: Report, *, now: datetime) -> None:
-    """Decides about one new audit whom to notify; passes over every other change."""
+    """Decides whether one new audit is notified; ignores every other change."""
     if not change.is_new_audit():
         return
     try:
@@ -64,7 +65,7 @@ def build(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     policy: Policy | None = None,
 ) -> Handler:
-    """Wires the Lambda. Raises BadSettings or BadPolicy when it cannot work."""
+    """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = NotifySettings.from_env(environ), session or boto3.Session()
     dynamodb, sqs = client(session, "dynamodb"), client(session, "sqs")
     deps = NotifyDependencies(
@@ -85,7 +86,7 @@ def wired(
     clock: Callable[[], datetime],
     report: Report,
 ) -> Handler:
-    """The function over its collaborators."""
+    """The Lambda function with these dependencies."""
     return Batch(
         Change,
         lambda change: decide(change, deps, report, now=clock()),

@@ -146,7 +146,7 @@ def test_a_region_is_bootstrapped_when_agreed(runs: Runs) -> None:
     """The CDK needs a bucket and roles of its own there, once."""
     boto3.client("cloudformation").delete_stack(StackName="CDKToolkit")
     result = dialogue(runs, "y\n\ny\n")
-    assert "never bootstrapped" in result.output
+    assert "not bootstrapped" in result.output
     assert [arguments[:2] for arguments, _ in runs.calls] == [
         ["bootstrap", "aws://111122223333/us-east-1"],
         ["deploy", "--context"],

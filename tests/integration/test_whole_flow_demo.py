@@ -41,7 +41,7 @@ def played() -> Iterator[Played]:
 
 def test_the_demo_shows_what_happened(played: Played) -> None:
     """Progress, the jobs with their cost, and what the history answers."""
-    for part in ("27 recorded jobs", "Audited jobs", "together", "spot-not-used $0.10"):
+    for part in ("27 recorded jobs", "Audited jobs", "total of all jobs", "spot-not-used $0.10"):
         assert part in played.shown
     assert "The GPU averaged 6% (P95 7%)" in played.shown
     assert "\x1b" not in played.shown

@@ -40,5 +40,5 @@ def test_where_minute_means_exist_low_gpus_are_seen_alike() -> None:
     usage = [one for one in low if isinstance(one.ungated["gpu-underused"], Found)]
     assert len(usage) == 8
     assert {one.because for one in low if one not in usage} == {
-        "its recording has no series: nothing is judged, and nothing is called clear"
+        "the recording has no series, so our rules answer unknown, never clear"
     }

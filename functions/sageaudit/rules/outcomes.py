@@ -1,8 +1,8 @@
 """Builders of found outcomes: each sets the confidence and bucket that belong together.
 
-`summary` is one sentence with its numbers, `evidence` the numbers themselves. The details are those
-of `Found`: `fix` (parameters that are changed together), `alternatives`, `change` (the fix as it is
-billed again), `best` (the other end of a range) and `caution`.
+`summary` is one sentence with its numbers, `evidence` the numbers themselves. The other arguments
+are `FoundDetails`: `fix` (parameters that are changed together), `alternatives`, `change` (the fix
+as it is billed again), `best` (the other end of a range) and `caution`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from decimal import Decimal
 from typing import TypedDict, Unpack
 
 from sageaudit.domain.bill.change import Change, CutPhase
-from sageaudit.domain.bill.finding import Bucket, Confidence, Evidence, Found, Parameter
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Confidence,
+    Evidence,
+    Found,
+    FoundDetails,
+    Parameter,
+)
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import TYPE_PATHS
 
@@ -20,16 +27,6 @@ CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>"
 """Checkpoints for a training job that has none."""
 ON_INSTANCES = set(TYPE_PATHS)
 """The kinds of jobs that choose an instance type: all but tuning jobs."""
-
-
-class Details(TypedDict, total=False):
-    """What a builder takes beside the sentence and its numbers; see `Found`."""
-
-    fix: tuple[Parameter, ...]
-    alternatives: tuple[tuple[Parameter, ...], ...]
-    change: Change | None
-    best: Change | None
-    caution: str | None
 
 
 class Range(TypedDict):
@@ -42,17 +39,17 @@ class Range(TypedDict):
 Numbers = Mapping[str, Evidence]
 
 
-def lost(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+def lost(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
     """Paid for a run that gave nothing."""
     return Found(Confidence.MEASURED, Bucket.LOST, summary, evidence, **details)
 
 
-def measured(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+def measured(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
     """Was billed and produced nothing: the change takes exactly that away."""
     return Found(Confidence.MEASURED, Bucket.AVOIDABLE, summary, evidence, **details)
 
 
-def derived(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+def derived(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
     """Between `change` (counted) and `best` under an assumption that `caution` states.
 
     Without a change it is advice without dollars, and `caution` says why there are none.
@@ -62,17 +59,17 @@ def derived(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Foun
     return Found(Confidence.DERIVED, Bucket.AVOIDABLE, summary, evidence, **details)
 
 
-def possible(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+def possible(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
     """Worth a trial: its dollars are shown and are in no total."""
     return Found(Confidence.HEURISTIC, Bucket.POSSIBLE, summary, evidence, **details)
 
 
-def advice(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+def advice(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
     """Advice with a reason and without dollars."""
     return Found(Confidence.HEURISTIC, Bucket.NONE, summary, evidence, **details)
 
 
-def fact(summary: str, evidence: Numbers, **details: Unpack[Details]) -> Found:
+def fact(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
     """Measured, and without dollars: `caution` says why it has none."""
     return Found(Confidence.MEASURED, Bucket.NONE, summary, evidence, **details)
 

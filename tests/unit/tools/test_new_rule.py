@@ -48,13 +48,13 @@ def test_what_is_to_be_filled_in_keeps_the_tests_red(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "rule_id", "why"),
     [
-        ("Volume-Large", FREE_ID, "is not words joined by hyphens"),
-        ("volume_large", FREE_ID, "is not words joined by hyphens"),
-        ("volume", FREE_ID, "is not words joined by hyphens"),
-        ("../volume-large", FREE_ID, "is not words joined by hyphens"),
-        ("volume-large", "SA05", "is not SA and three digits"),
-        ("volume-large", "sa599", "is not SA and three digits"),
-        ("volume-large", "SA001", "is not SA and three digits"),
+        ("Volume-Large", FREE_ID, "must be words joined by hyphens"),
+        ("volume_large", FREE_ID, "must be words joined by hyphens"),
+        ("volume", FREE_ID, "must be words joined by hyphens"),
+        ("../volume-large", FREE_ID, "must be words joined by hyphens"),
+        ("volume-large", "SA05", "must be SA and three digits"),
+        ("volume-large", "sa599", "must be SA and three digits"),
+        ("volume-large", "SA001", "must be SA and three digits"),
         ("volume-oversized", FREE_ID, "the name volume-oversized is taken by SA501"),
         ("volume-large", "SA501", "the id SA501 is taken by volume-oversized; SA50"),
     ],
@@ -73,7 +73,7 @@ def test_a_name_or_id_that_cannot_be_is_refused_in_one_sentence(
 def test_a_hundred_without_a_folder_names_those_that_have_one(tmp_path: Path) -> None:
     """A new folder is a decision of its own."""
     rules = tuple(rule for rule in catalogue.load() if not rule.name.id.startswith("SA5"))
-    with pytest.raises(new_rule.Refused, match=r"no folder has the ids SA5xx; .*SA6xx limits"):
+    with pytest.raises(new_rule.Refused, match=r"no folder has ids SA5xx; .*SA6xx limits"):
         new_rule.files("volume-large", "SA503", rules, tmp_path)
 
 

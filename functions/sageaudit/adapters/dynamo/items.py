@@ -29,7 +29,7 @@ def head_item(head: Head) -> Item:
 
 
 def _head_index_keys(head: Head) -> Item:
-    """`due_*` only while a second look is planned: that index holds nothing else."""
+    """`due_*` only for an audit that is not final: that index has no other items."""
     index_keys = {
         "day_pk": keys.day_pk(head.ended_at, head.key),
         "family_pk": keys.family_pk(head.account, head.region, head.family),

@@ -106,7 +106,7 @@ def due_pks() -> tuple[str, ...]:
 
 
 def due_sk(due_at: datetime, key: JobKey) -> str:
-    """Sorts by the time of the second look; unique."""
+    """Sorts by the time from which another audit may say more; unique."""
     return f"{moment_text(due_at)}#{run_id(key)}"
 
 
@@ -136,12 +136,12 @@ def rule_pk(rule: str, month: str) -> str:
 
 
 def family_day_pk(family: str) -> str:
-    """The ledger of a family's messages; one item a day."""
+    """The audit that got a family's message of a day; one item per day."""
     return f"TOLD#{part(family)}"
 
 
 def news_pk(job: str) -> str:
-    """The ledger of the last notice of one run of a job."""
+    """The last notice of one run of a job."""
     return f"NEWS#{part(job)}"
 
 

@@ -18,11 +18,11 @@ class RecordStep(enum.Enum):
 
 
 def next_step(newest: Head | None, entry: Entry, digest: str) -> RecordStep:
-    """Decides, so that the order and number of deliveries do not change where it ends.
+    """Decides so that the result does not depend on the order or number of deliveries.
 
-    ADVANCE keeps an older state out after a newer one that said the same. For one state of the job
-    only a second look that is final, or an order to judge it `again`, makes another version:
-    two deliveries that read the metrics a second apart are one audit.
+    ADVANCE keeps out an older state after a newer one with the same content. For one state of the
+    job, only a first final audit or an entry with `again` makes another version: two deliveries
+    that read the metrics a second apart are one audit.
     """
     if newest is None:
         return RecordStep.WRITE

@@ -1,7 +1,8 @@
-"""One invocation: every record on its own, and an answer that names those to deliver again.
+"""One invocation: works on each record alone, and answers which records to deliver again.
 
-SQS delivers each message again that is named. A stream goes back to the record that is named, so
-nothing after it is begun. Why this is no `BatchProcessor`: docs/decisions/0010.
+SQS delivers again each message that the answer names. A stream starts again at the record that the
+answer names, so no record after it is started. Why this is no `BatchProcessor` of Powertools:
+docs/decisions/0010-what-powertools-does.md.
 """
 
 from __future__ import annotations
@@ -18,44 +19,45 @@ from sageaudit.ports import Queue
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 DEFECTS = "Defects"
-"""Counts records that failed with what nobody foresaw, in all three functions."""
+"""The metric for records that failed with an unexpected error, in all three functions."""
 REJECTED = "RejectedEvents"
-"""Counts records that went to the dead letters at once."""
+"""The metric for records that went to the dead-letter queue without a retry."""
 
 
 class Record(Protocol):
     """One record of a batch."""
 
     LABEL: ClassVar[str]
-    """What its identifier is called in a log."""
+    """The name of its identifier in a log."""
     IN_ORDER: ClassVar[bool]
-    """Whether no record may be begun after one that is not done."""
+    """Whether the records after one that is not done must wait."""
 
     def __init__(self, raw: dict[str, Any]) -> None: ...
 
     @property
     def identifier(self) -> str:
-        """What an answer calls it."""
+        """How an answer names it."""
 
     @property
     def letter(self) -> str:
-        """What goes to the dead letters."""
+        """The body to send to the dead-letter queue."""
 
 
 R = TypeVar("R", bound=Record)
 
 
 class ComesBack(Exception):
-    """A record is not done and nothing failed: it is delivered again when it is visible again."""
+    """A record has to wait, and nothing failed: it is delivered again when it is visible again."""
 
 
 class Batch(Generic[R]):
-    """A function of Lambda: `work` does one record, or raises.
+    """A Lambda function: `work` processes one record, or raises.
 
-    RejectedEvent sends the record to the dead letters with its code as the reason: a second try
-    would find the same. What else is raised brings the record back, and is logged and counted as
-    `failed`. No record is begun when less than `stop_before_ms` of the function's time is left: one
-    that is cut off answers nothing, and its whole batch would come back.
+    RejectedEvent sends the record to the dead-letter queue with its code as the reason, because a
+    retry would end the same way. After any other error the record is delivered again, and the error
+    is logged and counted as `failed`. With less than `stop_before_ms` of the function's time left,
+    no record is started: a function that times out answers nothing, and its whole batch would be
+    delivered again.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Batch(Generic[R]):
         self._report = report
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Answers which records come back; the others are done."""
+        """Answers which records to deliver again; the others are done."""
         coming_back = (
             {"itemIdentifier": record.identifier}
             for record in map(self._record, event["Records"])
@@ -97,7 +99,7 @@ class Batch(Generic[R]):
             reason = {"error": type(error).__name__, "reason": str(error)}
             self._report.error("record failed", **named, **reason)
             return False
-        except Exception as error:  # noqa: BLE001 - a defect on one record must not fail the others
+        except Exception as error:  # noqa: BLE001 - a bug with one record must not fail the others
             self._report.count(self._failed)
             self._report.count(DEFECTS)
             self._report.defect("record failed", error, **named)
@@ -119,7 +121,7 @@ class Batch(Generic[R]):
 
 
 def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:
-    """What Lambda calls: wired from the environment at the first event, once for each process."""
+    """The function that Lambda calls: built from the environment at a process's first event."""
 
     @cache
     def built() -> Handler:

@@ -9,9 +9,9 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 
 class Counts:
-    """Counts by name and, where one is given, by channel; nothing is shared between batches.
+    """Counts by name and, where it is given, by channel; batches share nothing.
 
-    Powertools' `Metrics` is one for the process, holds one set of dimensions and warns when empty.
+    Powertools' `Metrics` is shared by the process, has one set of dimensions and warns when empty.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -20,11 +20,11 @@ class Counts:
         self._counted: dict[str | None, Counter[str]] = {}
 
     def add(self, name: str, *, channel: str | None = None) -> None:
-        """One more."""
+        """Adds one."""
         self._counted.setdefault(channel, Counter())[name] += 1
 
     def flush(self) -> None:
-        """Prints one line a channel, and none when nothing was counted."""
+        """Prints one line per channel, and none when nothing was counted."""
         for channel, names in self._counted.items():
             metrics = EphemeralMetrics(service=self._service, namespace=self._namespace)
             if channel is not None:

@@ -1,4 +1,4 @@
-"""One message of an SQS queue, as Lambda hands it over."""
+"""One message of an SQS queue, as Lambda passes it to the function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class SqsMessage:
-    """Implements Record. Messages stand for themselves: one that failed comes back alone."""
+    """Implements Record. Messages have no order: only those that failed are delivered again."""
 
     LABEL: ClassVar[str] = "message_id"
     IN_ORDER: ClassVar[bool] = False
@@ -16,31 +16,31 @@ class SqsMessage:
 
     @property
     def identifier(self) -> str:
-        """What an answer calls it."""
+        """How an answer names it."""
         return str(self.raw["messageId"])
 
     @property
     def body(self) -> str:
-        """As it was sent."""
+        """The body as it was sent."""
         return str(self.raw["body"])
 
     @property
     def letter(self) -> str:
-        """What goes to the dead letters: the body, unchanged."""
+        """The body to send to the dead-letter queue: unchanged."""
         return self.body
 
     @property
     def receipt_handle(self) -> str:
-        """What its visibility is changed with."""
+        """Needed to change its visibility."""
         return str(self.raw["receiptHandle"])
 
     @property
     def received(self) -> int:
-        """How often SQS handed it over, from 1."""
+        """How often SQS has delivered it, from 1."""
         return int(self.raw.get("attributes", {}).get("ApproximateReceiveCount", "1"))
 
     def number(self, name: str, default: int) -> int:
-        """A number among its own attributes."""
+        """A number from the message attributes."""
         attribute = self.raw.get("messageAttributes", {}).get(name, {})
         value = attribute.get("stringValue", "")
         return int(value) if value.isdecimal() else default

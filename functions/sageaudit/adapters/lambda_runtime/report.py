@@ -1,4 +1,4 @@
-"""What a function says of its records: JSON lines in its log, and counts."""
+"""What a function reports about its records: JSON lines in its log, and counts."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from sageaudit.adapters.lambda_runtime.counts import Counts
 from sageaudit.text import untrusted
 
 _CALLER = 3
-"""Calls between a log line and where it is written: `location` names who reports, not this file."""
+"""Stack levels to the caller: `location` in a log line names the caller, not this file."""
 
 
 class Report:
-    """Of one function, under its service's name. Text may quote anything: it stays one line."""
+    """Log and counts of one function. A text may quote user input: it is escaped to one line."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._logger = Logger(service=environ.get("POWERTOOLS_SERVICE_NAME", "sageaudit"))
         self._counts = Counts(environ)
 
     def info(self, message: str, **named: Any) -> None:
-        """What was done."""
+        """Something that was done."""
         self._logger.info(message, extra=_safe(named), stacklevel=_CALLER)
 
     def warning(self, message: str, **named: Any) -> None:
-        """What was not done and is tried again, or what is missing."""
+        """Something that will be tried again, or that is missing."""
         self._logger.warning(message, extra=_safe(named), stacklevel=_CALLER)
 
     def error(self, message: str, **named: Any) -> None:
-        """What was not done."""
+        """Something that was not done."""
         self._logger.error(message, extra=_safe(named), stacklevel=_CALLER)
 
     def defect(self, message: str, error: Exception, **named: Any) -> None:
-        """What nobody foresaw, with its traceback."""
+        """An unexpected error, with its traceback."""
         self._logger.error(message, exc_info=error, extra=_safe(named), stacklevel=_CALLER)
 
     def count(self, name: str, *, channel: str | None = None) -> None:
-        """One more."""
+        """Adds one."""
         self._counts.add(name, channel=channel)
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""One record of the table's stream, as Lambda hands it over."""
+"""One record of the table's stream, as Lambda passes it to the function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Implements Record. Changes come in order: none is begun after one that is not done."""
+    """Implements Record. Changes have an order: those after one that is not done must wait."""
 
     LABEL: ClassVar[str] = "sequence_number"
     IN_ORDER: ClassVar[bool] = True
@@ -30,13 +30,13 @@ class Change:
 
     @property
     def identifier(self) -> str:
-        """Where Lambda goes on after a failure; empty (the whole batch) where it has none."""
+        """Where Lambda starts again after a failure; empty, the whole batch, without a number."""
         number = self._stream.get("SequenceNumber")
         return number if isinstance(number, str) else ""
 
     @property
     def letter(self) -> str:
-        """Where the audit is in the table and its record in the stream, as far as is known."""
+        """The keys of the audit in the table and its position in the stream, as far as known."""
         return json.dumps(
             {
                 PARTITION_KEY: self._text(PARTITION_KEY),
@@ -46,15 +46,15 @@ class Change:
         )
 
     def is_new_audit(self) -> bool:
-        """An INSERT of a version item, or of what has no sort key, which `run` then refuses.
+        """An INSERT of a version item, or of an item without a sort key, which `run` then refuses.
 
-        The mapping's filter says the same; DynamoDB as tests play it sends other records too.
+        The event source mapping filters in the same way, but the local AWS sends other records too.
         """
         sk = self._text(SORT_KEY)
         return self.raw.get("eventName") == "INSERT" and (not sk or sk.startswith(AUDIT_PREFIX))
 
     def run(self) -> tuple[str, JobKey, int]:
-        """Partition, run and version of a new audit. Raises Malformed."""
+        """The partition key, run and version of a new audit. Raises Malformed."""
         pk, sk = self._text(PARTITION_KEY), self._text(SORT_KEY)
         run, version = _RUN.fullmatch(pk), _VERSION.fullmatch(sk)
         if run is None:
@@ -64,7 +64,7 @@ class Change:
         try:
             created_at = _EPOCH + timedelta(milliseconds=int(run["created_ms"]))
         except OverflowError as error:
-            raise Malformed(PARTITION_KEY, "is of no year that can be") from error
+            raise Malformed(PARTITION_KEY, "has a creation time out of range") from error
         key = JobKey(run["arn"], created_at)
         if keys.job_pk(key) != pk:
             raise Malformed(PARTITION_KEY, "is not a run of a job")
@@ -81,7 +81,7 @@ class Change:
         return document
 
     def written_at(self, now: datetime) -> datetime:
-        """When the item was written, the same at every delivery; now where it does not say."""
+        """When the item was written, equal for every delivery; `now` where that is absent."""
         seconds = self._stream.get("ApproximateCreationDateTime")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             return now

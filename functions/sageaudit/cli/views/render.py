@@ -18,7 +18,7 @@ from sageaudit.domain.audit.document import AuditDocument, NotApplicableDocument
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.text.message import headline, money_notes, ran_on
 from sageaudit.text.untrusted import terminal
-from sageaudit.text.words import capitalised, duration, time_of
+from sageaudit.text.words import capitalised, counted, duration, time_of
 
 _BY_POLICY = "policy"
 _STATUS_STYLES = {"Completed": "green", "Failed": "bold red", "Stopped": "yellow"}
@@ -112,7 +112,7 @@ def _not_applicable(rules: list[NotApplicableDocument]) -> str:
         f"{rule['rule']}: {rule['reason']}" for rule in rules if _BY_POLICY in rule["reason"]
     ]
     others = len(rules) - len(excluded)
-    counted_rules = [f"{others} rules (--output json shows why)"] if others else []
+    counted_rules = [f"{counted(others, 'rule')} (--output json shows why)"] if others else []
     return f"Not applicable: {'; '.join([*_grouped(excluded), *counted_rules])}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from typing import TypedDict
 
 from sageaudit.domain.bill.change import Change
 
@@ -102,6 +103,16 @@ class Found:
     change: Change | None = None
     best: Change | None = None
     caution: str | None = None
+
+
+class FoundDetails(TypedDict, total=False):
+    """The fields of `Found` that have a default, as keyword arguments of a builder."""
+
+    fix: tuple[Parameter, ...]
+    alternatives: tuple[tuple[Parameter, ...], ...]
+    change: Change | None
+    best: Change | None
+    caution: str | None
 
 
 Outcome = Found | Clear | Unknown | NotApplicable

@@ -7,10 +7,10 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.compatibility import type_fixed
+from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.prices.market import InstanceType, comparable
 from sageaudit.rules import api
-from sageaudit.rules.outcomes import Details
 
 PEAKS_HIDDEN = "One-minute means hide peaks: try it once."
 
@@ -98,7 +98,7 @@ def times_dearer(case: api.JobCase, today: str, other: str) -> Decimal | None:
     return then.usd / now.usd
 
 
-def move(case: api.JobCase, to: Candidate | None, caution: str) -> Details:
+def move(case: api.JobCase, to: Candidate | None, caution: str) -> FoundDetails:
     """The fix of a finding that names a type, as it is counted and at best; only words without."""
     if to is None:
         return {"caution": caution}

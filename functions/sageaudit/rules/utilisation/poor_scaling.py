@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from decimal import ROUND_UP, Decimal
 
+from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.domain.job.kinds import COUNT_PATHS
 from sageaudit.rules import api
-from sageaudit.rules.outcomes import Details
 from sageaudit.rules.utilisation.by_count import cheaper_count
 from sageaudit.rules.utilisation.use_of_hosts import did_work, use_of_hosts
 
@@ -125,7 +125,7 @@ def _at_worst(case: api.FamilyCase, count: int) -> Decimal:
 
 def _on_fewer(
     case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
-) -> Details:
+) -> FoundDetails:
     """The fix, and how many times as long the run takes at worst and at best."""
     now = api.Parameter(COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {

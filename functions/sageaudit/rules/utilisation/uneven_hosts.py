@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.domain.job.kinds import COUNT_PATHS
 from sageaudit.domain.usage.edges import work_metric, work_phase
 from sageaudit.rules import api
-from sageaudit.rules.outcomes import Details
 from sageaudit.rules.utilisation.host_load import HostLoad, host_load, idle_percent
 from sageaudit.rules.utilisation.input_channels import shard
 
@@ -99,7 +99,7 @@ def _summary(case: api.JobCase, load: HostLoad, left_out: int) -> str:
     return f"While all hosts worked, {busy}, {low}, {over}."
 
 
-def _fewer(job: api.Job, left_out: int) -> Details:
+def _fewer(job: api.Job, left_out: int) -> FoundDetails:
     count, even = (job.instance_count or 0) - left_out, shard(job)
     return {
         "fix": (api.Parameter(COUNT_PATHS[job.kind], job.groups[0].count, count),),
@@ -109,7 +109,7 @@ def _fewer(job: api.Job, left_out: int) -> Details:
     }
 
 
-def _balanced(job: api.Job, load: HostLoad) -> Details:
+def _balanced(job: api.Job, load: HostLoad) -> FoundDetails:
     phase, spare_s = work_phase(job), Decimal(round(load.seconds * load.spare))
     return {
         "fix": shard(job),
