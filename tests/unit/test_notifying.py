@@ -169,6 +169,13 @@ def test_an_audit_that_reaches_the_floor_alone_needs_no_history() -> None:
     assert family.asked == []
 
 
+def test_an_audit_of_exactly_the_floor_needs_no_history() -> None:
+    """It reaches the floor; nothing is lacking."""
+    family, policy = Family(), Policy(floor_usd=Decimal("2.035"))
+    assert isinstance(notify(audit(), dependencies(family, policy=policy), now=NOON), Queued)
+    assert family.asked == []
+
+
 def test_an_audit_within_a_dollar_of_the_floor_asks_the_history() -> None:
     """The family's other runs are asked for no more than is lacking."""
     family, policy = Family(Decimal(1)), Policy(floor_usd=Decimal("2.5"))

@@ -113,6 +113,11 @@ def test_the_smallest_report_has_seven_columns(read: Read) -> None:
     assert len(read(few, other).lines) == 1
 
 
+def test_a_report_does_not_say_that_its_lines_are_estimates(read: Read) -> None:
+    """Only Cost Explorer marks a month that AWS may still change."""
+    assert read(MODERN).estimated is False
+
+
 def test_hours_of_one_job_are_added_up_exactly(read: Read) -> None:
     """Ten hourly lines of 0.1 are 1.0, which floats would not be."""
     rows = [MODERN | {"line_item_usage_amount": "0.1"} for _ in range(10)]

@@ -90,8 +90,10 @@ def test_a_processing_job_stopped_after_its_limit_was_stopped_by_it() -> None:
 
 
 def test_a_completed_run_hit_no_limit() -> None:
-    """Whatever time it took."""
+    """Whatever time it took, and whatever else is said of it."""
     assert limit_hit(ran(3600, max_runtime_s=3600, kind=JobKind.PROCESSING)) is None
+    assert limit_hit(ran(3600, secondary_status="MaxRuntimeExceeded")) is None
+    assert limit_hit(ran(3600, failure="MaxRuntimeInSeconds exceeded")) is None
 
 
 def test_an_artifact_goes_before_checkpoints() -> None:

@@ -232,6 +232,14 @@ def test_volumes_count_in_their_month_and_compute_in_the_month_of_the_end() -> N
     assert all(one.crosses for one in (*october, *november))
 
 
+def test_a_job_within_one_month_does_not_cross_it() -> None:
+    """Up to its last second; without a start, the month of the end is all that is known."""
+    for started_at in ("2026-10-01T00:00:00Z", "2026-10-31T20:00:00Z", None):
+        within = document(job=job(started_at=started_at, ended_at="2026-10-31T23:59:59Z"))
+        assert not any(one.crosses for one in lines_of(within, "2026-10"))
+        assert [*lines_of(within, "2026-10")]
+
+
 def test_a_line_knows_what_it_used() -> None:
     """From its usage type, else from its note, else from the one type that the job ran on."""
     ran = document(job=job(instances="2 x ml.g5.2xlarge"))

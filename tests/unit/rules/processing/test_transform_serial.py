@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, TransformBatching
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from tests.fakes.batch_jobs import batch_job, used
+from tests.fakes.jobs import series
 from tests.fakes.judging import excuse, found, outcome, priced, unknown
 from tests.fakes.trainium import MARKET, TRAINIUM, cpu_alone
 
@@ -90,6 +93,14 @@ def test_the_default_payload_of_6_mb_leaves_room_for_16() -> None:
     """On 48 vCPUs too."""
     run = transform(instance="ml.g4dn.12xlarge")
     assert found(RULE, run, used(run, cpu=[5] * 60, gpu=[10] * 60)).fix[0].new == 16
+
+
+def test_payloads_of_1_mb_leave_room_for_a_request_per_vcpu() -> None:
+    """On 96 vCPUs, up to 100 requests."""
+    run = transform(1, 1, instance="ml.m5.24xlarge")
+    raw = [series(Metric.CPU, [12 * 96] * 60, host=f"{run.name}/1")]
+    of = measure(run, raw, packaged.types(), absent=Missing("metric_missing", "no points"))
+    assert found(RULE, run, of, on=packaged.market()).fix[0].new == 96
 
 
 def test_several_requests_at_a_time_are_not_its_concern() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sageaudit.domain.bill.bill import bill
@@ -8,7 +10,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import Points, flat, market, phases, ran, series, usage
+from tests.fakes.jobs import TYPES, Points, flat, market, phases, ran, series, usage
 from tests.fakes.judging import card, excuse, found, outcome, priced, usd
 
 RULE = "serial-code"
@@ -92,6 +94,15 @@ def test_without_a_smaller_type_that_holds_it_there_are_no_dollars(memory: float
     assert caution.startswith("No figure: ")
     assert "threads and workers" in caution
     assert ("not recorded" in caution) is (memory is None)
+
+
+def test_no_older_generation_is_advised_to_a_current_type() -> None:
+    """However cheap it is; a type that is old itself may move within its time."""
+    older = {**TYPES, "ml.m5.large": replace(TYPES["ml.m5.large"], legacy=True)}
+    both = {**older, "ml.m5.4xlarge": replace(TYPES["ml.m5.4xlarge"], legacy=True)}
+    for types, advised in ((older, "ml.m5.xlarge"), (both, "ml.m5.large")):
+        on = replace(market(), types=types)
+        assert [fix.new for fix in found(RULE, RUN, cores(RUN, [1.0] * 60), on=on).fix] == [advised]
 
 
 def test_it_tells_the_story_of_the_little_used_cpu() -> None:
