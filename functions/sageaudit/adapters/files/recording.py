@@ -132,4 +132,4 @@ def _values(values: object, key: str) -> tuple[float | None, ...]:
     try:
         return tuple(None if value is None else float(value) for value in values)
     except OverflowError as error:
-        raise Malformed(key, "holds a number that is not finite") from error
+        raise Malformed(key, "holds a number that is too large") from error
