@@ -43,6 +43,7 @@ golden: $(READY) ## rewrites the files that tests compare with: review the diff
 
 docs: $(READY) ## rewrites docs/rules from the rules, and docs/debugger.md from recordings
 	@$(RUN)/python -m docs.build_rules
+	@$(RUN)/python -m docs.build_readme
 	@$(RUN)/python -m docs.build_debugger
 
 rule: $(READY) ## writes a new rule: make rule NAME=volume-large ID=SA503

@@ -110,7 +110,8 @@ from tests.labelled.machine import SKLEARN, Plot, alike
 from tests.labelled.story import BUSY_CPU, story
 
 STORIES = (
-    # $mark: a name that says what happened; `either`: rules that may find it with as much right
+    # $mark: a name that says what happened. After the Plot: all rules that are right about it,
+    # older ones too; `either`: rules that may find it or not
     story(
         "a-story-of-$name",
         Plot("ml.m5.4xlarge", alike(1, BUSY_CPU), image=SKLEARN, volume_gb=13_000, disk_percent=80),
@@ -184,7 +185,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(root))
-    print(f"Fill in each {_MARK}, then: make docs golden test")
+    print(f"Fill in each {_MARK}, then: make golden docs check")
     return 0
 
 

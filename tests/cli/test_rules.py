@@ -26,7 +26,9 @@ def test_every_rule_is_listed() -> None:
 def test_a_rule_is_explained_by_the_text_of_its_page(name: str) -> None:
     """One text for the terminal and for docs/rules."""
     shown = CliRunner().invoke(commands, ["rules", name]).output
-    assert shown.strip() == (PAGES / f"{name}.md").read_text().strip()
+    written = PAGES / f"{name}.md"
+    assert written.exists(), "run make docs"
+    assert shown.strip() == written.read_text().strip()
 
 
 def test_a_rule_is_found_by_its_id_too() -> None:

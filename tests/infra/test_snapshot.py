@@ -38,7 +38,8 @@ def local_stack() -> Iterator[set[str]]:
 
 def test_the_snapshot_is_fresh() -> None:
     """`make golden` rewrites it; the diff is what a deployment would change."""
-    assert SNAPSHOT.read_text(encoding="utf-8") == as_text(synthesized())
+    fresh = SNAPSHOT.read_text(encoding="utf-8") == as_text(synthesized())
+    assert fresh, "local/template.json is old: run make golden and read the diff"
 
 
 def test_moto_creates_it_and_skips_only_what_is_known(local_stack: set[str]) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from sageaudit.rules import catalogue
+from sageaudit.rules.page import SECTIONS, sections
 from tools import new_rule
 
-RULE = Path("functions/sageaudit/rules/storage/volume_large.py")
-TEST = Path("tests/unit/rules/storage/test_volume_large.py")
-STORY = Path("tests/labelled/stories/volume_large.py")
+RULE = Path("functions/sageaudit/rules/storage/never_a_rule.py")
+TEST = Path("tests/unit/rules/storage/test_never_a_rule.py")
+STORY = Path("tests/labelled/stories/never_a_rule.py")
 FREE_ID = "SA599"
 
 
@@ -20,7 +21,7 @@ def test_the_hundred_of_the_id_decides_the_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rule, test and story are written and named; nothing else is."""
-    assert new_rule.main(["volume-large", FREE_ID], tmp_path) == 0
+    assert new_rule.main(["never-a-rule", FREE_ID], tmp_path) == 0
     written = {path.relative_to(tmp_path) for path in tmp_path.rglob("*.py")}
     assert written == {RULE, TEST, STORY}
     said = capsys.readouterr().out
@@ -29,34 +30,32 @@ def test_the_hundred_of_the_id_decides_the_folder(
         ast.parse((tmp_path / path).read_text(encoding="utf-8"))
 
 
-def test_the_page_has_the_headings_of_all_pages(tmp_path: Path) -> None:
-    """Those of the rules that there are."""
-    text = new_rule.files("volume-large", FREE_ID, catalogue.load(), tmp_path)[tmp_path / RULE]
+def test_the_page_has_the_sections_of_all_pages(tmp_path: Path) -> None:
+    """In their order, each to be filled in."""
+    text = new_rule.files("never-a-rule", FREE_ID, catalogue.load(), tmp_path)[tmp_path / RULE]
     page = ast.get_docstring(ast.parse(text)) or ""
-    headings = [line for line in page.splitlines() if line.startswith("## ")]
-    rule = catalogue.load()[0]
-    assert headings == [line for line in rule.page.splitlines() if line.startswith("## ")]
+    assert [heading for heading, _ in sections(page)] == list(SECTIONS)
     assert f'id="{FREE_ID}"' in text
 
 
 def test_what_is_to_be_filled_in_keeps_the_tests_red(tmp_path: Path) -> None:
     """Each file has marks, and a test of the house lets none of them pass."""
-    for text in new_rule.files("volume-large", FREE_ID, catalogue.load(), tmp_path).values():
+    for text in new_rule.files("never-a-rule", FREE_ID, catalogue.load(), tmp_path).values():
         assert "TO" + "DO" in text
 
 
 @pytest.mark.parametrize(
     ("name", "rule_id", "why"),
     [
-        ("Volume-Large", FREE_ID, "must be words joined by hyphens"),
-        ("volume_large", FREE_ID, "must be words joined by hyphens"),
-        ("volume", FREE_ID, "must be words joined by hyphens"),
-        ("../volume-large", FREE_ID, "must be words joined by hyphens"),
-        ("volume-large", "SA05", "must be SA and three digits"),
-        ("volume-large", "sa599", "must be SA and three digits"),
-        ("volume-large", "SA001", "must be SA and three digits"),
+        ("Never-A-Rule", FREE_ID, "must be words joined by hyphens"),
+        ("never_a_rule", FREE_ID, "must be words joined by hyphens"),
+        ("never", FREE_ID, "must be words joined by hyphens"),
+        ("../never-a-rule", FREE_ID, "must be words joined by hyphens"),
+        ("never-a-rule", "SA05", "must be SA and three digits"),
+        ("never-a-rule", "sa599", "must be SA and three digits"),
+        ("never-a-rule", "SA001", "must be SA and three digits"),
         ("volume-oversized", FREE_ID, "the name volume-oversized is taken by SA501"),
-        ("volume-large", "SA501", "the id SA501 is taken by volume-oversized; SA50"),
+        ("never-a-rule", "SA501", "the id SA501 is taken by volume-oversized; SA50"),
     ],
 )
 def test_a_name_or_id_that_cannot_be_is_refused_in_one_sentence(
@@ -74,7 +73,7 @@ def test_a_hundred_without_a_folder_names_those_that_have_one(tmp_path: Path) ->
     """A new folder is a decision of its own."""
     rules = tuple(rule for rule in catalogue.load() if not rule.name.id.startswith("SA5"))
     with pytest.raises(new_rule.Refused, match=r"no folder has ids SA5xx; .*SA6xx limits"):
-        new_rule.files("volume-large", "SA503", rules, tmp_path)
+        new_rule.files("never-a-rule", "SA503", rules, tmp_path)
 
 
 def test_a_file_of_that_name_stays_as_it_is(tmp_path: Path) -> None:
@@ -82,5 +81,5 @@ def test_a_file_of_that_name_stays_as_it_is(tmp_path: Path) -> None:
     helper = tmp_path / RULE
     helper.parent.mkdir(parents=True)
     helper.write_text("kept")
-    assert new_rule.main(["volume-large", FREE_ID], tmp_path) == 2
+    assert new_rule.main(["never-a-rule", FREE_ID], tmp_path) == 2
     assert helper.read_text() == "kept"

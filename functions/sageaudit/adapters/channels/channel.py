@@ -72,12 +72,15 @@ class NoticeChannel(ABC):
     @staticmethod
     @abstractmethod
     def check(payload: Payload) -> None:
-        """Raises Malformed, naming the key, for a payload that cannot be posted."""
+        """Raises Malformed, and nothing else, for a payload that cannot be posted or marked."""
 
     @staticmethod
     @abstractmethod
     def as_repeat(payload: Payload) -> Payload:
-        """The payload, marked where it is read first as one that may have been posted before."""
+        """The payload with `envelope.REPEAT` where it is read first, within the size limits again.
+
+        Works on every payload that `check` takes.
+        """
 
     @classmethod
     @abstractmethod

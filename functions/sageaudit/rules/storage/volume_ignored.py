@@ -16,7 +16,6 @@ Sources: botocore, ResourceConfig.VolumeSizeInGB: "When using an ML instance wit
 
 from __future__ import annotations
 
-from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.rules import api
 from sageaudit.rules.storage.ebs import has_volume, on_ebs
 
@@ -49,7 +48,7 @@ def check(case: api.JobCase) -> api.Outcome:
         f"VolumeSizeInGB is {job.volume_gb} and has no effect on {job.instances}: the storage is "
         "local NVMe.",
         {"volume_gb": job.volume_gb, "instances": job.instances},
-        fix=(api.Parameter(VOLUME_PATHS[job.kind], job.volume_gb, None),),
+        fix=(api.Parameter(api.VOLUME_PATHS[job.kind], job.volume_gb, None),),
         caution=(
             "No figure: no volume is provisioned or billed. The space is that of the local disks; "
             "a warm pool is reused only by jobs with the same size."

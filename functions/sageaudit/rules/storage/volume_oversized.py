@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from math import ceil
 
-from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.rules import api
 from sageaudit.rules.storage.ebs import has_local_storage, on_ebs
 
@@ -40,7 +39,7 @@ def _small(case: api.JobCase) -> str | None:
 @api.rule(
     id="SA501",
     scope=api.JobCase,
-    kinds=set(VOLUME_PATHS),
+    kinds=set(api.VOLUME_PATHS),
     thresholds=(OVER, PEAK_BELOW, TIMES_THE_PEAK),
     needs=(api.Metric.DISK,),
     coarsest_period_s=300,
@@ -73,7 +72,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "used_gb": round(used_gb, 1),
             "file_mode_channels": copies,
         },
-        fix=(api.Parameter(VOLUME_PATHS[job.kind], size, smaller),),
+        fix=(api.Parameter(api.VOLUME_PATHS[job.kind], size, smaller),),
         change=api.SetVolume(size if copies else new_size),
         best=api.SetVolume(new_size) if copies else None,
         caution=f"Low confidence: DiskUtilization is near 0 in recorded jobs.{data}",

@@ -23,7 +23,6 @@ from __future__ import annotations
 from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.bill.finding import FoundDetails
-from sageaudit.domain.job.kinds import COUNT_PATHS
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.by_count import cheaper_count
 from sageaudit.rules.utilisation.use_of_hosts import did_work, use_of_hosts
@@ -127,7 +126,7 @@ def _on_fewer(
     case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
 ) -> FoundDetails:
     """The fix, and how many times as long the run takes at worst and at best."""
-    now = api.Parameter(COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
+    now = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {
         "fix": (now,),
         "change": api.SetCount(count, worst),

@@ -22,7 +22,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import FoundDetails
-from sageaudit.domain.job.kinds import COUNT_PATHS
 from sageaudit.domain.usage.edges import work_metric, work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.host_load import HostLoad, host_load, idle_percent
@@ -102,7 +101,7 @@ def _summary(case: api.JobCase, load: HostLoad, left_out: int) -> str:
 def _fewer(job: api.Job, left_out: int) -> FoundDetails:
     count, even = (job.instance_count or 0) - left_out, shard(job)
     return {
-        "fix": (api.Parameter(COUNT_PATHS[job.kind], job.groups[0].count, count),),
+        "fix": (api.Parameter(api.COUNT_PATHS[job.kind], job.groups[0].count, count),),
         "alternatives": (even,) if even else (),
         "change": api.SetCount(count, Decimal(1), refills=False),
         "caution": "Assumes that the other hosts need nothing from it, such as data in its memory.",

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
+import json
+import pkgutil
 from collections.abc import Iterator
+from typing import Any
 
 import boto3
 import pytest
+from hypothesis import given
 from moto import mock_aws
 
+from sageaudit.adapters import channels
 from sageaudit.adapters.channels.catalogue import CHANNELS, CHECKS, connected, writers
 from sageaudit.adapters.channels.channel import Connections, NoticeChannel, StoredSecret
 from sageaudit.adapters.channels.https_post import https_post
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadSettings, Malformed
 from sageaudit.text.envelope import REPEAT
 from tests.fakes.documents import document
+from tests.fakes.hostile import documents, whole_documents
 
 TOPIC = {"TOPIC_ARN": "arn:aws:sns:us-east-1:111122223333:notices"}
 ALL = {channel.address.variable: "somewhere" for channel in CHANNELS}
@@ -34,6 +43,19 @@ def test_names_and_variables_are_unique() -> None:
     assert len(ALL) == len(CHANNELS)
 
 
+def test_every_channel_class_is_listed() -> None:
+    """A class that CHANNELS does not name would never post, and no other test would fail."""
+    for module in pkgutil.iter_modules(channels.__path__, f"{channels.__name__}."):
+        importlib.import_module(module.name)
+    classes = {name for name in NoticeChannel.__subclasses__() if name.__module__ in _product()}
+    assert classes == set(CHANNELS), "add it to CHANNELS in adapters/channels/catalogue.py"
+
+
+def _product() -> set[str]:
+    names = pkgutil.iter_modules(channels.__path__, f"{channels.__name__}.")
+    return {module.name for module in names}
+
+
 @each_channel
 def test_a_channel_takes_what_it_writes(channel: type[NoticeChannel]) -> None:
     """Also when it is marked as a repeat, in its notification or subject."""
@@ -43,6 +65,43 @@ def test_a_channel_takes_what_it_writes(channel: type[NoticeChannel]) -> None:
     CHECKS[channel.name](repeat)
     assert REPEAT not in str(payload)
     assert REPEAT in str(repeat)
+
+
+@each_channel
+@whole_documents
+@given(audited=documents())
+def test_a_channel_writes_any_audit(channel: type[NoticeChannel], audited: AuditDocument) -> None:
+    """As JSON that it takes itself, also as a repeat, whatever names and texts the audit holds."""
+    payload = channel.write(audited, Policy())
+    channel.check(json.loads(json.dumps(payload)))
+    channel.check(channel.as_repeat(payload))
+
+
+@each_channel
+@pytest.mark.parametrize("wrong", [[], {}, None, "", 1, ["x"], {"x": 1}], ids=repr)
+def test_what_a_channel_takes_can_be_marked_as_a_repeat(
+    channel: type[NoticeChannel], wrong: Any
+) -> None:
+    """Each part of a payload in turn is something else: refused as Malformed, or it works."""
+    for path in _paths(channel.write(document(), Policy())):
+        payload: Any = copy.deepcopy(channel.write(document(), Policy()))
+        holder = payload
+        for key in path[:-1]:
+            holder = holder[key]
+        holder[path[-1]] = wrong
+        try:
+            channel.check(payload)
+        except Malformed:
+            continue
+        channel.as_repeat(payload)
+
+
+def _paths(part: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The keys that lead to each part of a payload."""
+    keys = part if isinstance(part, dict) else range(len(part) if isinstance(part, list) else 0)
+    for key in keys:
+        yield (*above, key)
+        yield from _paths(part[key], (*above, key))
 
 
 @each_channel
