@@ -7,6 +7,7 @@ indented.
 from __future__ import annotations
 
 import re
+from textwrap import fill
 
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
 
@@ -54,7 +55,11 @@ def page(rule: Rule) -> str:
 def sections(docstring: str) -> list[tuple[str, str]]:
     """The sections of a rule's docstring: heading and text, in their order."""
     return [
-        (heading, text.replace("\n    ", "\n")) for heading, text in _SECTION.findall(docstring)
+        (
+            heading,
+            fill(" ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False),
+        )
+        for heading, text in _SECTION.findall(docstring)
     ]
 
 

@@ -91,10 +91,10 @@ def _fixes(finding: FindingDocument, console: Console) -> None:
 def _saving(finding: FindingDocument) -> str:
     alone, span = finding["saving_alone_usd"], finding["saving_range_usd"]
     if span is not None:
-        return f"Fix, saves {usd(span[0])} to {usd(span[-1])} a run by itself"
+        return f"Fix, saves {usd(span[0])} to {usd(span[-1])} per run if applied alone"
     if alone is None or Bucket(finding["bucket"]) is Bucket.LOST:
         return "Fix"
-    return f"Fix, saves {usd(alone)} a run by itself"
+    return f"Fix, saves {usd(alone)} per run if applied alone"
 
 
 def _fix(fix: FixDocument, console: Console) -> None:
