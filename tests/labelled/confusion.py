@@ -24,7 +24,7 @@ _SAGA_SEEDS = (1, 2)
 
 
 @dataclass(frozen=True)
-class LastNotice:
+class JudgedRule:
     """One recording with its truth for one rule, and what the rule said."""
 
     recording: str
@@ -57,7 +57,7 @@ class Row:
 
 
 @cache
-def generated() -> tuple[LastNotice, ...]:
+def generated() -> tuple[JudgedRule, ...]:
     """Every labelled answer on the stories and sagas."""
     return (*_stories(), *_sagas())
 
@@ -73,7 +73,7 @@ def _told(audit: Audit) -> set[str]:
     return {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
 
 
-def _stories() -> Iterator[LastNotice]:
+def _stories() -> Iterator[JudgedRule]:
     ruleset, policy = catalogue.ruleset(), Policy(rules_on=frozenset(rules()))
     for story in stories():
         for seed in SEEDS:
@@ -83,10 +83,10 @@ def _stories() -> Iterator[LastNotice]:
             for rule in rules():
                 truth = story.truth(rule)
                 if truth is not None:
-                    yield LastNotice(f"{story.name} {seed}", rule, truth, rule in found)
+                    yield JudgedRule(f"{story.name} {seed}", rule, truth, rule in found)
 
 
-def _sagas() -> Iterator[LastNotice]:
+def _sagas() -> Iterator[JudgedRule]:
     for saga in (*families(), *searches()):
         for seed in _SAGA_SEEDS:
             document = last_audit(saga.tell(seed))
@@ -95,20 +95,20 @@ def _sagas() -> Iterator[LastNotice]:
             for rule in rules():
                 truth = saga.truth(rule)
                 if truth is not None:
-                    yield LastNotice(f"{saga.name} {seed}", rule, truth, rule in found)
+                    yield JudgedRule(f"{saga.name} {seed}", rule, truth, rule in found)
 
 
 @cache
-def recorded() -> tuple[LastNotice, ...]:
+def recorded() -> tuple[JudgedRule, ...]:
     """Real jobs: what their own answer, or Debugger's half-second samples, leave no doubt about.
 
     A failed run that had started was lost, a completed one was not. A GPU that worked in a quarter
     of Debugger's samples was not idle.
     """
-    return tuple(told for path in files() for told in _real(path.name))
+    return tuple(judged for path in files() for judged in _real(path.name))
 
 
-def _real(name: str) -> Iterator[LastNotice]:
+def _real(name: str) -> Iterator[JudgedRule]:
     path = DATA / "jobs" / name
     read = recording.read(path)
     if isinstance(read, recording.RecordedSet):
@@ -118,10 +118,10 @@ def _real(name: str) -> Iterator[LastNotice]:
     found = _told(audit)
     if run.job.finished and run.job.kind.value != "tuning" and run.job.status != "Stopped":
         lost = run.job.status == "Failed" and not run.job.never_started
-        yield LastNotice(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))
+        yield JudgedRule(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))
     quartile = _gpu_upper_quartile(json.loads(path.read_text()))
     if quartile and run.usage.series:
-        yield LastNotice(name, "gpu-idle", False, "gpu-idle" in found)
+        yield JudgedRule(name, "gpu-idle", False, "gpu-idle" in found)
 
 
 def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
@@ -132,7 +132,7 @@ def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
     return gpu["p75"] if gpu else None
 
 
-def rows(answers: tuple[LastNotice, ...]) -> list[Row]:
+def rows(answers: tuple[JudgedRule, ...]) -> list[Row]:
     """Counted by rule, in the catalogue's order."""
     counted = {rule: Row(rule) for rule in rules()}
     for one in answers:
@@ -146,7 +146,7 @@ def rows(answers: tuple[LastNotice, ...]) -> list[Row]:
     return [row for rule, row in counted.items() if rule in answered]
 
 
-def _recordings(answers: tuple[LastNotice, ...]) -> int:
+def _recordings(answers: tuple[JudgedRule, ...]) -> int:
     return len({one.recording for one in answers})
 
 

@@ -22,12 +22,12 @@ def test_the_table_is_printed() -> None:
 @pytest.mark.parametrize("rule", rules())
 def test_a_rule_is_right_nineteen_times_of_twenty(rule: str) -> None:
     """Each has stories in which it is true, and far more in which it is not."""
-    told = [one for one in generated() if one.rule == rule]
-    assert any(one.truth for one in told), "no story has it"
-    assert any(not one.truth for one in told), "no story is without it"
-    [row] = rows(tuple(told))
-    false = [one for one in told if one.found and not one.truth]
-    missed = [one for one in told if one.truth and not one.found]
+    judged = [one for one in generated() if one.rule == rule]
+    assert any(one.truth for one in judged), "no story has it"
+    assert any(not one.truth for one in judged), "no story is without it"
+    [row] = rows(tuple(judged))
+    false = [one for one in judged if one.found and not one.truth]
+    missed = [one for one in judged if one.truth and not one.found]
     assert row.precision >= AT_LEAST, f"wrong, or to be named in the story: {false}"
     assert row.recall >= AT_LEAST, f"not found: {missed}"
 

@@ -26,13 +26,13 @@ from tests.labelled.collected import families, searches, stories
 from tests.labelled.machine import Doing, Plot, alike, training
 from tests.labelled.sagas import last_audit, sweep
 
-LastNotice = dict[str, Any]
+Document = dict[str, Any]
 RISING: list[float | None] = [0.5 + 0.012 * number for number in range(30)]
 FLAT: list[float | None] = [0.8] * 30
 AT_ONCE = {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 30}
 DAY = timedelta(days=1)
 _HALF_ASLEEP = Doing(300, cores=3, gpus=(0.24,), gib=30, gpu_gib=(4.0,))
-RUNS: dict[str, list[LastNotice]] = {
+RUNS: dict[str, list[Document]] = {
     "hours-on-a-gpu-half-asleep": [
         training(Plot("ml.g5.8xlarge", alike(1, _HALF_ASLEEP), name="half-asleep"), 1)
     ],
@@ -42,9 +42,9 @@ RUNS: dict[str, list[LastNotice]] = {
 """Each story's run, and each family's runs in their order: the last one is advised."""
 
 
-def audited(told: LastNotice, earlier: tuple[EarlierRun, ...]) -> Audit:
+def audited(document: Document, earlier: tuple[EarlierRun, ...]) -> Audit:
     """As the Lambda would, with every rule on."""
-    read = recording.of_document(told)
+    read = recording.of_document(document)
     job = parse(read.describe, read.tags, account=read.account, region=read.region, key=b"secret")
     assert job.ended_at is not None
     market = sources.offline_markets().market(job, job.ended_at)
@@ -73,14 +73,14 @@ def remembered(audit: Audit) -> EarlierRun:
 
 
 @cache
-def last(name: str) -> tuple[LastNotice, Audit, tuple[EarlierRun, ...], timedelta]:
+def last(name: str) -> tuple[Document, Audit, tuple[EarlierRun, ...], timedelta]:
     """A story's last run, its audit, the runs before and with it, newest first, and their pace."""
     earlier: tuple[EarlierRun, ...] = ()
-    for told in RUNS[name]:
-        audit = audited(told, earlier)
+    for document in RUNS[name]:
+        audit = audited(document, earlier)
         earlier = (remembered(audit), *earlier)
     ends = [run.ended_at for run in earlier]
-    return told, audit, earlier, ends[0] - ends[1] if len(ends) > 1 else DAY
+    return document, audit, earlier, ends[0] - ends[1] if len(ends) > 1 else DAY
 
 
 def standing(audit: Audit) -> list[Finding]:
@@ -129,25 +129,25 @@ def test_no_two_findings_contradict_each_other(name: str) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_one_advice_is_not_turned_back(name: str) -> None:
     """Taken alone, at both ends of its range, and each of its alternatives."""
-    told, audit, earlier, pace = last(name)
+    document, audit, earlier, pace = last(name)
     for finding in standing(audit):
         for way in ways(finding):
-            after = audited(followed(told, [way], later=pace), earlier)
+            after = audited(followed(document, [way], later=pace), earlier)
             assert list(turned_back([way], after)) == [], str(way)
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_advice_ends(name: str) -> None:
     """All of it taken together, and what is said then too: it ends, and nothing is turned back."""
-    told, audit, earlier, pace = last(name)
+    document, audit, earlier, pace = last(name)
     taken: list[Way] = []
     for _ in range(4):
         now = [next(iter(ways(finding))) for finding in followable(audit)]
         if not now:
             break
         taken += now
-        told = followed(told, now, later=pace)
-        audit = audited(told, earlier)
+        document = followed(document, now, later=pace)
+        audit = audited(document, earlier)
         earlier = (remembered(audit), *earlier)
         assert list(turned_back(taken, audit)) == [], [str(way) for way in now]
     assert followable(audit) == []
@@ -169,8 +169,8 @@ SEARCHES = {
 
 
 def advised_search(
-    recordings: list[LastNotice], fix: list[FixDocument]
-) -> tuple[list[LastNotice], set[tuple[str, str]]]:
+    recordings: list[Document], fix: list[FixDocument]
+) -> tuple[list[Document], set[tuple[str, str]]]:
     """The search as it is asked for then, with as many trials as that runs; what it was before."""
     *trials, own = copy.deepcopy(recordings)
     most = len(trials)
@@ -198,7 +198,7 @@ def test_a_searchs_advice_is_not_turned_back(name: str) -> None:
                 assert not {(one["parameter"], str(one["new"])) for one in said} & undone, fix
 
 
-def own_findings(recordings: list[LastNotice]) -> list[FindingDocument]:
+def own_findings(recordings: list[Document]) -> list[FindingDocument]:
     """Those on the tuning job itself, not on its trials."""
     document = last_audit(recordings)
     return [one for one in document["findings"] if "training_jobs" not in one["evidence"]]

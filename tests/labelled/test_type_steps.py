@@ -17,7 +17,7 @@ from sageaudit.domain.prices.market import InstanceType
 from tests.labelled.advised import Way, followed, ways
 from tests.labelled.heeded import cluster
 from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Plot, training
-from tests.labelled.test_no_ping_pong import LastNotice, audited, remembered, standing
+from tests.labelled.test_no_ping_pong import Document, audited, remembered, standing
 
 AT_MOST = 4
 DAY = timedelta(days=1)
@@ -69,9 +69,9 @@ def on_gpus(dice: random.Random) -> Plot:
     return Plot(kind.name, ((work,),) * dice.choice((1, 1, 1, 2)), name=f"gpu-{kind.name}")
 
 
-def steps(told: LastNotice, dice: random.Random) -> Iterator[tuple[Way, LastNotice]]:
+def steps(document: Document, dice: random.Random) -> Iterator[tuple[Way, Document]]:
     """Each advice on type or count, as it is followed, and the run that follows it."""
-    audit, earlier = audited(told, ()), tuple[EarlierRun, ...]()
+    audit, earlier = audited(document, ()), tuple[EarlierRun, ...]()
     while True:
         moves = [
             way
@@ -82,15 +82,15 @@ def steps(told: LastNotice, dice: random.Random) -> Iterator[tuple[Way, LastNoti
         if not moves:
             return
         way = dice.choice(moves)
-        told = followed(told, [way], later=DAY)
-        yield way, told
+        document = followed(document, [way], later=DAY)
+        yield way, document
         earlier = (remembered(audit), *earlier)
-        audit = audited(told, earlier)
+        audit = audited(document, earlier)
 
 
-def place(told: LastNotice) -> tuple[str, int]:
+def place(document: Document) -> tuple[str, int]:
     """Type and count."""
-    where = cluster(told["describe"])
+    where = cluster(document["describe"])
     return where["InstanceType"], where["InstanceCount"]
 
 
@@ -100,9 +100,9 @@ def test_advice_on_types_goes_downhill_and_ends(seed: int) -> None:
     dice = random.Random(seed)
     for number in range(10):
         plot = (on_cpus, on_gpus)[number % 2](dice)
-        told = training(replace(plot, describe={}), seed)
-        been, path = [place(told)], [str(plot)]
-        for way, after in steps(told, dice):
+        document = training(replace(plot, describe={}), seed)
+        been, path = [place(document)], [str(plot)]
+        for way, after in steps(document, dice):
             where = place(after)
             path.append(str(way))
             assert where not in been, path
