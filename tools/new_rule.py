@@ -18,7 +18,7 @@ from sageaudit.rules.card import Rule
 
 ROOT = Path(__file__).parent.parent
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
-_ID = re.compile(r"SA[1-9]\d\d")
+_ID = re.compile(r"SA[1-9][0-9]{2}")
 _MARK = "TO" + "DO"
 
 RULE = '''"""$mark: one sentence that says what is wrong with the job. Tables show it as the title.

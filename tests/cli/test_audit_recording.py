@@ -111,6 +111,14 @@ def test_a_set_rolls_its_children_up(audited: Audited) -> None:
             ),
             "metrics.series[0] needs host, metric, start",
         ),
+        (
+            (
+                '{"children": [{"TrainingJobName": "x", "TrainingJobStatus": "Failed"}],'
+                ' "describe": {"HyperParameterTuningJobName": "s",'
+                ' "HyperParameterTuningJobStatus": "Failed", "LastModifiedTime": "soon"}}'
+            ),
+            "LastModifiedTime is not a time",
+        ),
         ("[" * 100_000, "is not JSON"),
         ("\x00\x01", "is not JSON"),
     ],

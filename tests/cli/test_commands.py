@@ -66,3 +66,15 @@ def test_an_unknown_command_is_wrong_usage(run: Run) -> None:
         done = run(word)
         assert (done.exit_code, done.stdout) == (2, "")
         assert f"No such command '{word}'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("audti", "audit"), ("what_if", "what-if"), ("recncile", "reconcile")]
+)
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
+    run: Run, typed: str, meant: str
+) -> None:
+    """Although no command is imported to be listed."""
+    done = run(typed)
+    assert done.exit_code == 2
+    assert f"No such command '{typed}'. Did you mean '{meant}'?" in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pkgutil
 from importlib import import_module, resources
+from typing import Any
 
 import click
 
@@ -17,10 +18,13 @@ class CommandFolder(click.Group):
     Only the command that runs is imported: boto3 and the rules take most of the start time.
     """
 
+    def __init__(self, **settings: Any) -> None:
+        # click reads this mapping for one thing only: the names that it suggests for a mistyped one
+        super().__init__(**settings, commands={name: click.Command(name) for name in _names()})
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Every command's name, in alphabetical order."""
-        modules = pkgutil.iter_modules(commands.__path__)
-        return sorted(module.name.replace("_", "-") for module in modules)
+        return _names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports one command; None where no file has this name."""
@@ -36,6 +40,12 @@ class CommandFolder(click.Group):
         room = formatter.width - 6 - max(map(len, names))
         with formatter.section("Commands"):
             formatter.write_dl([(name, _summary(name, room)) for name in names])
+
+
+def _names() -> list[str]:
+    return sorted(
+        module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)
+    )
 
 
 def _summary(command: str, room: int) -> str:

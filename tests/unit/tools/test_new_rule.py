@@ -53,6 +53,7 @@ def test_what_is_to_be_filled_in_keeps_the_tests_red(tmp_path: Path) -> None:
         ("../never-a-rule", FREE_ID, "must be words joined by hyphens"),
         ("never-a-rule", "SA05", "must be SA and three digits"),
         ("never-a-rule", "sa599", "must be SA and three digits"),
+        ("never-a-rule", "SA5\u0669\u0669", "must be SA and three digits"),
         ("never-a-rule", "SA001", "must be SA and three digits"),
         ("volume-oversized", FREE_ID, "the name volume-oversized is taken by SA501"),
         ("never-a-rule", "SA501", "the id SA501 is taken by volume-oversized; SA50"),

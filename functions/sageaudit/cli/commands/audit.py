@@ -110,9 +110,9 @@ def of_recording(path: Path, policy: Policy) -> AuditDocument:
         if isinstance(recorded, recording.Recording):
             return _one(recorded, policy).document
         children = [_one(child, policy) for child in recorded.children]
+        return _set(recorded.tuning, children, policy)
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
-    return _set(recorded.tuning, children, policy)
 
 
 def _set(
