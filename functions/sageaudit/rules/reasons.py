@@ -1,7 +1,8 @@
 """Named reasons why a rule does not apply to a job, and what is often unknown.
 
-A rule lists its reasons on its card, the most telling first: the first that gives a sentence is
-the answer, and the rule is not run. Each takes a case and returns a sentence, or None.
+A rule lists its reasons on its card, the most informative first: the first one that returns a
+sentence is the answer, and the rule is not called. Each takes a case and returns a sentence, or
+None.
 """
 
 from __future__ import annotations

@@ -90,13 +90,13 @@ def impossible(job: Job, market: Market) -> str | None:
     """Why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
     if job.kind is JobKind.TUNING:
-        return "a tuning job has no instances of its own: replay one of its training jobs"
+        return "a tuning job has no instances of its own: ask about one of its training jobs"
     if job.purchase is Purchase.SERVERLESS:
         return "a serverless job has no instance type"
     if not job.finished:
         return f"the job has not ended (status {job.status})"
     if job.never_started:
-        return "the job never started: there is nothing to replay"
+        return "the job never started: there is no run to compare"
     if job.region is None:
         return "the region is not known, and so is no price"
     if not kinds:

@@ -9,7 +9,7 @@ from tests.fakes.jobs import job, phases
 
 
 def test_the_work_phase_is_the_first_in_which_the_code_ran() -> None:
-    """ "Training" where no phase is known."""
+    """Where no phase is known, it is called Training."""
     assert work_phase(job()) == "Training"
     assert work_phase(job(phases=phases(("Running", 60)))) == "Running"
     assert work_phase(job(phases=phases(("Starting", -60), ("Processing", 60)))) == "Processing"
