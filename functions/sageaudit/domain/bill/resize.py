@@ -23,7 +23,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import times_weaker
 from sageaudit.domain.prices.market import InstanceType, Market, Rate, comparable
 from sageaudit.domain.usage.demand import Demand, Need, demand
-from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
 HEADROOM_PERCENT = Decimal(20)
 _NOT_STEADY = ("t3", "-flex")
@@ -102,7 +102,7 @@ def impossible(job: Job, market: Market) -> str | None:
     if not kinds:
         return "the instance type is not known"
     if len(kinds) > 1:
-        return "CloudWatch does not say which host has which of the job's instance types"
+        return HOSTS_UNMAPPED.reason
     today = market.types.get(next(iter(kinds)))
     if today is None:
         return f"{kinds.pop()} is not in the catalogue: its size is not known"
