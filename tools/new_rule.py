@@ -67,7 +67,7 @@ import pytest
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.jobs import ran
-from tests.fakes.judging import excuse, found, outcome, unknown
+from tests.fakes.judging import found, not_applicable, outcome, unknown
 
 RULE = "$name"
 
@@ -100,7 +100,7 @@ def test_what_is_not_known_is_unknown() -> None:
 
 def test_other_jobs_are_not_its_concern() -> None:
     """$mark: which reasons the card names."""
-    assert "serverless" in excuse(RULE, ran(3600, purchase=Purchase.SERVERLESS))
+    assert "serverless" in not_applicable(RULE, ran(3600, purchase=Purchase.SERVERLESS))
 '''
 STORY = '''"""$mark: what happened in the job, without this project's thresholds."""
 

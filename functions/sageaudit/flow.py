@@ -191,7 +191,7 @@ def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ..
 
 
 def _metrics_are_late(job: Job, usage: Measurements, *, now: datetime, attempt: int | None) -> bool:
-    """True when metrics are incomplete and the job ended so recently that more may arrive."""
+    """True when metrics are incomplete, if the job ended recently or the audit waited for them."""
     fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
     waited = attempt is not None and attempt > 1
     return (fresh or waited) and _metrics_incomplete(job, usage)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.record import NOT_NAMED, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
 from sageaudit.ports import History, LastNotice, Ledger, Queue
@@ -22,8 +22,6 @@ from sageaudit.text.money import usd
 from sageaudit.text.notice import counted_findings, decide, worst
 
 LOOK_BACK = timedelta(days=30)
-UNKNOWN = "unknown"
-"""Stands for an unknown account or region, as in the history's keys."""
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What reading an invalid document raises."""
 
@@ -145,7 +143,7 @@ def _own_usd(document: AuditDocument, now: datetime) -> Decimal:
 def _family(document: AuditDocument) -> tuple[str, str, str]:
     """Account, region and family name."""
     job = document["job"]
-    return job["account"] or UNKNOWN, job["region"] or UNKNOWN, job["family"]
+    return job["account"] or NOT_NAMED, job["region"] or NOT_NAMED, job["family"]
 
 
 def _moment(text: str) -> datetime:

@@ -35,8 +35,8 @@ def account_found(rule: str, runs: Sequence[EarlierRun], **more: object) -> Foun
     return answer
 
 
-def account_excuse(rule: str, runs: Sequence[EarlierRun], **more: object) -> str:
-    """Why the rule does not speak of the account."""
+def account_not_applicable(rule: str, runs: Sequence[EarlierRun], **more: object) -> str:
+    """The reason why the rule does not apply to the account."""
     answer = account_outcome(rule, runs, **more)  # type: ignore[arg-type]
     assert isinstance(answer, NotApplicable), answer
     return answer.reason

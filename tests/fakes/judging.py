@@ -78,8 +78,8 @@ def unknown(rule: str, job: Job, of: Measurements | None = None) -> str:
     return answer.code
 
 
-def excuse(rule: str, job: Job, of: Measurements | None = None) -> str:
-    """Why the rule does not speak of the job."""
+def not_applicable(rule: str, job: Job, of: Measurements | None = None) -> str:
+    """The reason why the rule does not apply to the job."""
     answer = outcome(rule, job, of)
     assert isinstance(answer, NotApplicable), answer
     return answer.reason

@@ -41,8 +41,8 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import DataSource, InputChannel, Job, ParentKind, Purchase
-from sageaudit.domain.job.kinds import COUNT_PATHS, TYPE_PATHS, VOLUME_PATHS, JobKind
-from sageaudit.domain.usage.measurements import MIN_COVERAGE, Measurements, Metric, Missing
+from sageaudit.domain.job.kinds import COUNT_PATHS, VOLUME_PATHS, JobKind
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import (
     mean,
     mean_of_hosts,
@@ -98,12 +98,10 @@ __all__ = [
     "HEADROOM",
     "HISTORY_UNREAD",
     "HOSTS_UNMAPPED",
-    "MIN_COVERAGE",
     "NO_GAIN",
     "ON_INSTANCES",
     "PHASES_MISSING",
     "TIMES_MISSING",
-    "TYPE_PATHS",
     "VOLUME_PATHS",
     "AccountCase",
     "Bucket",

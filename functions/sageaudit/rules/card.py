@@ -58,7 +58,7 @@ NO_GAIN = Threshold(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What a rule of any scope is given.
+    """What every case has, whatever its scope.
 
     `overrides` are the policy's values for this rule's thresholds, by key.
     """
@@ -135,7 +135,7 @@ class Rule:
 
     What it applies to:
     - `scope`: the case that `check` takes; `kinds`: the kinds of jobs.
-    - `not_applicable`: reasons why it does not apply; the first that gives a sentence answers.
+    - `not_applicable`: reasons why it does not apply; the first sentence is the answer.
     - `about_cpu`: it does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
 

@@ -31,7 +31,7 @@ def ruleset() -> Ruleset:
 
 
 def _names() -> list[str]:
-    """The modules of the folder and of its sub-folders, one of them for each century of ids."""
+    """The modules of the folder and of its sub-folders, one for each hundred of ids."""
     walked = pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
     return sorted(module.name for module in walked if not module.ispkg)
 

@@ -1,6 +1,6 @@
-"""Running the catalogue over one case: the gates that hold for all rules, then each rule.
+"""Applies rules to one case: first the checks that are the same for every rule, then the rule.
 
-Rules off and thresholds are those of the case's policy, as it holds for this job.
+Which rules are off, and their thresholds, come from the policy of the case.
 """
 
 from __future__ import annotations

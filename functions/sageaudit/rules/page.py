@@ -10,6 +10,7 @@ import re
 from textwrap import fill
 
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
+from sageaudit.rules.judge import BUSY_GPU_PERCENT
 
 SCOPES = {
     JobCase: "one job",
@@ -80,7 +81,8 @@ def _card(rule: Rule) -> list[str]:
     if rule.per_host:
         lines.append("Compares hosts: Unknown when the job has several instance groups.")
     if rule.about_cpu:
-        lines.append("Does not apply while the GPU is busy (50% or more of its active time).")
+        busy = f"{BUSY_GPU_PERCENT}% or more of its active time"
+        lines.append(f"Does not apply while the GPU is busy ({busy}).")
     if rule.min_earlier:
         lines.append(f"Needs {rule.min_earlier} earlier runs of the family.")
     if rule.name.subsumes:

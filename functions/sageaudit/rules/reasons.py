@@ -1,13 +1,15 @@
 """Named reasons why a rule does not apply to a job, and what is often unknown.
 
-A rule lists its reasons on its card, the most telling first: the first that gives a sentence is
-the answer, and the rule is not run. Each takes a case and returns a sentence, or None.
+A rule lists its reasons on its card, the most informative first: the first one that returns a
+sentence is the answer, and the rule is not called. Each takes a case and returns a sentence, or
+None.
 """
 
 from __future__ import annotations
 
 from sageaudit.domain.bill.finding import Unknown
 from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.usage import measurements
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules.card import JobCase
 
@@ -15,9 +17,7 @@ TIMES_MISSING = Unknown("times_missing", "how long the run took is not known")
 HISTORY_UNREAD = Unknown("history_unread", "the earlier runs of its family were not read")
 PHASES_MISSING = Unknown("phases_missing", "the answer does not split the run into phases")
 BILL_UNKNOWN = Unknown("bill_unknown", "the cost of this run is not known")
-HOSTS_UNMAPPED = Unknown(
-    "hosts_unmapped", "CloudWatch does not say which host has which of the job's instance types"
-)
+HOSTS_UNMAPPED = Unknown(measurements.HOSTS_UNMAPPED.code, measurements.HOSTS_UNMAPPED.reason)
 
 
 def unknown(missing: Missing) -> Unknown:

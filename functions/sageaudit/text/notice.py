@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, JobDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.policy.policy import Mode
 from sageaudit.text.money import usd
-
-Mode = Literal["tell", "observe"]
 
 
 @dataclass(frozen=True, slots=True)

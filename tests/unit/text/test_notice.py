@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.text.notice import Decision, Mode, counted_findings, decide, worst
+from sageaudit.domain.policy.policy import Mode
+from sageaudit.text.notice import Decision, counted_findings, decide, worst
 from tests.fakes.documents import (
     TUNING_ARN,
     document,

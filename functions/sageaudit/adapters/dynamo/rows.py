@@ -9,13 +9,11 @@ from decimal import Decimal
 from sageaudit.adapters.dynamo.keys import LONGEST_TEXT, as_utc, read_moment
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
-from sageaudit.domain.audit.record import Entry, FindingRow, Head, JobKey
+from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow, Head, JobKey
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
 MOST_FINDING_ROWS = 48
 """A transaction has 100 actions: these replace as many others, beside head, version and detail."""
-UNKNOWN = "unknown"
-"""Stands in keys for an account or region that a recording does not name."""
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 20
 """With 6 decimals, 27 digits: Decimal computes with 28, DynamoDB holds 38."""
@@ -35,8 +33,8 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         name=_text(job["name"]),
         kind=job["kind"],
         status=_text(job["status"]),
-        account=job["account"] or UNKNOWN,
-        region=job["region"] or UNKNOWN,
+        account=job["account"] or NOT_NAMED,
+        region=job["region"] or NOT_NAMED,
         family=_text(job["family"]),
         owner=_owner(document),
         ended_at=_ended_at(entry),

@@ -74,7 +74,7 @@ class PackagedPrices:
         return Quote((*past,) if present is None else (*past, present))
 
     def present(self, region: str, component: Component, instance_type: str) -> KnownRate | None:
-        """The table's price. One figure stands for all components, unless each has its own."""
+        """The table's price. One figure is used for all components, unless each has its own."""
         listed = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
         source = f"packaged Price List rates ({self.hourly_table['provenance']['component']})"
         if isinstance(listed, Mapping):
@@ -113,7 +113,7 @@ class PackagedPrices:
             usd = row["training"] / _PROCESSING_DISCOUNT
             source = "packaged, derived: training storage / 1.4"
         as_of = row.get("as_of", self.storage_table["provenance"]["as_of"])
-        # One figure stands for every day: no earlier one is known.
+        # One figure is used for every day: no earlier one is known.
         return Quote((KnownRate(usd, date.min, date.max, as_of, source),))
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:

@@ -15,7 +15,7 @@ from sageaudit.auditing import audit_job, run_facts
 from sageaudit.cli.sources import recorded_run
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey
+from sageaudit.domain.audit.record import NOT_NAMED, Detail, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.family import FAMILY_VERSION
@@ -25,9 +25,6 @@ from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadRecording, Malformed
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
-
-_NOT_NAMED = "unknown"
-"""The account or region of a run whose recording does not name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +59,7 @@ def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
 
 def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run) -> JobKey:
     """Audits one run under the default policy and records it."""
-    job = replace(
-        run.job, account=run.job.account or _NOT_NAMED, region=run.job.region or _NOT_NAMED
-    )
+    job = replace(run.job, account=run.job.account or NOT_NAMED, region=run.job.region or NOT_NAMED)
     audit = audit_job(job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
     key = JobKey(job.arn or job.name, job.created_at or job.started_at or run.now)
     history.record(

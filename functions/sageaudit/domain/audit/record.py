@@ -12,6 +12,9 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
+NOT_NAMED = "unknown"
+"""The account or region, in rows and keys, of a run whose recording does not name it."""
+
 Row = TypeVar("Row")
 
 

@@ -21,6 +21,7 @@ from typing import Literal
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.domain.prices.market import Market, Rate
+from sageaudit.domain.prices.price_list import STORAGE
 
 Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
 
@@ -186,7 +187,7 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
     rate = market.prices.storage(job.region, component) if job.region else None
     usage = None
     if job.region and item == "storage":
-        usage = market.prices.usage_type(job.region, component, "VolumeUsage.gp2")
+        usage = market.prices.usage_type(job.region, component, STORAGE)
     if unknown or job.volume_gb is None or job.started_at is None:
         why = "when it ran is not known"
         if unknown or job.volume_gb is None:

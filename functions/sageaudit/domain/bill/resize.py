@@ -23,7 +23,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import times_weaker
 from sageaudit.domain.prices.market import InstanceType, Market, Rate, comparable
 from sageaudit.domain.usage.demand import Demand, Need, demand
-from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
 HEADROOM_PERCENT = Decimal(20)
 _NOT_STEADY = ("t3", "-flex")
@@ -90,19 +90,19 @@ def impossible(job: Job, market: Market) -> str | None:
     """Why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
     if job.kind is JobKind.TUNING:
-        return "a tuning job has no instances of its own: replay one of its training jobs"
+        return "a tuning job has no instances of its own: ask about one of its training jobs"
     if job.purchase is Purchase.SERVERLESS:
         return "a serverless job has no instance type"
     if not job.finished:
         return f"the job has not ended (status {job.status})"
     if job.never_started:
-        return "the job never started: there is nothing to replay"
+        return "the job never started: there is no run to compare"
     if job.region is None:
         return "the region is not known, and so is no price"
     if not kinds:
         return "the instance type is not known"
     if len(kinds) > 1:
-        return "CloudWatch does not say which host has which of the job's instance types"
+        return HOSTS_UNMAPPED.reason
     today = market.types.get(next(iter(kinds)))
     if today is None:
         return f"{kinds.pop()} is not in the catalogue: its size is not known"

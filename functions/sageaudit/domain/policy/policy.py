@@ -28,6 +28,9 @@ _ACCOUNT = re.compile(r"\d{12}\Z")
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
+Mode = Literal["tell", "observe"]
+"""Whether audits are notified, or only stored."""
+
 
 @dataclass(frozen=True, slots=True)
 class FamilyExemption:
@@ -42,7 +45,7 @@ class FamilyExemption:
 class Policy:
     """A validated policy; the defaults are those of a fresh install."""
 
-    mode: Literal["tell", "observe"] = "tell"
+    mode: Mode = "tell"
     floor_usd: Decimal = Decimal(5)
     accounts: Mapping[str, str | None] = field(default_factory=dict)
     """Accounts to audit, each with the role to assume there (None: the function's own role)."""

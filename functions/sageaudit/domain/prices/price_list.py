@@ -18,7 +18,7 @@ from decimal import Decimal
 from sageaudit.domain.job.kinds import Component, JobKind
 
 STORAGE = "VolumeUsage.gp2"
-"""Stands for the ML storage of a component, as in its usage type."""
+"""What usage types, and keys made of them, call the ML storage of a component."""
 ROLES = {kind.row.component: role for kind in JobKind if (role := kind.row.usage_role) is not None}
 """How usage types name a component: `EU-Train:ml.m5.large`, `Tsform:ml.g4dn.xlarge`."""
 _SERVICE = "AmazonSageMaker"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, LineDocument
-from sageaudit.domain.reconcile.usage_type import VOLUME, Usage, of_job, parsed
+from sageaudit.domain.prices.price_list import STORAGE
+from sageaudit.domain.reconcile.usage_type import Usage, of_job, parsed
 
 _TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
 _MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
@@ -83,7 +84,7 @@ def _usage(document: AuditDocument, line: LineDocument) -> Usage | None:
         return parsed(line["usage_type"])
     kind = document["job"]["kind"]
     if line["item"] == "storage":
-        return of_job(kind, VOLUME)
+        return of_job(kind, STORAGE)
     if line["item"] != "compute":
         return None
     named = _TYPE.findall(line["note"] or "")

@@ -14,7 +14,6 @@ from sageaudit.domain.prices.price_list import ROLES
 
 JOBS = "jobs"
 """The area that audits cover; spend in any other area is not audited."""
-VOLUME = "VolumeUsage.gp2"
 
 _PREFIX = re.compile(r"[A-Z]{2,4}\d?-")
 _AREAS = (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
@@ -21,7 +22,6 @@ from sageaudit.domain.usage.series import mean, percentile_of_busiest
 
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
-NEVER_WORKED_PERCENT = 1.0
 _PLACES = Decimal("0.0001")
 
 
@@ -114,7 +114,7 @@ def _gpu_idle(usage: Measurements) -> bool:
     if _too_few(usage, Metric.GPU) is not None:
         return False
     lines = usage.series[Metric.GPU].values()
-    return max(value for line in lines for value in line.present) <= NEVER_WORKED_PERCENT
+    return max(value for line in lines for value in line.present) <= IDLE_TO_GPU_PERCENT
 
 
 def _busy(usage: Measurements) -> Decimal | None:

@@ -10,21 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.usage.measurements import MIN_COVERAGE, Measurements, Metric, Missing
 from sageaudit.domain.usage.series import Series, mean
-from sageaudit.domain.usage.work_windows import WORK_PHASES
 
 _NO_POINTS = Series(())
 
 
-def work_phase(job: Job) -> str:
-    """The phase in which the job's own code ran, by its kind."""
-    return next((phase.name for phase in job.phases if phase.name in WORK_PHASES), "Training")
-
-
-def unseen(usage: Measurements) -> Missing | None:
+def gpu_unrecorded(usage: Measurements) -> Missing | None:
     """Why GPU work may have gone unrecorded, or None. For rules that judge by the CPU."""
     missing = usage.missing.get(Metric.GPU)
     if missing is None or usage.gpus == 0:
@@ -36,7 +29,7 @@ def unseen(usage: Measurements) -> Missing | None:
 
 def work_metric(usage: Measurements) -> Metric | Missing:
     """The metric that shows how active a host is: its GPU, else its CPU; or why neither does."""
-    if missing := unseen(usage):
+    if missing := gpu_unrecorded(usage):
         return missing
     if not usage.gpus:
         return Metric.CPU

@@ -69,6 +69,11 @@ class Missing:
     reason: str
 
 
+HOSTS_UNMAPPED = Missing(
+    "hosts_unmapped", "CloudWatch does not say which host has which of the job's instance types"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Measurements:
     """Series by metric and host on one grid of `points` periods of `period_s` seconds.
@@ -266,10 +271,8 @@ def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, i
     if unseen and len(vcpu) == 1:
         why = f"CloudWatch records no use of the accelerators of {unseen[0]}"
         return vcpu.pop(), None, Missing("accelerator_unseen", why)
-    why = "CloudWatch does not say which host has which of the job's instance types"
-    unmapped = Missing("hosts_unmapped", why)
     same_vcpu, same_gpus = (counts.pop() if len(counts) == 1 else None for counts in (vcpu, gpus))
-    return same_vcpu, same_gpus, unmapped
+    return same_vcpu, same_gpus, HOSTS_UNMAPPED
 
 
 def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:

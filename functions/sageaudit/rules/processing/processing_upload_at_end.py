@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.usage.edges import idle_tail, unseen
+from sageaudit.domain.usage.edges import gpu_unrecorded, idle_tail
 from sageaudit.rules import api
 
 OVER = api.Threshold("over_s", 300, "seconds", "some minutes to finish are usual", "our choice")
@@ -50,7 +50,7 @@ def _none_at_end(case: api.JobCase) -> str | None:
 def check(case: api.JobCase) -> api.Outcome:
     """Counts the idle minutes at the end of the whole run."""
     whole, outputs = case.whole, _uploaded_at_end(case.job)
-    if missing := unseen(whole):
+    if missing := gpu_unrecorded(whole):
         return api.unknown(missing)
     tail = len(idle_tail(whole))
     tail_s = Decimal(tail * (whole.period_s or 0))

@@ -57,7 +57,7 @@ def cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperCount | Non
 
 
 def by_count(samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float) -> list[OnCount]:
-    """Of runs as (count, dollars, seconds); only counts with so many runs, the cheapest first."""
+    """Groups runs (count, dollars, seconds); only counts with enough runs, the cheapest first."""
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
         runs[count].append((usd, seconds))

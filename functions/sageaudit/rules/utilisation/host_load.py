@@ -45,7 +45,7 @@ class HostLoad:
         return self.no_part if self.busiest[1] >= least else ()
 
     def short_of_busiest(self, percent: float) -> set[str]:
-        """The hosts whose mean lies by at least so many percent under the busiest one's."""
+        """The hosts whose mean is at least this many percent under that of the busiest host."""
         limit = (1 - percent / 100) * self.busiest[1]
         return {host for host, values in self.used.items() if mean(values) <= limit}
 

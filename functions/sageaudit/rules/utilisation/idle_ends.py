@@ -28,7 +28,10 @@ class IdleEnds:
 
 
 def idle_ends(case: api.JobCase, from_s: float) -> IdleEnds:
-    """A host is early from so many seconds; none is where hosts are of several types."""
+    """A host is early when it ended at least `from_s` seconds before the last one.
+
+    No host counts as early when hosts are of several types.
+    """
     whole = case.whole
     idle = idle_tail(whole)
     period_s, common = whole.period_s or 0, len(idle)

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.usage.edges import before_gpu, cores_busy, idle_head, unseen, work_phase
+from sageaudit.domain.usage.edges import before_gpu, cores_busy, gpu_unrecorded, idle_head
+from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.input_channels import first_channel
 
@@ -47,7 +48,7 @@ CORES_AT_MOST = api.Threshold(
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the first minutes of the whole run."""
     whole = case.whole
-    if missing := unseen(whole):
+    if missing := gpu_unrecorded(whole):
         return api.unknown(missing)
     head, wait = idle_head(whole), before_gpu(whole)
     cores = cores_busy(whole, wait)
@@ -74,7 +75,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _seconds(case: api.JobCase, periods: range) -> Decimal:
-    """Of so many periods; 0 where they are few."""
+    """The length of these periods; 0 when it is under a threshold."""
     seconds = len(periods) * (case.whole.period_s or 0)
     percent = 100 * len(periods) / case.whole.points
     few = seconds < case.limit(FROM) or percent < case.limit(SHARE_FROM)

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.usage.edges import unseen, work_phase
+from sageaudit.domain.usage.edges import gpu_unrecorded
+from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.idle_ends import IdleEnds, idle_ends
 
@@ -39,7 +40,7 @@ FROM = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "
 def check(case: api.JobCase) -> api.Outcome:
     """Looks back from the end of the whole run."""
     whole = case.whole
-    if missing := unseen(whole):
+    if missing := gpu_unrecorded(whole):
         return api.unknown(missing)
     tail = idle_ends(case, case.limit(FROM))
     counted_s = tail.idle_s if tail.idle_s >= case.limit(FROM) else 0

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
 
@@ -13,10 +12,9 @@ from sageaudit.domain.usage.edges import (
     host_ends,
     idle_head,
     idle_tail,
-    work_phase,
 )
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import Points, job, phases, ran, series, usage
+from tests.fakes.jobs import Points, ran, series, usage
 
 
 def measured(cpu: Points, gpu: Points | None = None) -> Measurements:
@@ -120,14 +118,6 @@ def test_a_short_gap_in_idleness_is_idle() -> None:
     assert len(idle_tail(measured([100, 0, *[None] * 4]))) == 0
     assert idle_tail(measured([100, None, 0])) == range(2, 3)
     assert idle_tail(measured([0, 0])) == range(2)
-
-
-def test_work_lies_in_the_phase_of_the_kind() -> None:
-    """Training where nothing is said."""
-    assert work_phase(job()) == "Training"
-    assert work_phase(job(phases=phases(("Running", 60)))) == "Running"
-    assert work_phase(job(phases=phases(("Starting", -60), ("Processing", 60)))) == "Processing"
-    assert work_phase(job(phases=(), training_s=Decimal(0))) == "Training"
 
 
 def test_a_gap_is_short_in_seconds() -> None:

@@ -11,7 +11,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unkn
 from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import market, ran
-from tests.fakes.judging import excuse, found, outcome, priced
+from tests.fakes.judging import found, not_applicable, outcome, priced
 
 RULE = "cost-regression"
 NO_STORAGE: dict[str, Any] = {"volume_gb": None}
@@ -124,11 +124,14 @@ def test_a_run_of_unknown_cost_is_unknown() -> None:
 def test_runs_that_are_meant_to_differ_are_not_compared() -> None:
     """Trials of a tuning job; nor is a failed run, or a free one."""
     parent = Parent(ParentKind.TUNING, "arn:tuning")
-    assert excuse(RULE, replace(HOUR, parent=parent)) == (
+    assert not_applicable(RULE, replace(HOUR, parent=parent)) == (
         "the trials of one search are meant to differ"
     )
-    assert "did not complete" in excuse(RULE, replace(HOUR, status="Failed"))
-    assert excuse(RULE, replace(HOUR, free="built-in Debugger rule")) == "built-in Debugger rule"
+    assert "did not complete" in not_applicable(RULE, replace(HOUR, status="Failed"))
+    assert (
+        not_applicable(RULE, replace(HOUR, free="built-in Debugger rule"))
+        == "built-in Debugger rule"
+    )
 
 
 def test_a_phase_that_is_not_billed_is_no_reason() -> None:

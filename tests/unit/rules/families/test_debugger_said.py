@@ -3,7 +3,7 @@ from __future__ import annotations
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job, RuleEvaluation
 from tests.fakes.jobs import job
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 
 RULE = "debugger-said"
 MET = "RuleEvaluationConditionMet: Evaluation of the rule LowGPUUtilization at step 0 resulted in "
@@ -56,4 +56,4 @@ def test_an_evaluation_that_goes_on_is_unknown() -> None:
 
 def test_a_job_without_debugger_is_not_its_concern() -> None:
     """It has nothing to quote."""
-    assert excuse(RULE, job()) == "Debugger evaluated no rule of it"
+    assert not_applicable(RULE, job()) == "Debugger evaluated no rule of it"

@@ -12,7 +12,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import ran
-from tests.fakes.judging import excuse, found, outcome, priced, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, usd
 
 RULE = "duplicate-run"
 RUN = ran(3600, fingerprint="f1", data_pinned=True)
@@ -92,6 +92,6 @@ def test_an_unpriced_run_is_named_without_dollars() -> None:
 
 def test_a_run_that_failed_itself_is_not_its_concern() -> None:
     """It is lost as a whole; a built-in Debugger rule is free."""
-    assert "did not complete" in excuse(RULE, replace(RUN, status="Failed"))
+    assert "did not complete" in not_applicable(RULE, replace(RUN, status="Failed"))
     free = replace(RUN, kind=JobKind.PROCESSING, free="built-in Debugger rule")
     assert outcome(RULE, free, earlier=[same()]) == NotApplicable("built-in Debugger rule")

@@ -16,7 +16,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from sageaudit.domain.usage.plot import plot_curve
 from tests.fakes.jobs import START, job, phases, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "metric-plateau"
 TWO_HOURS = ran(7200, "ml.g5.2xlarge")
@@ -218,7 +218,7 @@ def test_a_metric_that_never_came_is_unknown() -> None:
     """Most containers define none at all: the rule does not apply to them."""
     defined = replace(TWO_HOURS, metric_names=("validation:loss",))
     assert unknown(RULE, defined) == "metric_missing"
-    assert excuse(RULE, TWO_HOURS) == "its container defines no metric of its own"
+    assert not_applicable(RULE, TWO_HOURS) == "its container defines no metric of its own"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_metric_that_never_came_is_unknown() -> None:
 )
 def test_other_runs_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
     """A failed run is lost as a whole."""
-    assert why in excuse(RULE, replace(TWO_HOURS, **changes), reported(falls(40)))
+    assert why in not_applicable(RULE, replace(TWO_HOURS, **changes), reported(falls(40)))
 
 
 def test_the_advised_run_gets_no_advice() -> None:

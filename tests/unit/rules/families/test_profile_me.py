@@ -6,7 +6,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Found, NotApplicable, U
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from tests.fakes.jobs import TYPES, FixedPrices, flat, instance_type, market, ran, series
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 
 RULE = "profile-me"
 DEAR = ran(36000, "ml.g4dn.12xlarge", 2)
@@ -58,7 +58,7 @@ def test_exactly_half_of_the_time_is_work_enough() -> None:
 
 def test_a_profiled_run_is_not_its_concern() -> None:
     """Nor is the advised run; without an answer the rule applies."""
-    assert excuse(RULE, replace(DEAR, profiled=True), LOW) == "a profiler was on"
+    assert not_applicable(RULE, replace(DEAR, profiled=True), LOW) == "a profiler was on"
     for profiled in (False, None):
         assert isinstance(outcome(RULE, replace(DEAR, profiled=profiled), LOW), Found)
 

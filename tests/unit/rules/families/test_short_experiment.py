@@ -10,7 +10,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Phase, Purchase
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, market, phases
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 
 RULE = "short-experiment"
 DEAR = "ml.g4dn.12xlarge"
@@ -143,7 +143,7 @@ def test_an_unknown_cost_makes_the_sum_unknown() -> None:
 )
 def test_other_runs_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
     """And why."""
-    assert why in excuse(RULE, trial_run(**changes))
+    assert why in not_applicable(RULE, trial_run(**changes))
 
 
 def test_without_phases_price_or_history_it_is_unknown() -> None:

@@ -11,7 +11,7 @@ from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.usage.measurements import Measurements, RawSeries
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, ran, usage
-from tests.fakes.judging import excuse, found, outcome, priced
+from tests.fakes.judging import found, not_applicable, outcome, priced
 
 RULE = "subset-first"
 TWO_HOURS = ran(7200, "ml.g5.2xlarge")
@@ -112,5 +112,5 @@ def test_without_a_time_no_run_is_earlier() -> None:
 def test_the_trials_of_a_tuning_job_are_not_its_concern() -> None:
     """Nor is a failed run."""
     child = replace(TWO_HOURS, parent=Parent(ParentKind.TUNING, "arn:tuning"))
-    assert excuse(RULE, child) == "its tuning job decides what is tried"
-    assert "did not complete" in excuse(RULE, replace(TWO_HOURS, status="Failed"))
+    assert not_applicable(RULE, child) == "its tuning job decides what is tried"
+    assert "did not complete" in not_applicable(RULE, replace(TWO_HOURS, status="Failed"))

@@ -9,7 +9,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job, market, phases, ran
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "failed-spend"
 
@@ -61,7 +61,7 @@ def test_a_stopped_run_that_left_nothing_is_lost() -> None:
 )
 def test_a_stopped_run_that_kept_something_is_not_judged(changes: dict[str, Any], why: str) -> None:
     """An artifact, a run that can be resumed, an early-stopped trial."""
-    assert why in excuse(RULE, ran(3600, status="Stopped", **changes))
+    assert why in not_applicable(RULE, ran(3600, status="Stopped", **changes))
 
 
 def test_a_failed_trial_is_lost_all_the_same() -> None:
@@ -79,7 +79,7 @@ def test_whether_a_stopped_job_left_anything_may_not_be_known() -> None:
 def test_a_free_job_lost_nothing() -> None:
     """A built-in Debugger rule."""
     free = failed(kind=JobKind.PROCESSING, free="built-in Debugger rule")
-    assert "Debugger" in excuse(RULE, free)
+    assert "Debugger" in not_applicable(RULE, free)
 
 
 def test_the_sentence_says_how_long_on_what_and_why() -> None:
@@ -97,7 +97,7 @@ def test_a_time_box_is_not_lost() -> None:
         "secondary_status": "MaxRuntimeExceeded",
         "left_artifact": False,
     }
-    assert "checkpoints" in excuse(RULE, ran(3600, checkpointed=True, **cut))
+    assert "checkpoints" in not_applicable(RULE, ran(3600, checkpointed=True, **cut))
     assert found(RULE, ran(3600, **cut)).evidence["reason_class"] == "limit reached"
 
 

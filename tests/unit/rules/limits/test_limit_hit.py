@@ -10,7 +10,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import market, phases, ran
-from tests.fakes.judging import card, excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import card, found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "limit-hit"
 MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
@@ -134,9 +134,9 @@ def test_without_a_limit_or_a_bill_it_is_clear(changes: dict[str, Any]) -> None:
 
 def test_trials_and_free_jobs_are_not_its_concern() -> None:
     """A trial reported its metric; a built-in Debugger rule costs nothing."""
-    assert "trial" in excuse(RULE, cut(parent=Parent(ParentKind.TUNING, "arn:t")))
+    assert "trial" in not_applicable(RULE, cut(parent=Parent(ParentKind.TUNING, "arn:t")))
     free = cut(kind=JobKind.PROCESSING, free="built-in Debugger rule")
-    assert "Debugger" in excuse(RULE, free)
+    assert "Debugger" in not_applicable(RULE, free)
 
 
 def test_without_times_or_price_it_is_still_said() -> None:

@@ -11,7 +11,7 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import ran
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 
 RULE = "max-runtime-loose"
 HALF_A_DOLLAR = "ml.odd.xlarge"
@@ -77,7 +77,7 @@ def test_the_suggested_limit_is_three_runs_in_whole_hours(ran_s: int, hours: int
 def test_where_no_limit_is_billed_it_does_not_apply(changes: dict[str, Any], why: str) -> None:
     """And why."""
     run = ran(3600, "ml.g4dn.12xlarge", **{"max_runtime_s": DAYS_5, **changes})
-    assert why in excuse(RULE, run)
+    assert why in not_applicable(RULE, run)
 
 
 def test_without_times_or_price_it_does_not_know() -> None:

@@ -7,7 +7,7 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.jobs import job
-from tests.fakes.judging import card, excuse, found, outcome, priced, unknown
+from tests.fakes.judging import card, found, not_applicable, outcome, priced, unknown
 
 RULE = "network-isolation-off"
 
@@ -56,6 +56,6 @@ def test_it_is_off_unless_the_policy_asks_for_it() -> None:
 def test_jobs_without_the_accounts_own_code_or_instances_are_not_its_concern() -> None:
     """A built-in Debugger rule, a serverless job."""
     free = job(kind=JobKind.PROCESSING, free="built-in Debugger rule", network_isolation=False)
-    assert "Debugger" in excuse(RULE, free)
+    assert "Debugger" in not_applicable(RULE, free)
     serverless = job(purchase=Purchase.SERVERLESS, network_isolation=False)
-    assert "serverless" in excuse(RULE, serverless)
+    assert "serverless" in not_applicable(RULE, serverless)

@@ -8,7 +8,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unkn
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import AccountCase
 from sageaudit.rules.judge import judge
-from tests.fakes.accounts import account_excuse, account_found, account_outcome
+from tests.fakes.accounts import account_found, account_not_applicable, account_outcome
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import job
 from tests.fakes.judging import card, case
@@ -78,7 +78,7 @@ def test_the_fix_is_the_first_tag_of_the_policys_list() -> None:
 
 def test_a_policy_without_owner_tags_asks_for_no_owner() -> None:
     """Then no owner is expected."""
-    assert "owner tags" in account_excuse(RULE, nobodys(1), policy=Policy(owner_tags=()))
+    assert "owner tags" in account_not_applicable(RULE, nobodys(1), policy=Policy(owner_tags=()))
 
 
 def test_an_account_without_runs_is_unknown() -> None:

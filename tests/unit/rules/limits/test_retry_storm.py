@@ -12,7 +12,7 @@ from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, phases, ran
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 
 RULE = "retry-storm"
 
@@ -142,6 +142,6 @@ def test_the_evidence_says_whether_the_settings_were_the_same(prints: Any, same:
 
 def test_trials_and_free_jobs_are_not_its_concern() -> None:
     """Trials are one family and fail in parallel; a free job costs nothing."""
-    assert "trial" in excuse(RULE, failed(parent=Parent(ParentKind.TUNING, "arn:t")))
+    assert "trial" in not_applicable(RULE, failed(parent=Parent(ParentKind.TUNING, "arn:t")))
     free = failed(kind=JobKind.PROCESSING, free="built-in Debugger rule")
-    assert "Debugger" in excuse(RULE, free)
+    assert "Debugger" in not_applicable(RULE, free)

@@ -9,7 +9,7 @@ import pytest
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
 from sageaudit.domain.job.job import DataSource, InputChannel, Job, Phase, Purchase
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "download-dominates"
 
@@ -101,7 +101,7 @@ def test_only_the_data_channels_in_file_mode_are_changed() -> None:
 def test_the_advised_job_gets_no_advice_back() -> None:
     """On FastFile there is nothing to copy."""
     [channel] = loads(3600, 7200).channels
-    assert "File mode" in excuse(
+    assert "File mode" in not_applicable(
         RULE, loads(3600, 7200, channels=(replace(channel, mode="FastFile"),))
     )
 
@@ -119,8 +119,8 @@ def test_the_advised_job_gets_no_advice_back() -> None:
 )
 def test_only_a_file_mode_copy_from_s3_is_blamed(channel: InputChannel) -> None:
     """FSx and EFS jobs report File mode too, and copy nothing."""
-    assert "File mode" in excuse(RULE, loads(3600, 7200, channels=(channel,)))
-    assert "File mode" in excuse(RULE, loads(3600, 7200, channels=()))
+    assert "File mode" in not_applicable(RULE, loads(3600, 7200, channels=(channel,)))
+    assert "File mode" in not_applicable(RULE, loads(3600, 7200, channels=()))
 
 
 def test_an_answer_without_phases_is_unknown() -> None:

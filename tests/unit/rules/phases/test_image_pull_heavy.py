@@ -9,7 +9,7 @@ import pytest
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import DataSource, InputChannel, Job, Purchase
 from tests.fakes.jobs import job, phases
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 
 RULE = "image-pull-heavy"
 IMAGE = "111122223333.dkr.ecr.{}.amazonaws.com/trainer:2.0"
@@ -104,12 +104,12 @@ def test_channels_of_the_sdk_hold_no_data() -> None:
     own = tuple(InputChannel(name, DataSource.S3, "File", None) for name in ("code", "sm_drivers"))
     run = pulls(600, 1800, channels=own)
     assert isinstance(outcome(RULE, run), Found)
-    assert "File mode" in excuse("download-dominates", run)
+    assert "File mode" in not_applicable("download-dominates", run)
 
 
 def test_before_2024_only_the_message_counts() -> None:
     """Before then the pull was inside Training."""
-    assert "2024" in excuse(RULE, pulls(600, 1800, started_at=LONG_AGO))
+    assert "2024" in not_applicable(RULE, pulls(600, 1800, started_at=LONG_AGO))
     says = pulls(600, 1800, started_at=LONG_AGO, image_pull_in_download=True)
     assert found(RULE, says).evidence["message_says_image"] is True
 
@@ -127,4 +127,4 @@ def test_an_answer_without_phases_is_unknown() -> None:
 
 def test_serverless_jobs_are_not_its_concern() -> None:
     """They have no instance that waits."""
-    assert "serverless" in excuse(RULE, pulls(600, 1800, purchase=Purchase.SERVERLESS))
+    assert "serverless" in not_applicable(RULE, pulls(600, 1800, purchase=Purchase.SERVERLESS))

@@ -11,7 +11,7 @@ from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import DataSource, Hints, InputChannel, InstanceGroup, Job, Purchase
 from tests.fakes.jobs import job, market, phases
-from tests.fakes.judging import card, excuse, found, outcome, priced, unknown
+from tests.fakes.judging import card, found, not_applicable, outcome, priced, unknown
 
 RULE = "replicated-input"
 TRAIN = InputChannel("train", DataSource.S3, "File", "FullyReplicated")
@@ -72,7 +72,7 @@ def test_exactly_five_minutes_are_not_long() -> None:
 def test_two_instances_are_several_and_one_is_not() -> None:
     """One instance has none to share with."""
     assert isinstance(outcome(RULE, loads(1200, 2400, 2)), Found)
-    assert "one instance" in excuse(RULE, loads(1200, 2400, 1))
+    assert "one instance" in not_applicable(RULE, loads(1200, 2400, 1))
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_two_instances_are_several_and_one_is_not() -> None:
 )
 def test_only_a_replicated_copy_of_training_data_is_blamed(channel: InputChannel) -> None:
     """The advised job among them; validation data and models are wanted everywhere."""
-    assert "no training channel" in excuse(RULE, loads(1200, 2400, channels=(channel,)))
+    assert "no training channel" in not_applicable(RULE, loads(1200, 2400, channels=(channel,)))
 
 
 def test_code_that_expects_all_data_keeps_it() -> None:
     """It picks its part itself."""
     sampled = Hints(distributed_sampler=True, distribution="ddp")
-    assert "distributed sampler" in excuse(RULE, loads(1200, 2400, hints=sampled))
+    assert "distributed sampler" in not_applicable(RULE, loads(1200, 2400, hints=sampled))
 
 
 def test_a_mixed_cluster_is_unknown() -> None:
@@ -112,4 +112,4 @@ def test_what_is_not_recorded_is_unknown() -> None:
 
 def test_serverless_jobs_are_not_its_concern() -> None:
     """They have no instances."""
-    assert "serverless" in excuse(RULE, loads(1200, 2400, purchase=Purchase.SERVERLESS))
+    assert "serverless" in not_applicable(RULE, loads(1200, 2400, purchase=Purchase.SERVERLESS))

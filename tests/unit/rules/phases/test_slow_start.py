@@ -13,7 +13,7 @@ from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Pur
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, market, phases
-from tests.fakes.judging import excuse, found, outcome
+from tests.fakes.judging import found, not_applicable, outcome
 
 RULE = "slow-start"
 
@@ -100,7 +100,7 @@ def test_waiting_for_capacity_is_waiting() -> None:
 
 def test_exactly_half_an_hour_is_no_short_run() -> None:
     """From there managed spot is advised, which keeps no pool."""
-    assert "30 minutes or longer" in excuse(RULE, short(1800, 1800))
+    assert "30 minutes or longer" in not_applicable(RULE, short(1800, 1800))
     answer = outcome(
         RULE, short(1799, 1799), earlier=series_of(waits_s=1799, works_s=1799, gap_s=60)
     )
@@ -182,7 +182,7 @@ def test_only_runs_like_it_count(changes: dict[str, Any]) -> None:
 )
 def test_jobs_without_a_pool_to_have_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
     """SageMaker refuses it, or it is there already: the advised job among them."""
-    assert why in excuse(RULE, short(**changes))
+    assert why in not_applicable(RULE, short(**changes))
 
 
 def test_a_family_that_kept_a_pool_once_gets_no_advice_back() -> None:

@@ -8,7 +8,7 @@ import pytest
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, Phase, Purchase
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "upload-dominates"
 
@@ -109,4 +109,4 @@ def test_a_job_that_never_started_is_clear() -> None:
 
 def test_serverless_jobs_are_not_its_concern() -> None:
     """They have no instance that waits."""
-    assert "serverless" in excuse(RULE, sends(2700, 900, purchase=Purchase.SERVERLESS))
+    assert "serverless" in not_applicable(RULE, sends(2700, 900, purchase=Purchase.SERVERLESS))

@@ -14,7 +14,7 @@ from sageaudit.domain.job.job import Job, Upload
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.batch_jobs import batch_job, used
 from tests.fakes.jobs import market
-from tests.fakes.judging import card, excuse, found, outcome, priced, unknown
+from tests.fakes.judging import card, found, not_applicable, outcome, priced, unknown
 
 RULE = "processing-upload-at-end"
 AT_END = Upload("result", "EndOfJob")
@@ -124,4 +124,4 @@ def test_minutes_without_data_are_not_idle() -> None:
 def test_other_jobs_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
     """The advised job among them."""
     run = replace(processing(), **changes)
-    assert why in excuse(RULE, run, ends_idle(run, 18))
+    assert why in not_applicable(RULE, run, ends_idle(run, 18))

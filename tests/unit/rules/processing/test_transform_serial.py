@@ -11,7 +11,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from tests.fakes.batch_jobs import batch_job, used
 from tests.fakes.jobs import series
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 from tests.fakes.trainium import MARKET, TRAINIUM, cpu_alone
 
 RULE = "transform-serial"
@@ -106,7 +106,7 @@ def test_payloads_of_1_mb_leave_room_for_a_request_per_vcpu() -> None:
 def test_several_requests_at_a_time_are_not_its_concern() -> None:
     """Idle for another reason; so is the job that followed the advice."""
     run = transform(8)
-    assert "8 requests at a time" in excuse(RULE, run, used(run, cpu=[12] * 60))
+    assert "8 requests at a time" in not_applicable(RULE, run, used(run, cpu=[12] * 60))
 
 
 def test_a_gpu_without_figures_is_unknown() -> None:

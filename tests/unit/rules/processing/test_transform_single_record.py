@@ -8,7 +8,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, TransformBatching
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.batch_jobs import batch_job, used
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 
 RULE = "transform-single-record"
 
@@ -52,13 +52,13 @@ def test_exactly_forty_percent_is_not_idle() -> None:
 def test_other_strategies_are_not_its_concern(strategy: str | None) -> None:
     """The advised job among them."""
     run = transform(strategy)
-    assert "not SingleRecord" in excuse(RULE, run, used(run, cpu=[20] * 60))
+    assert "not SingleRecord" in not_applicable(RULE, run, used(run, cpu=[20] * 60))
 
 
 def test_a_busy_gpu_is_what_the_job_pays_for() -> None:
     """Its CPUs may be idle; a GPU without figures is unknown."""
     run = transform(instance="ml.g4dn.xlarge")
-    assert "GPU is busy" in excuse(RULE, run, used(run, cpu=[5] * 60, gpu=[80] * 60))
+    assert "GPU is busy" in not_applicable(RULE, run, used(run, cpu=[5] * 60, gpu=[80] * 60))
     assert unknown(RULE, run, used(run, cpu=[5] * 60)) == "metric_missing"
 
 

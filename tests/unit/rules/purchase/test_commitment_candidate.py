@@ -12,7 +12,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unkn
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
-from tests.fakes.accounts import account_excuse, account_found, account_outcome
+from tests.fakes.accounts import account_found, account_not_applicable, account_outcome
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START
 
@@ -150,6 +150,6 @@ def test_fewer_than_thirty_days_are_unknown() -> None:
 
 def test_without_a_plans_rate_or_with_a_plan_it_says_nothing() -> None:
     """What a plan covers already is not known here."""
-    assert "[commitment] usd_per_hour" in account_excuse(RULE, month(), policy=Policy())
+    assert "[commitment] usd_per_hour" in account_not_applicable(RULE, month(), policy=Policy())
     held = replace(ASKED, discounts=Discounts(savings_plan=True))
-    assert "Savings Plan" in account_excuse(RULE, month(), policy=held)
+    assert "Savings Plan" in account_not_applicable(RULE, month(), policy=held)

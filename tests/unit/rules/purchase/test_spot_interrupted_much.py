@@ -11,7 +11,7 @@ from sageaudit.domain.job.job import Hints, Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, phases, ran
-from tests.fakes.judging import excuse, found, outcome, priced, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, usd
 
 RULE = "spot-interrupted-much"
 TWICE = phases(
@@ -160,7 +160,7 @@ def test_where_spot_cost_nothing_of_the_kind_it_says_nothing(
     changes: dict[str, Any], why: str
 ) -> None:
     """And why."""
-    assert why in excuse(RULE, spot(**changes))
+    assert why in not_applicable(RULE, spot(**changes))
 
 
 def test_the_advised_run_is_not_sent_back_to_spot() -> None:

@@ -11,7 +11,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Purchase, WarmPool
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import ran
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "spot-not-used"
 GPU = "ml.g5.2xlarge"
@@ -81,7 +81,7 @@ def test_where_spot_cannot_be_or_was_used_it_says_nothing(
     changes: dict[str, Any], why: str
 ) -> None:
     """And why."""
-    assert why in excuse(RULE, ran(36_000, GPU, **changes))
+    assert why in not_applicable(RULE, ran(36_000, GPU, **changes))
 
 
 def test_without_times_it_does_not_know() -> None:

@@ -8,7 +8,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Hints, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import phases, ran
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 
 RULE = "spot-without-checkpoint"
 
@@ -77,7 +77,7 @@ def test_where_nothing_can_be_interrupted_it_says_nothing(
     changes: dict[str, Any], why: str
 ) -> None:
     """And why."""
-    assert why in excuse(RULE, spot(**changes))
+    assert why in not_applicable(RULE, spot(**changes))
 
 
 def test_without_times_it_does_not_know() -> None:

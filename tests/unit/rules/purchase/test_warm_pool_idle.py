@@ -10,7 +10,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, Phase, Purchase, WarmPool
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "warm-pool-idle"
 
@@ -99,7 +99,7 @@ def test_what_the_answer_does_not_say_is_unknown() -> None:
 )
 def test_without_a_pool_of_its_own_it_says_nothing(changes: dict[str, Any], why: str) -> None:
     """And why."""
-    assert why in excuse(RULE, pooled(**changes))
+    assert why in not_applicable(RULE, pooled(**changes))
 
 
 def test_the_advised_job_gets_no_advice_back() -> None:
@@ -107,7 +107,7 @@ def test_the_advised_job_gets_no_advice_back() -> None:
     run = pooled()
     [fix] = found(RULE, run).fix
     assert fix.new is None
-    assert "no warm pool" in excuse(RULE, replace(run, warm_pool=None))
+    assert "no warm pool" in not_applicable(RULE, replace(run, warm_pool=None))
 
 
 def test_a_pool_without_a_known_type_has_no_figure() -> None:

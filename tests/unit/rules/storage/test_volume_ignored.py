@@ -8,7 +8,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Found
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job
-from tests.fakes.judging import excuse, found, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 
 RULE = "volume-ignored"
 NVME, EBS = InstanceGroup("ml.g5.2xlarge", 2), InstanceGroup("ml.m5.xlarge", 1)
@@ -52,7 +52,7 @@ def test_exactly_the_default_is_nobodys_choice() -> None:
 )
 def test_other_jobs_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
     """The advised job among them; processing jobs must give a size."""
-    assert why in excuse(RULE, job(**{"groups": (NVME,), "volume_gb": 500, **changes}))
+    assert why in not_applicable(RULE, job(**{"groups": (NVME,), "volume_gb": 500, **changes}))
 
 
 @pytest.mark.parametrize(

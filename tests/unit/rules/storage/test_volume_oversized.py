@@ -11,7 +11,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "volume-oversized"
 COPIED = InputChannel("train", DataSource.S3, "File", "FullyReplicated")
@@ -74,7 +74,7 @@ def test_no_volume_under_30_gb_is_advised() -> None:
 def test_exactly_30_gb_are_not_large() -> None:
     """31 GB are, by a little."""
     run = trains(30)
-    assert "30 GB" in excuse(RULE, run, filled(run, 1))
+    assert "30 GB" in not_applicable(RULE, run, filled(run, 1))
     run = trains(31)
     assert isinstance(outcome(RULE, run, filled(run, 1)), Found)
 
@@ -132,7 +132,7 @@ def test_a_processing_job_has_its_own_path() -> None:
 def test_volumes_that_nobody_pays_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
     """No saving there."""
     run = trains(400, **changes)
-    assert why in excuse(RULE, run, filled(run, 10))
+    assert why in not_applicable(RULE, run, filled(run, 10))
 
 
 @pytest.mark.parametrize(

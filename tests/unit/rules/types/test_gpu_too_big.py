@@ -12,7 +12,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
 from tests.fakes.jobs import FixedPrices, ran, series
-from tests.fakes.judging import card, excuse, found, outcome, priced, usd
+from tests.fakes.judging import card, found, not_applicable, outcome, priced, usd
 
 RULE = "gpu-too-big"
 USD = {
@@ -150,7 +150,7 @@ def test_the_advised_type_gets_no_advice_back() -> None:
     run = hours()
     [fix] = found(RULE, run, used(run), on=on()).fix
     there = hours(str(fix.new))
-    assert "p types" in excuse(RULE, there, used(there))
+    assert "p types" in not_applicable(RULE, there, used(there))
 
 
 def test_an_idle_gpu_is_another_story() -> None:
@@ -188,7 +188,7 @@ def test_points_that_hide_peaks_make_it_unknown() -> None:
 )
 def test_where_no_g_type_can_be_advised_it_says_nothing(changes: dict[str, Any], why: str) -> None:
     """And why."""
-    assert why in excuse(RULE, hours(**changes))
+    assert why in not_applicable(RULE, hours(**changes))
 
 
 def test_without_a_region_nothing_is_replayed() -> None:

@@ -10,7 +10,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
 from tests.fakes.jobs import FixedPrices, ran, series
-from tests.fakes.judging import excuse, found, outcome, priced
+from tests.fakes.judging import found, not_applicable, outcome, priced
 
 RULE = "mixed-precision-candidate"
 MARKET = Market(packaged.types(), FixedPrices())
@@ -89,6 +89,8 @@ def test_where_there_is_nothing_to_try_it_says_so(changes: dict[str, Any], why: 
     assert why in getattr(answer, "reason", "")
 
 
-def test_an_excuse_needs_no_metrics() -> None:
+def test_not_applicable_needs_no_metrics() -> None:
     """What was given to the job suffices."""
-    assert "16-bit" in excuse(RULE, hour(hints=Hints(deep_learning=True, mixed_precision=True)))
+    assert "16-bit" in not_applicable(
+        RULE, hour(hints=Hints(deep_learning=True, mixed_precision=True))
+    )

@@ -13,7 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
 from tests.fakes.jobs import START, FixedPrices, ran, series
-from tests.fakes.judging import excuse, found, outcome, priced, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, usd
 
 RULE = "old-generation"
 USD = {
@@ -240,7 +240,7 @@ def test_signs_of_16_bits_on_a_v100_are_no_veto() -> None:
 )  # fmt: skip
 def test_where_no_type_can_be_advised_it_says_nothing(changes: dict[str, Any], why: str) -> None:
     """And why."""
-    assert why in excuse(RULE, hour("ml.m4.xlarge", **changes))
+    assert why in not_applicable(RULE, hour("ml.m4.xlarge", **changes))
 
 
 @pytest.mark.parametrize("groups", [(), (InstanceGroup("ml.zz9.xlarge", 1),)])

@@ -10,7 +10,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import ACCOUNT, FixedPrices, ran
-from tests.fakes.judging import excuse, found, outcome, priced
+from tests.fakes.judging import found, not_applicable, outcome, priced
 
 RULE = "trainium-candidate"
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
@@ -102,7 +102,7 @@ def test_hugging_face_has_its_own_container() -> None:
 )
 def test_where_trainium_is_no_way_it_says_nothing(changes: dict[str, Any], why: str) -> None:
     """And why."""
-    assert why in excuse(RULE, long(**changes))
+    assert why in not_applicable(RULE, long(**changes))
 
 
 def test_without_a_price_it_does_not_know() -> None:

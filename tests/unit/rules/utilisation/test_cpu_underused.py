@@ -6,7 +6,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.jobs import flat, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, usd
 
 RULE = "cpu-underused"
 BIG = ran(3600, "ml.m5.4xlarge")
@@ -82,13 +82,13 @@ def test_several_instances_save_together() -> None:
 def test_a_gpu_job_is_not_its_concern() -> None:
     """Its CPUs feed the GPU, busy or not."""
     run = ran(3600, "ml.g4dn.12xlarge")
-    assert "GPU" in excuse(RULE, run, flat(run, 60, cpu=5, memory=5, gpu=90))
+    assert "GPU" in not_applicable(RULE, run, flat(run, 60, cpu=5, memory=5, gpu=90))
 
 
 def test_a_mixed_cluster_is_not_its_concern() -> None:
     """There is no one type to make smaller."""
     groups = (InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
-    assert "several types" in excuse(RULE, ran(3600, groups=groups))
+    assert "several types" in not_applicable(RULE, ran(3600, groups=groups))
 
 
 def test_an_unpriced_type_is_clear_of_advice() -> None:

@@ -13,7 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, flat, market, phases, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, usd
 
 RULE = "gpu-underused"
 FOUR = ran(3600, "ml.g4dn.12xlarge")
@@ -82,7 +82,7 @@ def test_idle_head_and_tail_are_not_held_against_it() -> None:
 
 def test_a_gpu_that_never_worked_is_left_to_gpu_idle() -> None:
     """One story, told once; a GPU with a little work is told here."""
-    assert "gpu-idle" in excuse(RULE, ONE, flat(ONE, 60, gpu=0, cpu=50))
+    assert "gpu-idle" in not_applicable(RULE, ONE, flat(ONE, 60, gpu=0, cpu=50))
     assert isinstance(outcome(RULE, ONE, spiky(ONE, *[0] * 59, 0.5)), Found)
 
 

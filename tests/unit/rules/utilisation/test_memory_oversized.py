@@ -11,7 +11,7 @@ from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
 from tests.fakes.jobs import FixedPrices, flat, instance_type, ran, series
-from tests.fakes.judging import card, excuse, outcome, unknown, usd
+from tests.fakes.judging import card, not_applicable, outcome, unknown, usd
 
 RULE = "memory-oversized"
 
@@ -182,9 +182,9 @@ def test_other_types_are_not_its_concern() -> None:
     answer = outcome(RULE, compute, used(compute, cpu=70, memory=5), on=MARKET)
     assert answer == NotApplicable("its type is neither general-purpose nor memory-optimized")
     gpu = ran(3600, "ml.g4dn.2xlarge")
-    assert "GPU" in excuse(RULE, gpu, flat(gpu, 60, cpu=5, memory=5, gpu=90))
+    assert "GPU" in not_applicable(RULE, gpu, flat(gpu, 60, cpu=5, memory=5, gpu=90))
     mixed = ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
-    assert "several types" in excuse(RULE, mixed)
+    assert "several types" in not_applicable(RULE, mixed)
 
 
 def test_without_a_price_nothing_is_cheaper() -> None:

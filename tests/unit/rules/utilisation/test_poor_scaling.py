@@ -14,7 +14,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import flat, phases, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "poor-scaling"
 FOUR = ran(3600, "ml.m5.4xlarge", 4)
@@ -222,7 +222,7 @@ def test_each_kind_has_its_own_parameter(kind: JobKind, phase: str, path: str) -
 def test_one_instance_and_mixed_clusters_are_not_its_concern() -> None:
     """There is nothing to take away, or no count of one type."""
     one = ran(3600, "ml.m5.4xlarge")
-    assert excuse(RULE, one, flat(one, 60, cpu=5)) == "it ran on one instance"
+    assert not_applicable(RULE, one, flat(one, 60, cpu=5)) == "it ran on one instance"
     groups = (InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
     answer = outcome(RULE, ran(3600, groups=groups))
     assert answer == NotApplicable("its instances are of several types")

@@ -11,7 +11,7 @@ from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, Points, flat, market, phases, ran, series, usage
-from tests.fakes.judging import card, excuse, found, outcome, priced, usd
+from tests.fakes.judging import card, found, not_applicable, outcome, priced, usd
 
 RULE = "serial-code"
 RUN = ran(3600, "ml.m5.4xlarge")
@@ -138,6 +138,6 @@ def test_each_kind_has_its_own_parameter(kind: JobKind, phase: str, path: str) -
 def test_other_jobs_are_not_its_concern() -> None:
     """On a GPU job one core feeds the GPU; a mix has no one type."""
     gpu = ran(3600, "ml.g4dn.2xlarge")
-    assert "GPU" in excuse(RULE, gpu, flat(gpu, 60, cpu=12.5, memory=5, gpu=90))
+    assert "GPU" in not_applicable(RULE, gpu, flat(gpu, 60, cpu=12.5, memory=5, gpu=90))
     mixed = ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
-    assert "several types" in excuse(RULE, mixed)
+    assert "several types" in not_applicable(RULE, mixed)

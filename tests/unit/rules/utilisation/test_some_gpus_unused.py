@@ -11,7 +11,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
 from tests.fakes.jobs import FixedPrices, flat, gpu_type, phases, ran, series, usage
-from tests.fakes.judging import card, excuse, found, outcome, priced, usd
+from tests.fakes.judging import card, found, not_applicable, outcome, priced, usd
 
 RULE = "some-gpus-unused"
 FOUR = ran(3600, "ml.g4dn.12xlarge")
@@ -144,9 +144,9 @@ def test_a_smaller_size_may_have_more_gpus_than_needed() -> None:
 def test_one_gpu_is_not_its_concern() -> None:
     """There are no fewer."""
     one = ran(3600, "ml.g4dn.xlarge")
-    assert "one GPU" in excuse(RULE, one, flat(one, 60, gpu=5, gpu_memory=5))
+    assert "one GPU" in not_applicable(RULE, one, flat(one, 60, gpu=5, gpu_memory=5))
     mixed = replace(FOUR, groups=(*FOUR.groups, InstanceGroup("ml.g4dn.xlarge", 1)))
-    assert "several types" in excuse(RULE, mixed)
+    assert "several types" in not_applicable(RULE, mixed)
 
 
 def test_gpus_that_did_nothing_are_left_to_gpu_idle() -> None:

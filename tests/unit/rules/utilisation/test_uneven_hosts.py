@@ -9,7 +9,7 @@ from sageaudit.domain.job.job import DataSource, Hints, InputChannel, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from tests.fakes.jobs import Points, phases, ran, series, usage
-from tests.fakes.judging import excuse, found, outcome, priced, unknown, usd
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "uneven-hosts"
 TWO = ran(7200, "ml.m5.4xlarge", 2)
@@ -172,7 +172,7 @@ def test_gaps_are_left_out_of_the_comparison() -> None:
 def test_one_instance_is_not_compared() -> None:
     """With what?"""
     one = ran(7200, "ml.m5.4xlarge")
-    assert excuse(RULE, one, cpu(one, [80] * 120)) == "it ran on one instance"
+    assert not_applicable(RULE, one, cpu(one, [80] * 120)) == "it ran on one instance"
 
 
 def test_without_the_gpu_of_a_gpu_job_or_a_host_it_does_not_know() -> None:
@@ -192,4 +192,4 @@ def test_hosts_that_all_do_nothing_are_even() -> None:
 def test_the_run_without_the_idle_host_gets_no_advice_back() -> None:
     """One instance is compared with nothing."""
     one = ran(7200, "ml.m5.4xlarge")
-    assert "one instance" in excuse(RULE, one, cpu(one, [50] * 120))
+    assert "one instance" in not_applicable(RULE, one, cpu(one, [50] * 120))
