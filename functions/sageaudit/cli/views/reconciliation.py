@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
 from sageaudit.cli.views.layout import plain_table
-from sageaudit.domain.reconcile.reconcile import Place, Reconciliation, Side, UsageRow, percent
+from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
 from sageaudit.domain.reconcile.usage_type import JOBS
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
@@ -25,10 +25,10 @@ _SHOWN = 20
 _NAME = 40
 _SHORT = {"hours": "h", "GB-months": "GB-mo"}
 _TITLES = {
-    Place.MATCHED: "Matched",
-    Place.ONLY_IN_AWS: "Only in AWS",
-    Place.ONLY_IN_HISTORY: "Only in the history",
-    Place.NOT_COMPARABLE: "Not comparable by usage type",
+    Presence.MATCHED: "Matched",
+    Presence.ONLY_IN_AWS: "Only in AWS",
+    Presence.ONLY_IN_HISTORY: "Only in the history",
+    Presence.NOT_COMPARABLE: "Not comparable by usage type",
 }
 
 
@@ -58,7 +58,7 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
         "requests_usd": reconciled.requests * USD_PER_REQUEST,
         "estimated": result.spend.estimated,
         "totals": _totals(result),
-        "jobs": {place.value: count for place, count in jobs.items()} if jobs else None,
+        "jobs": {presence.value: count for presence, count in jobs.items()} if jobs else None,
         "areas": [
             {"area": area.name, "usd": _micro(area.usd), "percent": _centi(area.percent)}
             for area in result.areas
@@ -83,13 +83,13 @@ def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
     whole = result.aws_usd()
     return {
         "aws_usd": _micro(whole),
-        "matched_aws_usd": _micro(result.aws_usd(Place.MATCHED)),
-        "matched_aws_percent": _centi(percent(result.aws_usd(Place.MATCHED), whole)),
-        "only_in_aws_usd": _micro(result.aws_usd(Place.ONLY_IN_AWS)),
+        "matched_aws_usd": _micro(result.aws_usd(Presence.MATCHED)),
+        "matched_aws_percent": _centi(percent(result.aws_usd(Presence.MATCHED), whole)),
+        "only_in_aws_usd": _micro(result.aws_usd(Presence.ONLY_IN_AWS)),
         "history_usd": _micro(result.history_usd()),
-        "matched_history_usd": _micro(result.history_usd(Place.MATCHED)),
-        "only_in_history_usd": _micro(result.history_usd(Place.ONLY_IN_HISTORY)),
-        "not_comparable_usd": _micro(result.history_usd(Place.NOT_COMPARABLE)),
+        "matched_history_usd": _micro(result.history_usd(Presence.MATCHED)),
+        "only_in_history_usd": _micro(result.history_usd(Presence.ONLY_IN_HISTORY)),
+        "not_comparable_usd": _micro(result.history_usd(Presence.NOT_COMPARABLE)),
         "outside_audits_usd": _micro(result.outside_usd),
         "outside_audits_percent": _centi(percent(result.outside_usd, whole)),
         "jobs_only_in_aws_usd": _micro(result.jobs_only_in_aws_usd),
@@ -103,7 +103,7 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "region": row.region,
         "job": row.job,
         "area": row.area,
-        "place": row.place.value,
+        "place": row.presence.value,
         "unit": next((side.unit for side in (row.aws, row.history) if side), None),
         "aws_quantity": _micro(row.aws.quantity if row.aws else None),
         "history_quantity": _micro(row.history.quantity if row.history else None),
@@ -165,9 +165,11 @@ def show(reconciled: ReconciledMonth, console: Console) -> None:
     )
     for line in _summary(result):
         console.print(Text(line))
-    for place, title in _TITLES.items():
+    for presence, title in _TITLES.items():
         rows = [
-            row for row in result.of(place) if place is not Place.ONLY_IN_AWS or row.area == JOBS
+            row
+            for row in result.with_presence(presence)
+            if presence is not Presence.ONLY_IN_AWS or row.area == JOBS
         ]
         if rows:
             console.print()
@@ -185,24 +187,25 @@ def show(reconciled: ReconciledMonth, console: Console) -> None:
 def _summary(result: Reconciliation) -> Iterator[str]:
     whole = result.aws_usd()
     parts = (
-        (result.aws_usd(Place.MATCHED), "matched"),
+        (result.aws_usd(Presence.MATCHED), "matched"),
         (result.jobs_only_in_aws_usd, "of jobs missing in the history"),
         (result.outside_usd, "that no audit covers"),
     )
     shares = [f"{usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
     yield f"AWS {usd(whole)}: {', '.join(shares)}"
+    matched = usd(result.history_usd(Presence.MATCHED))
     yield (
-        f"History {usd(result.history_usd())}: {usd(result.history_usd(Place.MATCHED))} matched, "
-        f"{usd(result.history_usd(Place.ONLY_IN_HISTORY))} only in the history, "
-        f"{usd(result.history_usd(Place.NOT_COMPARABLE))} not comparable"
+        f"History {usd(result.history_usd())}: {matched} matched, "
+        f"{usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "
+        f"{usd(result.history_usd(Presence.NOT_COMPARABLE))} not comparable"
     )
     if result.by_job:
         jobs = result.jobs()
         total = sum(jobs.values())
         yield "Jobs: " + ", ".join(
-            f"{count} {place.value.replace('_', ' ').replace('aws', 'AWS')}"
+            f"{count} {presence.value.replace('_', ' ').replace('aws', 'AWS')}"
             f"{_share(Decimal(count), Decimal(total))}"
-            for place, count in jobs.items()
+            for presence, count in jobs.items()
         )
 
 
