@@ -45,20 +45,20 @@ _CREDENTIALS_MISSING = (
 
 
 def code_of(error: ClientError) -> str:
-    """The error code, empty when the answer has none."""
+    """The error code, empty when the response has none."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def message_of(error: ClientError) -> str:
-    """AWS's error message, shortened."""
+    """AWS's error message, at most 300 characters."""
     return str(error.response.get("Error", {}).get("Message", ""))[:300]
 
 
 @contextmanager
 def aws_errors(service: str, where: str = "") -> Iterator[None]:
-    """Raises NoCredentials, AccessDenied, Throttled or Unavailable for what botocore raises.
+    """Turns botocore's errors into NoCredentials, AccessDenied, Throttled or Unavailable.
 
-    `service` is the IAM prefix, such as "sagemaker"; `where` names the resource in the sentence.
+    `service` is the IAM prefix, such as "sagemaker"; `where` names the resource in the message.
     """
     try:
         yield
@@ -71,7 +71,7 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
 
 
 def translated(error: ClientError, service: str, where: str = "") -> AwsError:
-    """One refusal as one of this project's errors."""
+    """The project's error for a ClientError."""
     code, said = code_of(error), message_of(error)
     on = f" {where}" if where else ""
     if _THROTTLES.search(code):
@@ -91,7 +91,7 @@ def client(session: Any, service: str, region: str | None = None) -> Any:
 
 
 def known_regions() -> set[str]:
-    """Every region of SageMaker's that the installed SDK knows, of all partitions."""
+    """The SageMaker regions of all partitions, as the installed SDK lists them."""
     session = boto3.Session()
     return {
         region
