@@ -90,7 +90,7 @@ class CostExplorer:
             answer = self._ask(asked)
             results = answer.get("ResultsByTime")
             if not isinstance(results, list):
-                raise Malformed("ResultsByTime", "is missing in Cost Explorer's answer")
+                raise Malformed("ResultsByTime", "is missing in Cost Explorer's response")
             yield from results
             token = answer.get("NextPageToken")
             if not token:
@@ -116,7 +116,7 @@ class CostExplorer:
 def _groups(result: dict[str, Any]) -> list[dict[str, Any]]:
     groups = result.get("Groups")
     if not isinstance(groups, list):
-        raise Malformed("Groups", "is missing in Cost Explorer's answer")
+        raise Malformed("Groups", "is missing in Cost Explorer's response")
     return groups
 
 
@@ -150,9 +150,9 @@ def _amount(group: dict[str, Any], metric: str) -> Decimal:
     try:
         amount = Decimal(text)
     except InvalidOperation:
-        raise Malformed(metric, f"is no number in Cost Explorer's answer: {text!r}") from None
+        raise Malformed(metric, f"is not a number in Cost Explorer's response: {text!r}") from None
     if not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
-        raise Malformed(metric, f"is no amount in Cost Explorer's answer: {text!r}")
+        raise Malformed(metric, f"is not an amount in Cost Explorer's response: {text!r}")
     unit = found.get("Unit") if isinstance(found, dict) else None
     if metric == "UnblendedCost" and unit not in {None, "USD"}:
         raise Malformed(metric, f"is in {unit}: only USD can be compared")

@@ -218,7 +218,7 @@ def _amount(text: str, where: str, column: str) -> Decimal | None:
     try:
         amount = Decimal(text)
     except InvalidOperation:
-        raise BadUsage(f"{where}: {column} is no number ({text[:40]})") from None
+        raise BadUsage(f"{where}: {column} is not a number ({text[:40]})") from None
     if not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
-        raise BadUsage(f"{where}: {column} is no amount ({text[:40]})")
+        raise BadUsage(f"{where}: {column} is not an amount ({text[:40]})")
     return amount

@@ -1,4 +1,4 @@
-"""A month of the history beside AWS's bill, for people and for scripts."""
+"""A month of the history compared with AWS's bill, on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ReconciledMonth:
 
 
 def document(reconciled: ReconciledMonth) -> dict[str, Any]:
-    """What --output json prints; keys are always present and only ever added."""
+    """The document that --output json prints; keys are always present and never removed."""
     result = reconciled.result
     jobs = result.jobs() if result.by_job else None
     return {
@@ -79,7 +79,7 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
 
 
 def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
-    """AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
+    """Totals in USD and percent: AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
     whole = result.aws_usd()
     return {
         "aws_usd": _micro(whole),
@@ -119,7 +119,7 @@ def _row(row: UsageRow) -> dict[str, Any]:
 
 
 def notes(reconciled: ReconciledMonth) -> Iterator[str]:
-    """How lines are attributed, and what is left out: one sentence each."""
+    """Sentences on how lines are assigned to months and what is left out."""
     result, audited = reconciled.result, reconciled.result.audited
     yield (
         "compare quantities first: the free tier and private rates change AWS's dollars, and usage "
@@ -157,11 +157,11 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
 
 
 def show(reconciled: ReconciledMonth, console: Console) -> None:
-    """Prints the sums, the rows by where they were found, the areas and the notes."""
+    """Prints the totals, the rows by presence, the areas and the notes."""
     result = reconciled.result
-    against = terminal(f"the history against {reconciled.source}")
+    compared = terminal(f"the history compared with {reconciled.source}")
     console.print(
-        Text(f"SageMaker in {reconciled.month}, account {reconciled.account}: {against}", "bold")
+        Text(f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}", "bold")
     )
     for line in _summary(result):
         console.print(Text(line))
@@ -189,7 +189,7 @@ def _summary(result: Reconciliation) -> Iterator[str]:
     parts = (
         (result.aws_usd(Presence.MATCHED), "matched"),
         (result.jobs_only_in_aws_usd, "of jobs missing in the history"),
-        (result.outside_usd, "that no audit covers"),
+        (result.outside_usd, "not covered by audits"),
     )
     shares = [f"{usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
     yield f"AWS {usd(whole)}: {', '.join(shares)}"
@@ -237,7 +237,7 @@ def _areas(result: Reconciliation) -> Table:
     for _ in range(2):
         table.add_column(justify="right")
     for area in result.areas:
-        covered = "covered by audits" if area.name == JOBS else "no audit covers this"
+        covered = "covered by audits" if area.name == JOBS else "not covered by audits"
         share = "" if area.percent is None else f"{area.percent:.1f}%"
         table.add_row(Text(area.name), usd(area.usd), share, Text(covered, "dim"))
     return table
