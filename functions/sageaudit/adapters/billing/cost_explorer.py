@@ -145,15 +145,15 @@ def _keys(group: dict[str, Any], count: int) -> list[str]:
 
 
 def _amount(group: dict[str, Any], metric: str) -> Decimal:
-    found = group["Metrics"].get(metric) if isinstance(group.get("Metrics"), dict) else None
-    text = str(found.get("Amount")) if isinstance(found, dict) else ""
+    value = group["Metrics"].get(metric) if isinstance(group.get("Metrics"), dict) else None
+    text = str(value.get("Amount")) if isinstance(value, dict) else ""
     try:
         amount = Decimal(text)
     except InvalidOperation:
         raise Malformed(metric, f"is not a number in Cost Explorer's response: {text!r}") from None
     if not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
         raise Malformed(metric, f"is not an amount in Cost Explorer's response: {text!r}")
-    unit = found.get("Unit") if isinstance(found, dict) else None
+    unit = value.get("Unit") if isinstance(value, dict) else None
     if metric == "UnblendedCost" and unit not in {None, "USD"}:
         raise Malformed(metric, f"is in {unit}: only USD can be compared")
     return amount

@@ -108,8 +108,8 @@ def of_recording(path: Path, policy: Policy) -> AuditDocument:
     recorded = recording.read(path)
     try:
         if isinstance(recorded, recording.Recording):
-            return _audited(recorded, policy).document
-        children = [_audited(child, policy) for child in recorded.children]
+            return _audit_recording(recorded, policy).document
+        children = [_audit_recording(child, policy) for child in recorded.children]
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
     return _set(recorded.tuning, children, policy)
@@ -141,7 +141,7 @@ class _Audited:
         return Child(self.document, self.final_metrics)
 
 
-def _audited(recorded: recording.Recording, policy: Policy) -> _Audited:
+def _audit_recording(recorded: recording.Recording, policy: Policy) -> _Audited:
     """Audits a recorded job as the Lambda does, as of the job's end."""
     run, ruleset = recorded_run.of_recording(recorded), catalogue.ruleset()
     job = run.job

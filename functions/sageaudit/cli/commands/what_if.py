@@ -110,7 +110,7 @@ def _recorded(path: Path) -> Run:
 
 
 def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> dict[str, Any]:
-    """The document that --output json prints. Unknown values are null; types that fit come first."""
+    """The document of --output json; unknown values are null, types that fit come first."""
     reason = impossible(run.job, run.market)
     resized = None
     if reason is None:

@@ -37,7 +37,7 @@ class Account:
     def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
         """Audits one job by ARN or name; a tuning job together with its training jobs.
 
-        Raises BadUsage, JobNotFound, AmbiguousName or another AwsError.
+        Raises BadUsage, JobNotFound, AmbiguousName or AwsError.
         """
         ref = self._ref(job, kind)
         deps = self._deps(policy)
@@ -108,9 +108,9 @@ class Account:
         return self._find(job, [kind] if kind else list(JobKind), region)
 
     def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
-        """The job of this name. Raises JobNotFound, or AmbiguousName when two kinds use it."""
+        """The job with this name. Raises JobNotFound, or AmbiguousName when two kinds use it."""
         jobs = SageMakerJobs(Accounts(self._session, "", {}, time.time).of("sagemaker"))
-        found: list[JobRef] = []
+        refs: list[JobRef] = []
         for kind in kinds:
             try:
                 answer = jobs.describe(JobRef(kind, name, "", "", region))
@@ -120,11 +120,11 @@ class Account:
             ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
             if ref is None:
                 raise AwsError(f"the response about the {kind.value} job {name} has no ARN")
-            found.append(ref)
-        if len(found) > 1:
-            named = " and ".join(f"a {ref.kind.value} job" for ref in found)
+            refs.append(ref)
+        if len(refs) > 1:
+            named = " and ".join(f"a {ref.kind.value} job" for ref in refs)
             raise AmbiguousName(f"{name} is {named}: choose with --kind")
-        if not found:
+        if not refs:
             tried = ", ".join(kind.value for kind in kinds)
             raise JobNotFound(f"there is no job {name} in {region} (looked for: {tried})")
-        return found[0]
+        return refs[0]

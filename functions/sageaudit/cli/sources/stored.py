@@ -46,9 +46,9 @@ def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
     history, runs = MemoryHistory(), []
     for path in paths:
         recorded = recording.read(path)
-        jobs = (recorded,) if isinstance(recorded, recording.Recording) else recorded.children
+        recordings = (recorded,) if isinstance(recorded, recording.Recording) else recorded.children
         try:
-            runs += [(job, recorded_run.of_recording(job)) for job in jobs]
+            runs += [(child, recorded_run.of_recording(child)) for child in recordings]
         except Malformed as error:
             raise BadRecording(f"{path}: {error}") from error
     # a tuning job without its training jobs has nothing to judge

@@ -15,7 +15,7 @@ def console_for(*, no_color: bool) -> Console:
 
 
 def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[str] = ()) -> Table:
-    """A table without borders; columns in `right` are right-aligned, those in `unbroken` not wrapped."""
+    """A table without borders, with right-aligned columns and columns that never wrap."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
         justify: Literal["left", "right"] = "right" if column in right else "left"

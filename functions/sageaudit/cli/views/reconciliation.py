@@ -79,7 +79,7 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
 
 
 def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
-    """Totals in USD and percent: AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
+    """In USD and percent; AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
     whole = result.aws_usd()
     return {
         "aws_usd": _micro(whole),

@@ -79,7 +79,7 @@ class Listing:
 
 def read(documents: Iterable[object], region: str, component: Component) -> Listing:
     """The rates of a region and component in price-list documents, in any order."""
-    found: dict[str, list[Entry]] = {}
+    entries: dict[str, list[Entry]] = {}
     for document in documents:
         wanted = _wanted(document, region, component)
         if wanted is None:
@@ -87,8 +87,8 @@ def read(documents: Iterable[object], region: str, component: Component) -> List
         name, usage_type, unit = wanted
         entry = _entry(document, usage_type, unit)
         if entry is not None:
-            found.setdefault(name, []).append(entry)
-    return Listing(region, component, {name: _agreed(found[name]) for name in sorted(found)})
+            entries.setdefault(name, []).append(entry)
+    return Listing(region, component, {name: _agreed(entries[name]) for name in sorted(entries)})
 
 
 def _wanted(document: object, region: str, component: Component) -> tuple[str, str, str] | None:
