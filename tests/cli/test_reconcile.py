@@ -161,7 +161,7 @@ def test_people_get_tables_and_how_things_are_attributed(cloud: Cloud, reconcile
     cloud.usage.append(("USE1-Notebk:ml.t3.medium", "us-east-1", Decimal(9), Decimal("0.45")))
     said = reconcile("--yes").stdout
     for part in (
-        "the history compared with Cost Explorer",
+        "history compared with Cost Explorer",
         "Matched",
         "Only in the history",
         "notebooks",

@@ -1,4 +1,4 @@
-"""A month of the history compared with AWS's bill, on the terminal and as JSON."""
+"""A month of history compared with AWS's bill, on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
 def show(reconciled: ReconciledMonth, console: Console) -> None:
     """Prints the totals, the rows by presence, the areas and the notes."""
     result = reconciled.result
-    compared = terminal(f"the history compared with {reconciled.source}")
+    compared = terminal(f"history compared with {reconciled.source}")
     console.print(
         Text(f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}", "bold")
     )
