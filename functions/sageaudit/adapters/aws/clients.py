@@ -72,17 +72,17 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
 
 def translated(error: ClientError, service: str, where: str = "") -> AwsError:
     """The project's error for a ClientError."""
-    code, said = code_of(error), message_of(error)
+    code, message = code_of(error), message_of(error)
     on = f" {where}" if where else ""
     if _THROTTLES.search(code):
         return Throttled(f"{service}:{error.operation_name}{on} is throttled: try again later.")
     if _NO_CREDENTIALS.search(code):
         return NoCredentials(f"The AWS credentials are expired or not valid ({code}).")
     if _DENIED.search(code):
-        named = _ACTION.search(said)
+        named = _ACTION.search(message)
         action = named[1] if named else f"{service}:{error.operation_name}"
         return AccessDenied(action, f"{action}{on} is not permitted.")
-    return Unavailable(f"{service}:{error.operation_name}{on} was refused: {code} {said}")
+    return Unavailable(f"{service}:{error.operation_name}{on} was refused: {code} {message}")
 
 
 def client(session: Any, service: str, region: str | None = None) -> Any:

@@ -66,7 +66,7 @@ def is_gone(error: ClientError) -> bool:
     """True when the job does not exist: ResourceNotFound, or in practice ValidationException."""
     if code_of(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
         return True
-    said = message_of(error).lower()
+    message = message_of(error).lower()
     return code_of(error) == "ValidationException" and (
-        "not found" in said or "could not find" in said or "does not exist" in said
+        "not found" in message or "could not find" in message or "does not exist" in message
     )
