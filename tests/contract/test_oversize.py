@@ -46,7 +46,7 @@ def test_too_many_phases_are_merged_by_name(history: History) -> None:
     assert [one["name"] for one in got["phases"]] == ["Downloading", "Training", "Uploading"]
     assert got["phases"][0]["usd"] == Decimal(400)
     assert got["phases"][2]["seconds"] is None
-    assert "Phases of one name are shown as one: there were too many to store." in notes(got)
+    assert "Phases of the same name are merged: there were too many to store." in notes(got)
     assert got["findings"] == document()["findings"]
 
 

@@ -1,4 +1,4 @@
-"""The group of all commands: a module of `cli/commands` is a command, found by its file's name."""
+"""The click group of all commands: each module of `cli/commands` is one command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sageaudit.cli import commands
 
 
 class CommandFolder(click.Group):
-    """`what_if.py` defines `what_if`, which is `sageaudit what-if`.
+    """Finds commands by file name: `what_if.py` defines `what_if`, run as `sageaudit what-if`.
 
     Only the command that runs is imported: boto3 and the rules take most of the start time.
     """
@@ -23,7 +23,7 @@ class CommandFolder(click.Group):
         super().__init__(**settings, commands={name: click.Command(name) for name in _names()})
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Every command's name, in alphabetical order."""
+        """The names of all commands, in alphabetical order."""
         return _names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -35,7 +35,7 @@ class CommandFolder(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands with what click itself would show, without importing them."""
+        """Writes the list of commands as click does, but without importing them."""
         names = self.list_commands(ctx)
         room = formatter.width - 6 - max(map(len, names))
         with formatter.section("Commands"):

@@ -52,6 +52,6 @@ def exit_of(error: errors.SageauditError) -> Exit:
 
 
 def gravest(codes: Iterable[Exit]) -> Exit:
-    """The code of a batch of jobs: the first of `_ORDER` that any of them gave."""
+    """The exit code of a batch of jobs: the first in `_ORDER` that occurs; DONE for none."""
     present = set(codes)
     return next((code for code in _ORDER if code in present), Exit.DONE)

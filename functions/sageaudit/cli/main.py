@@ -41,7 +41,7 @@ def commands() -> None:
 
 
 def main() -> None:
-    """The console script: every failure is one sentence and an exit code, never a stack trace."""
+    """The console script: a failure prints one sentence and sets the exit code."""
     _escape_what_stdout_cannot_encode()
     sys.exit(int(_run()))
 
@@ -86,6 +86,6 @@ def _run() -> int:
 
 
 def _discard_stdout() -> None:
-    """Drops what could not be written: the interpreter would try again at exit, and fail again."""
+    """Redirects stdout to the null device, so that the flush at exit does not fail again."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What the command line says beside its data: one line on stderr."""
+"""Messages of the command line, printed to stderr."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from sageaudit.text.untrusted import terminal
 
 
 def say(text: str) -> None:
-    """Prints one message; nothing in it can move the cursor."""
+    """Prints one message to stderr, without control characters."""
     click.echo(f"sageaudit: {terminal(text)}", err=True)

@@ -16,7 +16,7 @@ KIND = click.option(
     help="Kind of the job; needed only where jobs of two kinds share NAME.",
 )
 JOB_REGION = click.option(
-    "--region", help="AWS region; by default the ARN's, else that of your AWS settings."
+    "--region", help="AWS region of the job; by default that of the ARN or of your AWS settings."
 )
 TABLE_REGION = click.option(
     "--region", help="AWS region of the table; by default that of your AWS settings."
@@ -54,13 +54,13 @@ POLICY = click.option(
     "--policy",
     "policy_path",
     type=_FILE,
-    help="policy.toml to apply; by default that of a new installation.",
+    help="Policy file (TOML) to apply; by default the policy of a new installation.",
 )
 OUTPUT = click.option(
     "--output",
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="table is for people, json for scripts.",
+    help="Format: table for people, json for scripts.",
 )
-NO_COLOR = click.option("--no-color", is_flag=True, help="Print no colours, as NO_COLOR=1 does.")
+NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (or NO_COLOR=1).")

@@ -13,10 +13,10 @@ _EARLY_S = 300
 
 
 class Accounts:
-    """Makes clients and keeps them while their credentials last.
+    """Creates clients and keeps them until their credentials expire.
 
-    `own` is the account that this runs in; `roles` maps every other account to the role to assume
-    there. `clock` gives seconds since the epoch.
+    `own` is the account this code runs in; `roles` maps every other account to the ARN of the role
+    to assume there. `clock` returns seconds since the epoch.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Accounts:
         self._clients: dict[tuple[str, str, str], tuple[Any, float | None]] = {}
 
     def of(self, service: str) -> Callable[[str, str], Any]:
-        """A function from account and region to that service's client."""
+        """Returns a function from account and region to the service's client."""
         return lambda account, region: self._client(service, account, region)
 
     def _client(self, service: str, account: str, region: str) -> Any:

@@ -45,20 +45,20 @@ _CREDENTIALS_MISSING = (
 
 
 def code_of(error: ClientError) -> str:
-    """The error code, empty when the answer has none."""
+    """The error code, empty when the response has none."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def message_of(error: ClientError) -> str:
-    """AWS's error message, shortened."""
+    """AWS's error message, at most 300 characters."""
     return str(error.response.get("Error", {}).get("Message", ""))[:300]
 
 
 @contextmanager
 def aws_errors(service: str, where: str = "") -> Iterator[None]:
-    """Raises NoCredentials, AccessDenied, Throttled or Unavailable for what botocore raises.
+    """Turns botocore's errors into NoCredentials, AccessDenied, Throttled or Unavailable.
 
-    `service` is the IAM prefix, such as "sagemaker"; `where` names the resource in the sentence.
+    `service` is the IAM prefix, such as "sagemaker"; `where` names the resource in the message.
     """
     try:
         yield
@@ -71,18 +71,18 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
 
 
 def translated(error: ClientError, service: str, where: str = "") -> AwsError:
-    """One refusal as one of this project's errors."""
-    code, said = code_of(error), message_of(error)
+    """The project's error for a ClientError."""
+    code, message = code_of(error), message_of(error)
     on = f" {where}" if where else ""
     if _THROTTLES.search(code):
         return Throttled(f"{service}:{error.operation_name}{on} is throttled: try again later.")
     if _NO_CREDENTIALS.search(code):
         return NoCredentials(f"The AWS credentials are expired or not valid ({code}).")
     if _DENIED.search(code):
-        named = _ACTION.search(said)
+        named = _ACTION.search(message)
         action = named[1] if named else f"{service}:{error.operation_name}"
         return AccessDenied(action, f"{action}{on} is not permitted.")
-    return Unavailable(f"{service}:{error.operation_name}{on} was refused: {code} {said}")
+    return Unavailable(f"{service}:{error.operation_name}{on} was refused: {code} {message}")
 
 
 def client(session: Any, service: str, region: str | None = None) -> Any:
@@ -91,7 +91,7 @@ def client(session: Any, service: str, region: str | None = None) -> Any:
 
 
 def known_regions() -> set[str]:
-    """Every region of SageMaker's that the installed SDK knows, of all partitions."""
+    """The SageMaker regions of all partitions, as the installed SDK lists them."""
     session = boto3.Session()
     return {
         region

@@ -1,4 +1,4 @@
-"""Reads a job's CloudWatch series with few calls, and notes what could not be read."""
+"""Reads a job's CloudWatch metrics in few calls, and notes which could not be read."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from sageaudit.errors import AccessDenied
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
 MAX_POINTS = 1440
-"""Points a series: a day of minutes. Longer runs are read at a coarser period."""
+"""Most points per series: one day of minutes. Longer runs are read at a longer period."""
 _QUERIES_A_CALL = 500
 _POINTS_A_CALL = 100_800
 _MOST_ALGORITHM_METRICS = 40
-"""As many as a training job can define."""
+"""The most that a training job can define."""
 _MAX_LISTED = 20_000
-"""Most hosts of transform jobs that are searched for the hosts of one job."""
+"""The most metrics of a job kind that ListMetrics is searched for one job's hosts."""
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
 _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
 
 class CloudWatchMetrics:
-    """Implements Metrics. `client_of` gives the CloudWatch client for an account and region."""
+    """Implements Metrics. `client_of` returns the CloudWatch client for an account and region."""
 
     def __init__(
         self, client_of: Callable[[str, str], Any], types: Mapping[str, InstanceType]
@@ -40,7 +40,10 @@ class CloudWatchMetrics:
         self._types = types
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        """Reads every host and metric at the smallest period that age and length allow."""
+        """Reads every host and metric, at the shortest period that the run's age and length allow.
+
+        Metrics that are absent or denied are reported as missing; other AWS errors are raised.
+        """
         windows = list(work_windows(job))
         published = job.kind.row.metrics
         if published is None or not windows or job.account is None or job.region is None:
@@ -66,7 +69,8 @@ class CloudWatchMetrics:
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
         """The names of the job's hosts.
 
-        ListMetrics returns the hosts of all jobs of a kind; only recent ones if that is enough.
+        ListMetrics returns the hosts of all jobs of a kind. For a job that ended lately it is
+        asked for recently active metrics only.
         """
         if published.hosts_numbered:
             return [f"{job.name}/algo-{n}" for n in range(1, (job.instance_count or 0) + 1)]
@@ -89,7 +93,7 @@ class CloudWatchMetrics:
     def _queries(
         self, job: Job, published: JobMetrics, hosts: list[str], period_s: int
     ) -> list[dict[str, Any]]:
-        """One query for each host and metric, and one for each algorithm metric of the job.
+        """One query per host and metric, and one per algorithm metric of the job.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
         """
@@ -120,7 +124,7 @@ class CloudWatchMetrics:
 
 
 def _ended_lately(job: Job, now: datetime) -> bool:
-    """Within the three hours that ListMetrics takes for recent, with some to spare."""
+    """True if the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active."""
     return job.ended_at is not None and now - job.ended_at < timedelta(hours=2)
 
 

@@ -1,4 +1,4 @@
-"""SageMaker's answers: Describe*, ListTags and the children of a tuning job, in each account."""
+"""Calls SageMaker in each account: Describe*, ListTags and the children of a tuning job."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CHILDREN_PERMISSIONS = tuple(
 
 
 class SageMakerJobs:
-    """Implements Jobs. `client_of` gives the SageMaker client for an account and region."""
+    """Implements Jobs. `client_of` returns the SageMaker client for an account and region."""
 
     def __init__(self, client_of: Callable[[str, str], Any]) -> None:
         self._client_of = client_of
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        """The answer without its transport metadata."""
+        """The Describe* response without ResponseMetadata. Raises JobNotFound or AwsError."""
         method = f"describe_{ref.kind.row.sdk_noun}"
         name = {f"{ref.kind.row.prefix}JobName": ref.name}
         with aws_errors("sagemaker"):
@@ -41,7 +41,7 @@ class SageMakerJobs:
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
-        """All tags, page by page."""
+        """All tags of the job. Raises AwsError."""
         with aws_errors("sagemaker"):
             pages = self._client_of(ref.account, ref.region).get_paginator("list_tags")
             return {
@@ -51,7 +51,7 @@ class SageMakerJobs:
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """The training jobs of a tuning job."""
+        """The training jobs of a tuning job. Raises AwsError."""
         with aws_errors("sagemaker"):
             client = self._client_of(ref.account, ref.region)
             pages = client.get_paginator("list_training_jobs_for_hyper_parameter_tuning_job")
@@ -66,7 +66,7 @@ def is_gone(error: ClientError) -> bool:
     """True when the job does not exist: ResourceNotFound, or in practice ValidationException."""
     if code_of(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
         return True
-    said = message_of(error).lower()
+    message = message_of(error).lower()
     return code_of(error) == "ValidationException" and (
-        "not found" in said or "could not find" in said or "does not exist" in said
+        "not found" in message or "could not find" in message or "does not exist" in message
     )

@@ -1,4 +1,4 @@
-"""One secret of Secrets Manager, read when it is needed. Its value is in no log and no error."""
+"""Reads one secret of Secrets Manager. Its value is never logged or put into an error message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_THERE = {
 
 
 class SecretReader:
-    """A secret by name or ARN, kept for `ttl_s`. `clock` counts seconds, such as time.monotonic."""
+    """A secret by name or ARN, cached for `ttl_s` seconds by `clock`, such as time.monotonic."""
 
     def __init__(
         self, client: Any, secret_id: str, clock: Callable[[], float], *, ttl_s: float = 300
@@ -32,9 +32,9 @@ class SecretReader:
         self._kept: tuple[float, str] | None = None
 
     def value(self, *, refresh: bool = False) -> str:
-        """The secret's text, read anew when asked to or when the kept one is old.
+        """The secret's text, read again with `refresh` or when the cached one has expired.
 
-        Raises BadSettings where there is no text, or what AWS refused as an AwsError.
+        Raises BadSettings if the secret is missing or has no text, AwsError if AWS refuses.
         """
         now_s = self._clock()
         if self._kept is None or refresh or now_s - self._kept[0] >= self._ttl_s:

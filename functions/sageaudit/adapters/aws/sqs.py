@@ -16,7 +16,7 @@ WAIT_PERMISSIONS = ("sqs:ChangeMessageVisibility",)
 LONGEST_DELAY_S = 900
 LONGEST_VISIBILITY_S = 43_200
 _LONGEST_VALUE = 1_000
-"""Characters of an attribute that says why: it must not push a large body over SQS's limit."""
+"""Most characters of an attribute, so that body and attributes stay under SQS's size limit."""
 _NUMBER = re.compile(r"[0-9]{1,38}")
 _REFUSED = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that SQS does not accept in a message."""
@@ -32,9 +32,10 @@ class SqsQueue:
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
-        """Sends a body as it is. An attribute that is all digits is a Number, others are Strings.
+        """Sends `body` unchanged. Attributes of digits only are Numbers, others are Strings.
 
-        Raises AccessDenied, NoCredentials, Throttled or Unavailable.
+        Raises AccessDenied, NoCredentials, Throttled or Unavailable; ValueError for a delay over
+        15 minutes.
         """
         if not 0 <= delay_s <= LONGEST_DELAY_S:
             raise ValueError(f"SQS delays a message 0 to {LONGEST_DELAY_S} s, not {delay_s} s")
@@ -43,13 +44,16 @@ class SqsQueue:
             self._client.send_message(
                 QueueUrl=self._url,
                 MessageBody=body,
-                # Left out at 0: the queue's own default delay then holds.
+                # Left out at 0, so that the queue's default delay applies.
                 **({"DelaySeconds": delay_s} if delay_s else {}),
                 **({"MessageAttributes": named} if named else {}),
             )
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
-        """Makes a received message visible after `seconds`, at most 12 hours after its receive."""
+        """Makes a received message visible again after `seconds`, at most 12 hours.
+
+        Raises ValueError for a longer time, or AwsError.
+        """
         if not 0 <= seconds <= LONGEST_VISIBILITY_S:
             raise ValueError(f"SQS hides a message 0 to {LONGEST_VISIBILITY_S} s, not {seconds} s")
         with aws_errors("sqs"):

@@ -1,7 +1,7 @@
-"""Cost Explorer: what a month of SageMaker was, by usage type and region.
+"""Cost Explorer: a month of SageMaker usage and cost, by usage type and region.
 
-Every request costs, each page too; so a month is two questions, and their pages have a limit.
-The region is asked for because a usage type's prefix does not say it reliably.
+AWS charges for every request and page, so a month takes two queries with a limit on requests. The
+query groups by region because the prefix of a usage type does not name it reliably.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from sageaudit.domain.reconcile.spend import USAGE_TYPES, AwsLine, AwsSpend, Exc
 from sageaudit.errors import Malformed, Unavailable
 
 CLI_PERMISSIONS = ("ce:GetCostAndUsage",)
-"""A person's own: no Lambda asks Cost Explorer."""
+"""Needed by the user of the command line; no Lambda function calls Cost Explorer."""
 REGION = "us-east-1"
-"""The one endpoint, wherever the usage was."""
+"""Cost Explorer's only endpoint; it covers usage in all regions."""
 USD_PER_REQUEST = Decimal("0.01")
 FEWEST_REQUESTS, MOST_REQUESTS = 2, 20
 
@@ -28,16 +28,16 @@ _LARGEST_EXPONENT = 15
 
 
 class CostExplorer:
-    """`client` is boto3's "ce" client in `REGION`; `requests` counts what was asked so far."""
+    """`client` is boto3's "ce" client in `REGION`; `requests` counts the requests made so far."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
         self.requests = 0
 
     def month(self, account: str, first_day: date, today: date) -> AwsSpend:
-        """One account's month, up to today where it is not over.
+        """One account's SageMaker spend of the month, up to today for the current month.
 
-        Raises AccessDenied, NoCredentials, Throttled, Unavailable, or Malformed for an answer
+        Raises AccessDenied, NoCredentials, Throttled or Unavailable, or Malformed for a response
         that cannot be read.
         """
         after = (first_day + timedelta(days=31)).replace(day=1)
@@ -75,7 +75,7 @@ class CostExplorer:
     def _results(
         self, account: str, period: dict[str, str], records: dict[str, Any], by: tuple[str, ...]
     ) -> Iterator[dict[str, Any]]:
-        """The results of every page."""
+        """The results of every page. Raises Unavailable after `MOST_REQUESTS` requests."""
         of_account = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [account]}}
         of_service = {"Dimensions": {"Key": "SERVICE", "Values": [_SERVICE]}}
         asked: dict[str, Any] = {
@@ -90,7 +90,7 @@ class CostExplorer:
             answer = self._ask(asked)
             results = answer.get("ResultsByTime")
             if not isinstance(results, list):
-                raise Malformed("ResultsByTime", "is missing in Cost Explorer's answer")
+                raise Malformed("ResultsByTime", "is missing in Cost Explorer's response")
             yield from results
             token = answer.get("NextPageToken")
             if not token:
@@ -116,7 +116,7 @@ class CostExplorer:
 def _groups(result: dict[str, Any]) -> list[dict[str, Any]]:
     groups = result.get("Groups")
     if not isinstance(groups, list):
-        raise Malformed("Groups", "is missing in Cost Explorer's answer")
+        raise Malformed("Groups", "is missing in Cost Explorer's response")
     return groups
 
 
@@ -145,15 +145,15 @@ def _keys(group: dict[str, Any], count: int) -> list[str]:
 
 
 def _amount(group: dict[str, Any], metric: str) -> Decimal:
-    found = group["Metrics"].get(metric) if isinstance(group.get("Metrics"), dict) else None
-    text = str(found.get("Amount")) if isinstance(found, dict) else ""
+    value = group["Metrics"].get(metric) if isinstance(group.get("Metrics"), dict) else None
+    text = str(value.get("Amount")) if isinstance(value, dict) else ""
     try:
         amount = Decimal(text)
     except InvalidOperation:
-        raise Malformed(metric, f"is no number in Cost Explorer's answer: {text!r}") from None
+        raise Malformed(metric, f"is not a number in Cost Explorer's response: {text!r}") from None
     if not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
-        raise Malformed(metric, f"is no amount in Cost Explorer's answer: {text!r}")
-    unit = found.get("Unit") if isinstance(found, dict) else None
+        raise Malformed(metric, f"is not an amount in Cost Explorer's response: {text!r}")
+    unit = value.get("Unit") if isinstance(value, dict) else None
     if metric == "UnblendedCost" and unit not in {None, "USD"}:
         raise Malformed(metric, f"is in {unit}: only USD can be compared")
     return amount

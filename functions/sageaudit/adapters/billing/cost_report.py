@@ -1,6 +1,6 @@
 """Cost and usage reports: CUR 2.0 (Data Exports) and legacy, as CSV, gzipped CSV or Parquet.
 
-A file is read once, row by row; what is kept is one sum for each resource, usage type and region.
+A file is read once, row by row; memory holds one sum per resource, usage type, region and unit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def read(
     path: Path, month: str, account: str, *, parquet: ParquetReader = read_parquet
 ) -> AwsSpend:
-    """SageMaker's lines of `month` (YYYY-MM) and account. Raises BadUsage naming file and place."""
+    """SageMaker's usage of `month` (YYYY-MM) and account. Raises BadUsage naming the file."""
     with _sentences(path):
         with path.open("rb") as file:
             start = file.read(4)
@@ -81,7 +81,7 @@ def _sentences(path: Path) -> Iterator[None]:
 
 
 def _lines(path: Path, binary: IO[bytes]) -> Iterator[str]:
-    """Lines of a bounded length, so that a file without line ends does not fill the memory."""
+    """Lines of limited length, so that a file without line breaks cannot fill the memory."""
     encoding = "utf-8-sig"
     while line := binary.readline(_LONGEST_LINE + 1):
         if len(line) > _LONGEST_LINE:
@@ -94,7 +94,7 @@ def _lines(path: Path, binary: IO[bytes]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Tally:
-    """What was read, and what was left out."""
+    """Sums of the rows read so far, and of those left out."""
 
     rows: int = 0
     months: set[str] = field(default_factory=set)
@@ -137,8 +137,8 @@ def _of_rows(
     if not tally.rows:
         raise BadUsage(f"{path}: has no lines below its header")
     if month not in tally.months:
-        found = ", ".join(sorted(tally.months)[:6])
-        raise BadUsage(f"{path}: is a report of {found}, not of {month}")
+        months = ", ".join(sorted(tally.months)[:6])
+        raise BadUsage(f"{path}: is a report of {months}, not of {month}")
     if tally.accounts and account not in tally.accounts:
         raise BadUsage(f"{path}: has no line of account {account} in {month}")
     return tally.spend()
@@ -148,36 +148,36 @@ _Cell = Callable[[Sequence[object], str], str]
 
 
 def _cells(path: Path, header: Sequence[str]) -> _Cell:
-    """A function from a row and a column's name to its text, empty where there is none."""
-    places: dict[str, int] = {}
-    for place, name in enumerate(header):
-        places.setdefault(_column(name), place)
+    """Returns a function from a row and a column's name to the cell's text, empty if absent."""
+    positions: dict[str, int] = {}
+    for position, name in enumerate(header):
+        positions.setdefault(_column(name), position)
     for needed, legacy in _NEEDED.items():
-        if needed not in places:
+        if needed not in positions:
             hint = " (export with resource ids)" if needed == "line_item_resource_id" else ""
             raise BadUsage(
                 f"{path}: is no cost report: the column {needed} ({legacy}) is missing{hint}"
             )
-    if not any(column in places for column in _MONTH_COLUMNS):
+    if not any(column in positions for column in _MONTH_COLUMNS):
         raise BadUsage(f"{path}: is no cost report: the column {_MONTH_COLUMNS[0]} is missing")
 
     def cell(row: Sequence[object], column: str) -> str:
-        place = places.get(column)
-        value = None if place is None else row[place]
+        position = positions.get(column)
+        value = None if position is None else row[position]
         return "" if value is None else str(value).strip()
 
     return cell
 
 
 def _column(name: str) -> str:
-    """`lineItem/UsageType` and `line_item_usage_type` are one column."""
+    """The name in CUR 2.0 form: `lineItem/UsageType` becomes `line_item_usage_type`."""
     return _WORD.sub("_", name.strip().replace("/", "_")).lower()
 
 
 def _count(
     row: Sequence[object], cell: _Cell, tally: _Tally, where: str, month: str, account: str
 ) -> None:
-    """Adds one row to the tally, if it is SageMaker's, of this month and of this account."""
+    """Adds one row to the tally if it is SageMaker's, of this month and account."""
     when = (cell(row, _MONTH_COLUMNS[0]) or cell(row, _MONTH_COLUMNS[1]))[:7]
     tally.months.add(when or "no month")
     if when != month:
@@ -218,7 +218,7 @@ def _amount(text: str, where: str, column: str) -> Decimal | None:
     try:
         amount = Decimal(text)
     except InvalidOperation:
-        raise BadUsage(f"{where}: {column} is no number ({text[:40]})") from None
+        raise BadUsage(f"{where}: {column} is not a number ({text[:40]})") from None
     if not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
-        raise BadUsage(f"{where}: {column} is no amount ({text[:40]})")
+        raise BadUsage(f"{where}: {column} is not an amount ({text[:40]})")
     return amount

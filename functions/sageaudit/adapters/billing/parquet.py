@@ -1,4 +1,4 @@
-"""Parquet, read through pyarrow where it is installed: it is large, and only this needs it."""
+"""Reads Parquet with pyarrow, an optional dependency because it is large."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any, Protocol
 from sageaudit.errors import BadUsage
 
 _BROKEN = (ValueError, OSError)
-"""What pyarrow's own errors are."""
+"""Base classes of pyarrow's errors."""
 
 
 class ParquetReader(Protocol):
-    """Reads the wanted columns of a file: their names, and the rows as they are asked for."""
+    """Reads the wanted columns of a file: returns their names, and an iterator of rows."""
 
     def __call__(
         self, path: Path, wanted: Callable[[str], bool]
     ) -> tuple[Sequence[str], Iterator[Sequence[object]]]:
-        """Raises BadUsage."""
+        """Raises BadUsage for a file that cannot be read, also while rows are iterated."""
 
 
 def read_parquet(
     path: Path, wanted: Callable[[str], bool]
 ) -> tuple[Sequence[str], Iterator[Sequence[object]]]:
-    """Reads with pyarrow. Raises BadUsage where it is absent, or the file is broken."""
+    """Reads with pyarrow. Raises BadUsage if pyarrow is missing or the file is broken."""
     try:
         arrow = importlib.import_module("pyarrow.parquet")
     except ImportError as error:

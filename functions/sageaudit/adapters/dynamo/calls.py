@@ -1,4 +1,4 @@
-"""One DynamoDB table as plain Python items, and its refusals as this project's errors."""
+"""Calls on one DynamoDB table: items are plain Python, errors are this project's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.errors import TableNotFound, Throttled
 
 _BATCH = 25
-"""The most that one BatchWriteItem takes."""
+"""The most items in one BatchWriteItem."""
 _BATCH_TRIES = 3
 _CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
 _BUSY = frozenset(
@@ -28,11 +28,11 @@ _BUSY = frozenset(
         "TransactionInProgressException",
     }
 )
-"""Error codes and cancellation reasons that pass when asked again later."""
+"""Error codes and cancellation reasons that a later retry may overcome."""
 
 
 class ConditionFailed(Exception):
-    """A write's condition failed; `item` is the stored item, if it was requested."""
+    """A write's condition was not met; `item` is the stored item, if it was requested."""
 
     def __init__(self, item: Item | None = None) -> None:
         super().__init__("a condition of the write does not hold")
@@ -40,14 +40,14 @@ class ConditionFailed(Exception):
 
 
 class Dynamo:
-    """A boto3 DynamoDB client and a table's name. Raises AwsError or ConditionFailed."""
+    """Calls a table by boto3's low-level client. Its methods raise AwsError or ConditionFailed."""
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._client = client
         self._table = table_name
 
     def get(self, pk: str, sk: str) -> Item | None:
-        """One item, read consistently."""
+        """One item by a strongly consistent read; None where there is none."""
         with _aws_errors(self._table):
             answer = self._client.get_item(
                 TableName=self._table,
@@ -57,7 +57,7 @@ class Dynamo:
         return _plain(answer["Item"]) if "Item" in answer else None
 
     def pages(self, **query: Any) -> Iterator[list[Item]]:
-        """The pages of a Query, each read when it is asked for; values are plain Python."""
+        """Yields the pages of a Query, each read when needed; values are plain Python."""
         values = _typed(query.pop("ExpressionAttributeValues"))
         asked = {"TableName": self._table, "ExpressionAttributeValues": values, **query}
         while True:
@@ -69,7 +69,7 @@ class Dynamo:
             asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     def put(self, item: Item, *, condition: str, values: Item, names: dict[str, str]) -> None:
-        """Puts an item under a condition; the ConditionFailed carries the item that stands."""
+        """Puts an item if `condition` is met; else raises ConditionFailed with the stored item."""
         with _aws_errors(self._table):
             self._client.put_item(
                 TableName=self._table,
@@ -79,7 +79,7 @@ class Dynamo:
             )
 
     def put_all(self, items: list[Item]) -> None:
-        """Puts items, each by itself and over what stands; raises Throttled when some are left."""
+        """Puts or overwrites items, not atomically. Raises Throttled if some were not written."""
         for start in range(0, len(items), _BATCH):
             batch = items[start : start + _BATCH]
             left = {self._table: [{"PutRequest": {"Item": _typed(item)}} for item in batch]}
@@ -101,7 +101,7 @@ class Dynamo:
         names: dict[str, str],
         condition: str | None = None,
     ) -> None:
-        """Changes an item, under a condition where one is given."""
+        """Updates an item, if `condition` is met."""
         with _aws_errors(self._table):
             self._client.update_item(
                 TableName=self._table,
@@ -113,7 +113,7 @@ class Dynamo:
     def delete(
         self, pk: str, sk: str, *, condition: str, values: Item, names: dict[str, str]
     ) -> None:
-        """Deletes an item under a condition."""
+        """Deletes an item if `condition` is met."""
         with _aws_errors(self._table):
             self._client.delete_item(
                 TableName=self._table,
@@ -122,7 +122,7 @@ class Dynamo:
             )
 
     def transact(self, actions: list[dict[str, Any]]) -> None:
-        """Writes all or nothing; actions come from `put_action` and `delete_action`."""
+        """Writes all actions or none; they come from `put_action` and `delete_action`."""
         named = [
             {operation: {"TableName": self._table, **arguments}}
             for action in actions
@@ -166,7 +166,7 @@ def _plain(item: Item) -> Item:
 
 @contextmanager
 def _aws_errors(table: str) -> Iterator[None]:
-    """As `aws_errors`, with DynamoDB's own refusals: a failed condition and a busy transaction."""
+    """Like `aws_errors`, and raises ConditionFailed, Throttled or TableNotFound for DynamoDB's."""
     with aws_errors("dynamodb", f"on the table {table}"):
         try:
             yield

@@ -1,8 +1,8 @@
-"""Dataclasses to and from what the table holds. A field is named in its dataclass and nowhere here.
+"""Converts dataclasses to and from table items, by the names and types of their fields.
 
-An attribute has the name of its field; a field that is None is absent; a JobKey lies flat beside
-the others. Times, words of a list and tuples are texts and lists. Money is a number attribute,
-while numbers inside the JSON text of RunFacts are texts, since a metric may have any exponent.
+An attribute has the name of its field; a field that is None has no attribute; the fields of a
+JobKey are attributes like the others. Times and enum values are strings, tuples are lists. Money is
+a number attribute; numbers in the JSON of RunFacts are strings, as a metric may have any exponent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def to_item(row: Stored) -> Item:
 
 
 def from_item(form: type[Stored], item: Item) -> Stored:
-    """The row of an item. Raises KeyError where an attribute is absent that every item has."""
+    """The row of an item. Raises KeyError if a required attribute is missing."""
     return form(**{name: read(item) for name, read in _READERS[form].items()})
 
 
@@ -52,7 +52,7 @@ def _plain(value: object) -> object:
 
 
 def _facts_text(facts: RunFacts) -> str:
-    """Compact JSON: exact numbers, no key that is not known."""
+    """Compact JSON with exact numbers; fields that are None are left out."""
     return to_json({name: _facts_value(value) for name, value in to_item(facts).items()})
 
 
@@ -67,7 +67,7 @@ def _read_facts(text: str) -> RunFacts:
 
 
 def _readers(form: type[Any]) -> dict[str, Callable[[Item], Any]]:
-    """What reads each field from an item."""
+    """For each field, the function that reads it from an item."""
     hints = get_type_hints(form)
     return {field.name: _reader(field.name, hints[field.name]) for field in fields(form)}
 
@@ -84,7 +84,7 @@ def _reader(name: str, hint: Any) -> Callable[[Item], Any]:
 
 
 def _value_reader(hint: Any) -> Callable[[Any], Any]:
-    """Numbers come as Decimal or text, words of a list as text: their own types read them."""
+    """Returns the function that converts a stored value, a Decimal or string, to its type."""
     if get_origin(hint) is tuple:
         return tuple
     if get_origin(hint) is Mapping:

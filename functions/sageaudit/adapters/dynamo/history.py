@@ -1,4 +1,4 @@
-"""History over DynamoDB. docs/data-model.md has the keys and the query of each list."""
+"""History in DynamoDB. docs/data-model.md describes the keys and the query of each list."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RECORD_PERMISSIONS = (
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
 )
-"""What `record` calls; TransactWriteItems is no IAM action, its parts are."""
+"""What `record` calls; IAM has no action TransactWriteItems, only its parts."""
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What every other method calls: Query on the table and on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
@@ -46,15 +46,15 @@ PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
 DETAIL_DAYS = 90
 WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""Between tries of one recording: conflicts last for one other delivery's write."""
+"""Seconds between tries of one recording: a conflict lasts for another delivery's write."""
 FAMILY_PAGES = 10
-"""Pages of 1 MB, together some 8,000 heads, that a family's sum reads at most."""
+"""Most pages of 1 MB that a family's sum reads, together some 8,000 heads."""
 _AS_READ = "version = :version AND last_modified_at = :read"
 _INDEXES = {index.name: index for index in INDEXES}
 
 
 class DynamoHistory:
-    """The table of audits. `client` is boto3's low-level DynamoDB client."""
+    """Implements History in a DynamoDB table. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(
         self,
@@ -69,13 +69,16 @@ class DynamoHistory:
         self._sleep = sleep
 
     def record(self, entry: Entry) -> Recorded:
-        """Writes HEAD, version, findings and detail in one conditional transaction."""
+        """Writes HEAD, version, findings and detail in one transaction. Raises AwsError.
+
+        Nothing is written for a delivery that is a duplicate or older than the newest version.
+        """
         digest = digest_of(entry.document)
         for wait_s in WAITS_S:
             try:
                 return self._try_to_record(entry, digest)
             except ConditionFailed:
-                continue  # another delivery wrote since HEAD was read: decide again
+                continue  # another delivery has written since HEAD was read: decide again
             except Throttled:
                 self._sleep(wait_s)
         try:
@@ -125,12 +128,12 @@ class DynamoHistory:
         )
 
     def head(self, key: JobKey) -> Head | None:
-        """The newest version as lists show it."""
+        """HEAD, the summary of the newest version; None for an unknown run."""
         item = self._table.get(keys.job_pk(key), keys.HEAD_SK)
         return None if item is None else items.read_head(item)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """One version's document, the newest by default."""
+        """The document of a version, by default the newest; None where there is none."""
         if version is not None:
             item = self._table.get(keys.job_pk(key), keys.audit_sk(version))
             return None if item is None else items.read_audit(item)
@@ -146,12 +149,12 @@ class DynamoHistory:
         return items.read_audit(page[0]) if page else None
 
     def detail(self, key: JobKey) -> Detail | None:
-        """What is needed to judge the job again, unless it has expired."""
+        """The stored data to judge the job again; None where it is absent or expired."""
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
         return None if item is None else items.read_detail(item)
 
     def by_day(self, day: date) -> Iterator[Head]:
-        """Jobs that ended on a day in UTC, newest first, merged from its shards."""
+        """Jobs that ended on a day (UTC), newest first, merged from the day's shards."""
         return self._heads("by-day", keys.day_pks(day))
 
     def by_family(
@@ -182,7 +185,7 @@ class DynamoHistory:
     def by_rule(
         self, rule: str, month: str, *, limit: int, cursor: str | None = None
     ) -> Page[FindingRow]:
-        """What one rule found in a month, newest first."""
+        """One rule's findings of a month, newest first."""
         partition = keys.rule_pk(rule, month)
         asked = f"by-rule {partition}"
         walked = self._newest("by-rule", [partition], last_seen(asked, cursor), limit + 1)
@@ -199,7 +202,7 @@ class DynamoHistory:
                 KeyConditionExpression="#p = :p AND #s BETWEEN :last AND :until",
                 ExpressionAttributeNames=names,
                 ExpressionAttributeValues={":p": shard, ":last": last or "0", ":until": until},
-                # A fair share and as much again, for shards that fill unevenly.
+                # Twice the even share, as shards may fill unevenly.
                 Limit=max(8, 2 * limit // keys.DUE_SHARDS),
             )
             for shard in keys.due_pks()
@@ -275,7 +278,7 @@ class DynamoHistory:
 
 
 def _put_head(item: Item, newest: Head | None) -> dict[str, Any]:
-    """HEAD only over what was read: the decision holds for nothing else."""
+    """Puts HEAD only if it has not changed since it was read, as the decision depends on it."""
     if newest is None:
         return put_action(item, f"attribute_not_exists({PARTITION_KEY})")
     return put_action(item, _AS_READ, _as_read(newest))

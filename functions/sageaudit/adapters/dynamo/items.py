@@ -1,4 +1,4 @@
-"""Items of the table to and from rows. Money is a number attribute; what is not known is absent."""
+"""Converts rows to and from table items. Money is a number; unknown values have no attribute."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 
 _OF_AN_AUDIT = ("version", "settled", "ruleset", "policy", "fingerprint")
 LARGEST_DETAIL_BYTES = 350_000
-"""Of the packed description and series together; above it the series stay out."""
+"""Most bytes of the packed description and series together; above it the series are dropped."""
 
 
 def head_item(head: Head) -> Item:
-    """HEAD: the newest version, with the keys of all indexes that list jobs."""
+    """The HEAD item: the newest version's summary, with the keys of all indexes that list jobs."""
     return {
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.HEAD_SK,
@@ -29,7 +29,7 @@ def head_item(head: Head) -> Item:
 
 
 def _head_index_keys(head: Head) -> Item:
-    """`due_*` only for an audit that is not final: that index has no other items."""
+    """Index keys; `due_*` only for an audit with a recheck time, so the index has no others."""
     index_keys = {
         "day_pk": keys.day_pk(head.ended_at, head.key),
         "family_pk": keys.family_pk(head.account, head.region, head.family),
@@ -48,7 +48,7 @@ def read_head(item: Item) -> Head:
 
 
 def audit_item(head: Head, document: AuditDocument) -> Item:
-    """AUDIT#<version>: the document, never changed again, with what the console filters by."""
+    """AUDIT#<version>: the document, never changed later, and attributes to filter by."""
     return {
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.audit_sk(head.version),
@@ -82,14 +82,14 @@ def read_finding(item: Item) -> FindingRow:
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
-    """DETAIL: what is needed to judge the job again, until it expires."""
+    """The DETAIL item: the data to judge the job again, until it expires."""
     return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _known(
         {TTL_ATTRIBUTE: keys.epoch_s(expires_at), **packed_detail(detail)}
     )
 
 
 def packed_detail(detail: Detail) -> Item:
-    """The detail as attributes: description and tags as compressed JSON, the series as they are."""
+    """The attributes of a detail: description and tags as compressed JSON, series as bytes."""
     job = zlib.compress(to_json({"describe": detail.describe, "tags": detail.tags}).encode())
     fits = len(job) + len(detail.series) <= LARGEST_DETAIL_BYTES
     dropped = None if fits else "The series were too large to keep."

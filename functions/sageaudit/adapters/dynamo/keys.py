@@ -1,6 +1,6 @@
-"""The strings that items are found by. docs/data-model.md says which question each one answers.
+"""Partition and sort keys of all items. docs/data-model.md describes the query each one serves.
 
-Times inside keys are UTC and of fixed width, so that strings sort as times do.
+Times in keys are in UTC and of fixed width, so that keys sort by time.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ HEAD_SK = "HEAD"
 DETAIL_SK = "DETAIL"
 FINDING_PREFIX = "FINDING#"
 DAY_SHARDS = 8
-"""A sweep ends 1,000 jobs in a minute; the day's newest rows would all hit one partition."""
+"""A sweep may end 1,000 jobs a minute; without shards, all rows would go to one partition."""
 DUE_SHARDS = 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_TEXT = 2_000
-"""Characters of a text that rows and keys know; a document has the whole of it."""
+"""Most characters of a text in rows and keys; the document has the full text."""
 _LONGEST_PART_BYTES = 512
-"""A partition key holds 2,048 bytes, a sort key 1,024: no name may refuse a whole transaction."""
+"""A partition key has at most 2,048 bytes, a sort key 1,024; a longer one fails the transaction."""
 
 
 def as_utc(moment: datetime) -> datetime:
@@ -55,23 +55,23 @@ def part(text: str) -> str:
 
 
 def run_id(key: JobKey) -> str:
-    """One run: ARN and creation time in epoch milliseconds."""
+    """Identifies one run: its ARN and creation time in epoch milliseconds."""
     created_ms = (as_utc(key.created_at) - _EPOCH) // timedelta(milliseconds=1)
     return f"{part(key.arn)}#{created_ms}"
 
 
 def job_pk(key: JobKey) -> str:
-    """The partition of everything about one run."""
+    """The partition with all items of one run, except its notices."""
     return f"JOB#{run_id(key)}"
 
 
 def audit_sk(version: int) -> str:
-    """Versions sort as numbers up to 99,999."""
+    """The sort key of a version; keys sort by version up to 99,999."""
     return f"{AUDIT_PREFIX}{version:05d}"
 
 
 def finding_sk(rule_id: str) -> str:
-    """One item for each rule that found something."""
+    """The sort key of a rule's finding."""
     return f"{FINDING_PREFIX}{rule_id}"
 
 
@@ -81,7 +81,7 @@ def month_of(moment: datetime) -> str:
 
 
 def ended_sk(ended_at: datetime, key: JobKey) -> str:
-    """Sorts by the job's end; unique, so that a list can go on after it."""
+    """Sorts by the job's end; unique, so that a list can be continued after it."""
     return f"{moment_text(ended_at)}#{run_id(key)}"
 
 
@@ -96,47 +96,47 @@ def day_pks(day: date) -> tuple[str, ...]:
 
 
 def due_pk(key: JobKey) -> str:
-    """The shard of the waiting list that this job belongs to."""
+    """The shard of the recheck list that this job belongs to."""
     return f"DUE#{_shard(key, DUE_SHARDS)}"
 
 
 def due_pks() -> tuple[str, ...]:
-    """All shards of the waiting list."""
+    """All shards of the recheck list."""
     return tuple(f"DUE#{shard}" for shard in range(DUE_SHARDS))
 
 
 def due_sk(due_at: datetime, key: JobKey) -> str:
-    """Sorts by the time from which another audit may say more; unique."""
+    """Sorts by the recheck time; unique."""
     return f"{moment_text(due_at)}#{run_id(key)}"
 
 
 def due_until(before: datetime) -> str:
-    """The largest `due_sk` of a job that is due at or before the moment ("$" follows "#")."""
+    """Sorts after every `due_sk` with a time up to `before`, since "$" follows "#"."""
     return f"{moment_text(before)}$"
 
 
 def family_pk(account: str, region: str, family: str) -> str:
-    """One family of one account and region; the family's own text is last and may hold any sign."""
+    """One family of an account and region; its name is last, as it may contain "#"."""
     return f"{part(account)}#{part(region)}#{part(family)}"
 
 
 def owner_pk(owner: str) -> str:
-    """One owner's jobs, of all accounts and times."""
+    """One owner's jobs in all accounts and months."""
     return f"OWNER#{part(owner)}"
 
 
 def account_pk(account: str, month: str) -> str:
-    """One account's month."""
+    """One account's jobs of a month (YYYY-MM)."""
     return f"{part(account)}#{month}"
 
 
 def rule_pk(rule: str, month: str) -> str:
-    """One rule's month."""
+    """One rule's findings of a month (YYYY-MM)."""
     return f"{part(rule)}#{month}"
 
 
 def family_day_pk(family: str) -> str:
-    """The audit that got a family's message of a day; one item per day."""
+    """The audits that a family's daily messages are about; one item per day."""
     return f"TOLD#{part(family)}"
 
 
@@ -146,7 +146,7 @@ def news_pk(job: str) -> str:
 
 
 def notice_pk(notice_id: str) -> str:
-    """The ledger of one notice."""
+    """The sending state of one notice."""
     return f"NOTICE#{part(notice_id)}"
 
 
@@ -156,5 +156,5 @@ def price_pk(region: str, component: str) -> str:
 
 
 def _shard(key: JobKey, shards: int) -> int:
-    """Even and the same for ever, which Python's own hash is not."""
+    """An evenly distributed shard by CRC-32: Python's `hash` differs between processes."""
     return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards

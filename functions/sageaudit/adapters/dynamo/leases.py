@@ -1,4 +1,4 @@
-"""Decides the answer to a claim from the notice's lease; pure, shared by both ledgers."""
+"""Decides the result of a claim from the notice's lease, without I/O; shared by both ledgers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from sageaudit.domain.audit.record import Claim
 
 MOST_TRIES = 2
-"""One send, and one marked repeat when the first died after it may have been posted."""
+"""One send, and one repeat, marked as such, if the first stopped and may have been posted."""
 LEDGER_DAYS = 45
-"""Longer than any redelivery: streams keep a day, SQS at most 14."""
+"""Longer than any redelivery: a stream keeps records for 1 day, SQS at most 14 days."""
 
 
 class State(enum.Enum):
-    """The state of a notice. SENDING with an expired lease: it may or may not have been posted."""
+    """The state of a notice. After SENDING with an expired lease, it may have been posted."""
 
     SENDING = "SENDING"
     SENT = "SENT"
@@ -23,7 +23,7 @@ class State(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One notice in the ledger."""
+    """A notice's state, number of tries, and end of its lease in epoch seconds."""
 
     state: State
     tries: int
@@ -31,7 +31,7 @@ class Lease:
 
 
 def claim_of(lease: Lease | None, now_s: int) -> Claim:
-    """FIRST and REPEAT must then be written before the notice is sent."""
+    """The result of a claim; after FIRST or REPEAT, write a new lease before sending."""
     if lease is None:
         return Claim.FIRST
     if lease.state is not State.SENDING:
@@ -42,7 +42,7 @@ def claim_of(lease: Lease | None, now_s: int) -> Claim:
 
 
 def released(lease: Lease | None) -> Lease | None:
-    """The lease before it was claimed; an earlier try that may have been posted still counts."""
+    """The lease as it was before the claim; None without an earlier try that may have posted."""
     if lease is None or lease.state is not State.SENDING:
         return lease
     return None if lease.tries <= 1 else Lease(State.SENDING, lease.tries - 1, 0)

@@ -1,4 +1,4 @@
-"""Ledger over DynamoDB, in the history's table. A lease must be longer than its holder may live."""
+"""Ledger in DynamoDB, in the history's table. A lease must outlast its Lambda's timeout."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _STATE = {"#state": "state"}
 
 
 class DynamoLedger:
-    """Which notices were sent. `client` is boto3's low-level DynamoDB client."""
+    """Records which notices were sent. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
 
     def claim_family_day(self, family: str, day: date, audit: str) -> bool:
-        """True when this audit is the family's message of the day, also when asked again."""
+        """True if the family's message of the day is about this audit; repeatable."""
         item = {
             PARTITION_KEY: keys.family_day_pk(family),
             SORT_KEY: day.isoformat(),
@@ -58,12 +58,15 @@ class DynamoLedger:
         return True
 
     def last_notice(self, job: str) -> LastNotice | None:
-        """The last notice of this run of a job."""
+        """The last notice of this run of a job; None before the first."""
         item = self._table.get(keys.news_pk(job), _NEWS_SK)
         return None if item is None else LastNotice(int(item["version"]), item["news"])
 
     def remember_notice(self, job: str, notice: LastNotice) -> None:
-        """Stores it without expiry: new rules may judge a job again at any time."""
+        """Stores the notice without expiry, since new rules may judge a job again at any time.
+
+        Changes nothing if a newer version's notice is stored.
+        """
         item = {
             PARTITION_KEY: keys.news_pk(job),
             SORT_KEY: _NEWS_SK,
@@ -79,26 +82,26 @@ class DynamoLedger:
             )
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
-        """Takes the lease to send one notice."""
+        """Takes the lease to send a notice for `lease_s` seconds, if the result allows it."""
         try:
-            self._hold(notice_id, None, now, lease_s)
+            self._take_lease(notice_id, None, now, lease_s)
         except ConditionFailed as failed:
             lease = _read_lease(failed.item)
         else:
             return Claim.FIRST
         claim = claim_of(lease, keys.epoch_s(now))
         if claim is Claim.FIRST:
-            return Claim.BUSY  # released between our write and its answer
+            return Claim.BUSY  # released between our write and its response
         if claim is not Claim.REPEAT:
             return claim
         try:
-            self._hold(notice_id, lease, now, lease_s)
+            self._take_lease(notice_id, lease, now, lease_s)
         except ConditionFailed:
             return Claim.BUSY  # another delivery took the expired lease first
         return claim
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
-        """Records that the notice was posted: it is never sent again."""
+        """Records that the notice was posted, so that it is never sent again."""
         self._table.update(
             keys.notice_pk(notice_id),
             _NOTICE_SK,
@@ -112,7 +115,7 @@ class DynamoLedger:
         )
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records a permanent failure, unless the notice was sent: it is not tried again."""
+        """Records a permanent failure: the notice is not tried again. No change if it was sent."""
         with suppress(ConditionFailed):
             self._table.update(
                 keys.notice_pk(notice_id),
@@ -131,13 +134,13 @@ class DynamoLedger:
             )
 
     def release(self, notice_id: str) -> None:
-        """Gives the lease back when nothing was posted: the next claim is answered as this one."""
+        """Restores the lease as it was before the claim, for a send that posted nothing."""
         pk = keys.notice_pk(notice_id)
         lease = _read_lease(self._table.get(pk, _NOTICE_SK))
         before = released(lease)
         if lease is None or before == lease:
             return
-        with suppress(ConditionFailed):  # whoever moved it on holds it now
+        with suppress(ConditionFailed):  # another delivery has changed the lease since
             if before is None:
                 self._table.delete(
                     pk, _NOTICE_SK, condition=_UNTOUCHED, values=_untouched(lease), names=_STATE
@@ -153,8 +156,8 @@ class DynamoLedger:
                     names=_STATE,
                 )
 
-    def _hold(self, notice_id: str, lease: Lease | None, now: datetime, lease_s: int) -> None:
-        """Writes the lease over the one that was read, or where there is none."""
+    def _take_lease(self, notice_id: str, lease: Lease | None, now: datetime, lease_s: int) -> None:
+        """Replaces the lease that was read, or creates it. Raises ConditionFailed if it changed."""
         item = {
             PARTITION_KEY: keys.notice_pk(notice_id),
             SORT_KEY: _NOTICE_SK,

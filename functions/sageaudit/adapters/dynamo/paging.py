@@ -1,7 +1,7 @@
-"""Pages of a list: opaque cursors that say after which row to go on.
+"""Pages of a list, and opaque cursors to continue after a page's last row.
 
-A cursor names the list and the last row's sort key, so that it holds while rows come and go, and
-means the same over one partition, over merged shards and in memory.
+A cursor names the list and the last row's sort key. It stays valid while rows are added or removed,
+and works for one partition, for merged shards and in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _LONGEST_SORT_KEY = 1_024
 
 
 def page_of(asked: str, rows: Iterator[tuple[str, Row]], limit: int) -> Page[Row]:
-    """The first `limit` rows, and a cursor when there are more; `asked` names the list."""
+    """The first `limit` rows, and a cursor if there are more. `asked` names the list.
+
+    Raises ValueError for a limit below 1.
+    """
     if limit < 1:
         raise ValueError(f"A page needs at least one row, not {limit}.")
     taken = list(islice(rows, limit))
@@ -30,7 +33,10 @@ def page_of(asked: str, rows: Iterator[tuple[str, Row]], limit: int) -> Page[Row
 
 
 def last_seen(asked: str, cursor: str | None) -> str | None:
-    """The sort key of the last row given; ValueError when the cursor is not of this list."""
+    """The sort key of the last row of the previous page; None without a cursor.
+
+    Raises ValueError if the cursor does not belong to the list `asked`.
+    """
     if cursor is None:
         return None
     try:
@@ -39,13 +45,14 @@ def last_seen(asked: str, cursor: str | None) -> str | None:
     except (ValueError, RecursionError):
         parts = None
     match parts:
-        case [version, str(of), str(last)] if (version, of) == (_VERSION, asked) and _is_key(last):
-            return last
-    raise ValueError("This cursor does not belong to this list: ask again without it.")
+        case [version, str(name), str(last)] if (version, name) == (_VERSION, asked):
+            if _is_key(last):
+                return last
+    raise ValueError("This cursor does not belong to this list: repeat the query without it.")
 
 
 def _is_key(text: str) -> bool:
-    """Could be a sort key that was given: DynamoDB takes 1 to 1,024 bytes of whole UTF-8."""
+    """True if DynamoDB accepts the text as a sort key: 1 to 1,024 bytes of valid UTF-8."""
     return (
         0 < len(text.encode("utf-8", "replace")) <= _LONGEST_SORT_KEY and whole_text(text) == text
     )

@@ -1,4 +1,4 @@
-"""The rows that lists show, taken from an entry: one head and its findings."""
+"""Builds the rows that lists show from an entry: its head and its findings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow, Head, Jo
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
 MOST_FINDING_ROWS = 48
-"""A transaction has 100 actions: these replace as many others, beside head, version and detail."""
+"""A transaction has at most 100 actions: 48 puts, 48 deletes of old rows, and up to 3 others."""
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 20
 """With 6 decimals, 27 digits: Decimal computes with 28, DynamoDB holds 38."""
 
 
 def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[FindingRow]) -> Head:
-    """HEAD of this version."""
+    """HEAD, the summary of an entry that becomes this version."""
     document = entry.document
     job, audit = document["job"], document["audit"]
     due_at = None if audit["settled"] or audit["due_at"] is None else read_moment(audit["due_at"])
@@ -55,7 +55,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:
-    """One row for each rule that found something, in the document's order."""
+    """One row per rule with a finding, at most 48, in the document's order."""
     findings = entry.document["findings"]
     first_of = {finding["id"]: finding for finding in reversed(findings)}
     chosen = [finding for finding in findings if first_of[finding["id"]] is finding]
@@ -81,7 +81,7 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
 
 
 def run_of(entry: Entry) -> JobKey:
-    """The entry's key, its time in UTC."""
+    """The entry's key with its creation time in UTC."""
     return JobKey(whole_text(entry.key.arn), as_utc(entry.key.created_at))
 
 
@@ -99,16 +99,16 @@ def _text(text: str) -> str:
 
 
 def _usd(amount: Decimal | None) -> Decimal | None:
-    """The amount as DynamoDB holds it; one that is no sum of money is not known."""
+    """The amount in USD to 6 decimals; None if it is not finite or too large to store."""
     if amount is None or not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
         return None
     return amount.quantize(_MICRODOLLAR)
 
 
 def _top_rule(findings: list[FindingDocument]) -> str | None:
-    """The finding that counts most: dollars in the sums first, then severity, then order."""
-    standing = list(filter(stands, findings))
-    return max(standing, key=_weight)["rule"] if standing else None
+    """The rule of the most important finding: by counted dollars, then severity, then order."""
+    effective = list(filter(stands, findings))
+    return max(effective, key=_weight)["rule"] if effective else None
 
 
 def _weight(finding: FindingDocument) -> tuple[Decimal, int]:

@@ -1,8 +1,8 @@
-"""The stored form of an audit: its text, its digest, and what is left out when it is too large.
+"""The stored form of an audit: its text, its digest, and how it is trimmed when too large.
 
-It is plain JSON in a string attribute, never compressed: people open the table in the console, the
-stream carries the item to `notify` as it stands, and a usual audit has 5 to 15 KB, so compression
-would save cents. 1,000 phases are 90 KB; what is larger is trimmed, and says so.
+It is uncompressed JSON in a string attribute: people read it in the console, and the stream passes
+the item to `notify` unchanged. A typical audit has 5 to 15 KB, so compression would save cents.
+1,000 phases take 90 KB; a document over the limit is trimmed and notes what was left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Document = dict[str, Any]
 
 
 def digest_of(document: AuditDocument) -> str:
-    """Equal for two audits that say the same; the version is given by History and left out."""
+    """SHA-256 of the document without its version, which History assigns."""
     audit = {name: value for name, value in document["audit"].items() if name != "version"}
     return hashlib.sha256(
         to_json({**document, "audit": audit}, sort_keys=True).encode()
@@ -105,10 +105,10 @@ def _clipped(value: Any) -> Any:
 
 
 _TRIMS: tuple[tuple[Callable[[_Document], _Document], str], ...] = (
-    (_with_light_children, "Phases and evidence of the child jobs stand in their own audits only."),
+    (_with_light_children, "Phases and evidence of the child jobs are only in their own audits."),
     (_without_children, "The child jobs are left out: each has its own audit."),
-    (_with_merged_phases, "Phases of one name are shown as one: there were too many to store."),
+    (_with_merged_phases, "Phases of the same name are merged: there were too many to store."),
     (_without_evidence, "The evidence of the findings was too large to store."),
     (_clipped, "Long texts and lists were cut: the audit was too large to store."),
 )
-"""In this order, until it fits; no trim changes a sum of dollars."""
+"""Applied in this order until the document fits; no trim changes a total in dollars."""

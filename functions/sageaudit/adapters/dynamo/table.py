@@ -1,4 +1,4 @@
-"""The table's final keys and indexes: one constant for the stack, the adapter and the tests.
+"""The table's keys and indexes, shared by the stack, the adapters and the tests.
 
 A retained table's keys cannot change and one update can add only one index, so all planned indexes
 are here from the start. Each access pattern is in docs/data-model.md.
@@ -12,12 +12,12 @@ PARTITION_KEY = "pk"
 SORT_KEY = "sk"
 TTL_ATTRIBUTE = "expires_at"
 AUDIT_PREFIX = "AUDIT#"
-"""Sort-key prefix of immutable version items: notify listens to INSERTs of these only."""
+"""Sort-key prefix of immutable version items; `notify` receives only INSERTs of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A global secondary index: both keys strings, all attributes projected (items are small)."""
+    """A global secondary index: both keys are strings; all attributes are projected."""
 
     name: str
     partition_key: str

@@ -1,4 +1,4 @@
-"""What recording an audit does, given the newest version: pure, the same for both histories."""
+"""Decides what recording an audit does, from the newest version; shared by both histories."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class RecordStep(enum.Enum):
 def next_step(newest: Head | None, entry: Entry, digest: str) -> RecordStep:
     """Decides so that the result does not depend on the order or number of deliveries.
 
-    ADVANCE keeps out an older state after a newer one with the same content. For one state of the
-    job, only a first final audit or an entry with `again` makes another version: two deliveries
-    that read the metrics a second apart are one audit.
+    ADVANCE stores the newer time of an unchanged document, so that an older state is rejected
+    later. For the same state of a job, only its first final audit or an entry with `again` makes a
+    new version: two deliveries that read the metrics a second apart count as one audit.
     """
     if newest is None:
         return RecordStep.WRITE
@@ -37,6 +37,6 @@ def next_step(newest: Head | None, entry: Entry, digest: str) -> RecordStep:
 
 
 def unchanged(step: RecordStep, newest: Head) -> Recorded:
-    """The answer for an entry that made no new version."""
+    """The result for an entry that made no new version."""
     verdict = Verdict.OLDER if step is RecordStep.OLDER else Verdict.DUPLICATE
     return Recorded(verdict, newest.version)

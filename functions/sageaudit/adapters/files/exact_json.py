@@ -12,7 +12,7 @@ from typing import Any
 def to_json(value: object, *, sort_keys: bool = False) -> str:
     """JSON text of a document; a decimal always has a point or an exponent, an int never.
 
-    What JSON does not know becomes text (times as ISO 8601); a number that is not finite is null.
+    Values of other types become strings (times in ISO 8601); NaN and infinities become null.
     """
     if isinstance(value, Mapping):
         keys = sorted(value, key=str) if sort_keys else value
@@ -24,12 +24,12 @@ def to_json(value: object, *, sort_keys: bool = False) -> str:
 
 
 def from_json(text: str) -> Any:
-    """Reads what `to_json` wrote: numbers with a point or an exponent are Decimal."""
+    """Reads JSON text; numbers with a point or an exponent become Decimal."""
     return json.loads(text, parse_float=Decimal)
 
 
 def whole_text(text: str) -> str:
-    """The text without lone surrogates, which no UTF-8 writer accepts."""
+    """The text with `?` for lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The policy from its TOML file."""
+"""Loads the policy from its TOML file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load(path: Path) -> Policy:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadPolicy(f"{path}: is not TOML: {error}") from error
     except (ValueError, RecursionError) as error:
-        # what Python refuses to read: numbers of thousands of digits, endless nesting
+        # numbers of thousands of digits, or too deep nesting
         raise BadPolicy(f"{path}: is too long or too deeply nested to be read") from error
     try:
         policy = parse(table, threshold_units())
@@ -40,10 +40,10 @@ def load(path: Path) -> Policy:
 
 
 def line_of(text: str, key: KeyPath) -> int | None:
-    """The line on which the statement begins that first holds a key; None where none does.
+    """The first line of the statement that first sets `key`; None where the key is absent.
 
-    `text` is valid TOML, and its parser is what is asked: a key is in the first run of whole
-    statements from the top that has it, which halving finds.
+    `text` is valid TOML. A binary search parses the file up to each whole statement, and finds the
+    shortest such beginning that has the key.
     """
     lines = text.split("\n")
     starts = _starts(lines)
@@ -56,7 +56,7 @@ def line_of(text: str, key: KeyPath) -> int | None:
 
 
 def _starts(lines: list[str]) -> list[int]:
-    """Where statements begin, and where the last one ends: each is TOML by itself."""
+    """Line indexes at which statements begin or end; each statement is valid TOML by itself."""
     starts = [0]
     for end in range(1, len(lines) + 1):
         if _parsed("\n".join(lines[starts[-1] : end])) is not None:
@@ -82,7 +82,7 @@ def _parsed(text: str) -> dict[str, Any] | None:
 
 
 def _check_names(discounts: Discounts) -> None:
-    """Families and types of the catalogue: a typing mistake never changes a price unseen."""
+    """Raises BadPolicy for an unknown family, region or type, so that no typo goes unnoticed."""
     types = packaged.types()
     known = {row.family for row in types.values()} | {part.value for part in Component}
     if strange := sorted(set(discounts.percent) - known):

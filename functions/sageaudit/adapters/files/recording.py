@@ -1,4 +1,4 @@
-"""Recordings: JSON files with a job's Describe answer, as the AWS CLI prints it, and its series."""
+"""Recordings: JSON files with a job's Describe* response, as the AWS CLI prints it, and metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_POINTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recorded job. Account and region None where the file does not say."""
+    """One recorded job. Account and region are None where the file does not name them."""
 
     describe: Mapping[str, Any]
     tags: Mapping[str, str]
@@ -32,14 +32,14 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSet:
-    """A tuning job's set, and its own answer where the file has one beside them."""
+    """The training jobs of a tuning job, and the tuning job itself if the file has it."""
 
     children: tuple[Recording, ...]
     tuning: Recording | None = None
 
 
 def read(path: Path) -> Recording | RecordedSet:
-    """Reads a file. Raises BadRecording: one sentence naming file and key."""
+    """Reads a file. Raises BadRecording with one sentence that names the file and key."""
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -63,7 +63,7 @@ def read(path: Path) -> Recording | RecordedSet:
 
 
 def _tuning(document: Mapping[str, Any]) -> Recording | None:
-    """The tuning job's own answer beside its children, if there is one."""
+    """The tuning job itself; None if the file has no Describe* response of it."""
     if kind_of(fields.section(document, "describe")) is not JobKind.TUNING:
         return None
     return of_document(document)
@@ -79,7 +79,7 @@ def _child(document: Mapping[str, Any], position: int) -> Recording:
 
 
 def of_document(document: Mapping[str, Any]) -> Recording:
-    """One job's recording, as JSON reads it. Raises Malformed with the key."""
+    """The recording of one job from parsed JSON. Raises Malformed with the key."""
     if "describe" in document:
         answer = fields.section(document, "describe")
         if kind_of(answer) is None:
@@ -109,7 +109,7 @@ def _tags(document: Mapping[str, Any]) -> dict[str, str]:
 
 def _series(metrics: Mapping[str, Any]) -> list[RawSeries]:
     common_s = fields.count(metrics, "period_s")
-    found = []
+    series = []
     for position, item in enumerate(fields.items(metrics, "series")):
         where = f"metrics.series[{position}]"
         host, metric = fields.text(item, "host"), fields.text(item, "metric")
@@ -119,8 +119,8 @@ def _series(metrics: Mapping[str, Any]) -> list[RawSeries]:
             raise Malformed(where, "needs host, metric, start and a period_s above 0")
         if (fields.text(item, "stat") or "Average") == "Average":
             values = _values(item.get("values"), f"{where}.values")
-            found.append(RawSeries(host, metric, start, period_s, values))
-    return found
+            series.append(RawSeries(host, metric, start, period_s, values))
+    return series
 
 
 def _values(values: object, key: str) -> tuple[float | None, ...]:

@@ -1,7 +1,7 @@
-"""A validated policy as the Lambda asset carries it: written at synth, read without any rule.
+"""The validated policy in the Lambda asset: written at synth, read without loading any rule.
 
-JSON of `Policy`, field by field, read back by the fields' types: decimals and dates are text, so
-that they come back exactly as they were.
+JSON of `Policy`, field by field, read back by the fields' types. Decimals and dates are strings, so
+that they are read back exactly.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ NAME = "policy.json"
 IN_ASSET = Path(__file__).parents[3] / NAME
 """Beside the package, at the root of the Lambda asset."""
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What reading raises over a file that `to_text` did not write."""
+"""Errors that reading raises for a file that `to_text` did not write."""
 
 
 def load(path: Path | None = None) -> Policy:
-    """The policy of the asset, or of another file. Raises BadPolicy."""
+    """Reads the policy of the asset, or of `path`. Raises BadPolicy."""
     path = path or IN_ASSET
     try:
         return from_text(path.read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ def to_text(policy: Policy) -> str:
 
 
 def from_text(text: str) -> Policy:
-    """Reads what `to_text` wrote."""
+    """The policy from the text of `to_text`."""
     policy: Policy = _read(json.loads(text), Policy)
     return policy
 
@@ -66,7 +66,7 @@ def _stored(value: Any) -> Any:
 
 
 def _read(value: Any, kind: Any) -> Any:
-    """What was stored as `value`, by its annotated type."""
+    """The value of type `kind` that was stored as `value`."""
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin is UnionType:
         return None if value is None else _read(value, inner[0])

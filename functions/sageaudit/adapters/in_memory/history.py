@@ -1,6 +1,6 @@
-"""History in memory: the twin of `adapters/dynamo/history.py`, for the CLI and the tests.
+"""In-memory History for the CLI and the tests, equivalent to `adapters/dynamo/history.py`.
 
-It shares the decisions, rows, keys and cursors; nothing here expires.
+Both use the same decisions, rows, keys and cursors; nothing expires here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sageaudit.domain.audit.record import (
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Everything about one run. `texts` are its documents, the first version first."""
+    """Everything about one run. `texts` are its documents in order of version."""
 
     head: Head
     texts: tuple[str, ...]
@@ -42,13 +42,13 @@ class _Kept:
 
 
 class MemoryHistory:
-    """The table of audits, for as long as the process lives."""
+    """Implements History in memory; its content is lost when the process ends."""
 
     def __init__(self) -> None:
         self._runs: dict[str, _Kept] = {}
 
     def record(self, entry: Entry) -> Recorded:
-        """Keeps HEAD, version, findings and detail, or nothing."""
+        """Stores HEAD, version, findings and detail, or nothing."""
         known = self._runs.get(keys.job_pk(entry.key))
         newest = None if known is None else known.head
         digest = digest_of(entry.document)
@@ -75,12 +75,12 @@ class MemoryHistory:
         return Recorded(Verdict.RECORDED, version)
 
     def head(self, key: JobKey) -> Head | None:
-        """The newest version as lists show it."""
+        """HEAD, the summary of the newest version; None for an unknown run."""
         known = self._runs.get(keys.job_pk(key))
         return None if known is None else known.head
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """One version's document, the newest by default."""
+        """The document of a version, by default the newest; None where there is none."""
         known = self._runs.get(keys.job_pk(key))
         if known is None:
             return None
@@ -88,7 +88,7 @@ class MemoryHistory:
         return read_text(known.texts[wanted - 1]) if 1 <= wanted <= len(known.texts) else None
 
     def detail(self, key: JobKey) -> Detail | None:
-        """What is needed to judge the job again."""
+        """The stored data to judge the job again; None where there is none."""
         known = self._runs.get(keys.job_pk(key))
         return None if known is None or known.detail is None else read_detail(known.detail)
 
@@ -142,7 +142,7 @@ class MemoryHistory:
     def by_rule(
         self, rule: str, month: str, *, limit: int, cursor: str | None = None
     ) -> Page[FindingRow]:
-        """What one rule found in a month, newest first."""
+        """One rule's findings of a month, newest first."""
         wanted = keys.rule_pk(rule, month)
         asked = f"by-rule {wanted}"
         last = last_seen(asked, cursor) or "~"

@@ -1,7 +1,7 @@
 """The Price List API as a source of prices: each region and component is read once a day.
 
-Memory answers first, then the table's rows of the last day, then one paged read of the price list.
-No audit waits for a price twice: a list that cannot be read is left alone for a while.
+Looks in memory first, then in the table's rows of the last day, then reads the price list itself.
+After a failed read, the price list is not read again for 10 minutes, so that audits do not wait.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from sageaudit.domain.prices.price_source import Quote
 from sageaudit.errors import AwsError
 
 FRESH_FOR = timedelta(days=1)
-"""Rates change a few times a year."""
+"""Rates change only a few times a year."""
 ASK_AGAIN_AFTER = timedelta(minutes=10)
-"""After a failure, so that a broken API is not asked for every job."""
+"""Pause after a failure, so that a broken API is not called for every job."""
 
 
 class Listings(Protocol):
     """The live price list."""
 
     def listing(self, region: str, component: Component) -> Listing:
-        """Everything that is listed for a region and component. Raises AwsError."""
+        """The price list of a region and component. Raises AwsError."""
 
 
 class Cache(Protocol):
-    """Rates that were read before."""
+    """Rates from earlier reads."""
 
     def read(self, region: str, component: Component) -> Stored | None:
-        """The last whole read. Raises AwsError."""
+        """The last complete read; None when there is none. Raises AwsError."""
 
     def write(self, stored: Stored) -> None:
-        """Keeps a whole read. Raises AwsError."""
+        """Stores a complete read. Raises AwsError."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPrices:
     """Implements KnownPrices for one region and component.
 
-    `why` says why there is no listing of today: then the last one that was read answers, if any.
+    `why` is the reason when there is no listing of today; `stored` is then the last one, if any.
     """
 
     region: str | None
@@ -56,12 +56,12 @@ class ListedPrices:
 
     @property
     def name(self) -> str:
-        """As AWS calls it."""
+        """AWS's name for it."""
         return "Price List API"
 
     @property
     def version(self) -> str | None:
-        """The day of the read."""
+        """The day of the read (UTC); None when nothing was read."""
         return None if self._read_on is None else f"price list {self._read_on}"
 
     @property
@@ -77,7 +77,7 @@ class ListedPrices:
         return self._quote(region, component, STORAGE)
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
-        """As the product itself names it."""
+        """The product's own usage type; None without a listed rate."""
         entry = self._entry(region, component, what)
         return entry.usage_type if isinstance(entry, ListedRate) else None
 
@@ -101,7 +101,7 @@ class ListedPrices:
 
 @dataclass(frozen=True, slots=True)
 class _InMemory:
-    """What memory has of a region and component, until it is looked up again."""
+    """The result for a region and component, kept in memory until the time `until`."""
 
     until: datetime
     stored: Stored | None
@@ -109,7 +109,7 @@ class _InMemory:
 
 
 class PriceListSource:
-    """Implements PriceSource. `clock` gives the time, with its zone; `cache` may be absent."""
+    """Implements PriceSource. `clock` returns the time with its zone; `cache` may be None."""
 
     def __init__(
         self, price_list: Listings, cache: Cache | None, clock: Callable[[], datetime]
@@ -120,7 +120,7 @@ class PriceListSource:
         self._memory: dict[tuple[str, Component], _InMemory] = {}
 
     def read(self, region: str | None, component: Component) -> ListedPrices:
-        """Today's listing, or the last one that was read and why it is not today's."""
+        """Today's listing, or the last one read with the reason why there is none of today."""
         if region is None:
             return ListedPrices(None, component, None, None)
         current = self._current(region, component)
@@ -146,7 +146,7 @@ class PriceListSource:
             return _InMemory(now + ASK_AGAIN_AFTER, stored, str(error).rstrip("."))
         fresh = Stored(listing, now)
         if self._cache is not None:
-            with suppress(AwsError):  # the rates are known all the same; the next one reads again
+            with suppress(AwsError):  # the rates are known; the next process reads again
                 self._cache.write(fresh)
         return _InMemory(now + FRESH_FOR, fresh, None)
 
@@ -156,4 +156,4 @@ class PriceListSource:
         try:
             return self._cache.read(region, component)
         except AwsError:
-            return None  # the price list itself may answer
+            return None  # the price list itself is read next

@@ -1,6 +1,6 @@
 """The market as packaged: instance types and dated prices that ship with the project.
 
-Provenance stands inside each data file. A region or type that is absent has no known price.
+Each data file names its sources. A region or type that is absent has no known price.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sageaudit.domain.prices.price_source import Quote
 
 HOURLY = "hourly_prices.json"
 STORAGE_TABLE = "storage_prices.json"
-"""The tables' files among the package's data."""
+"""File names of the price tables in the package's data."""
 _PROCESSING_DISCOUNT = Decimal("1.4")
 """Training volumes cost EBS gp2 x 1.4, Processing volumes the plain gp2 price (bill of 2023-12)."""
 
@@ -38,13 +38,13 @@ class PackagedPrices:
     usage_table: Mapping[str, Any]
 
     def read(self, region: str | None, component: Component) -> PackagedPrices:
-        """All is read already."""
+        """These prices: the tables are already in memory and cover every region."""
         del region, component
         return self
 
     @property
     def name(self) -> str:
-        """How a note names it."""
+        """The source's name, as notes print it."""
         return "packaged"
 
     @property
@@ -63,7 +63,7 @@ class PackagedPrices:
         return tuple(sorted(self.hourly_table["usd_per_hour"]))
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
-        """Every price that was ever seen: those of the history, then the table's."""
+        """Every known price in USD per hour: those of the table's history, then the current one."""
         past = (
             KnownRate.seen(_exact(row["usd"]), row["seen"], row["source"], row.get("note"))
             for row in self.hourly_table["history"]
@@ -74,7 +74,7 @@ class PackagedPrices:
         return Quote((*past,) if present is None else (*past, present))
 
     def present(self, region: str, component: Component, instance_type: str) -> KnownRate | None:
-        """The table's price. One figure is used for all components, unless each has its own."""
+        """The table's current price: one figure for all components, or each component's own."""
         listed = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
         source = f"packaged Price List rates ({self.hourly_table['provenance']['component']})"
         if isinstance(listed, Mapping):
@@ -102,7 +102,7 @@ class PackagedPrices:
                 yield row
 
     def storage(self, region: str, component: Component) -> Quote:
-        """Training's figure; Processing's own where observed, else Training's divided by 1.4."""
+        """Training's price; for Processing its own where observed, else Training's / 1.4."""
         row = self.storage_table["regions"].get(region)
         if row is None:
             return Quote()
@@ -113,11 +113,11 @@ class PackagedPrices:
             usd = row["training"] / _PROCESSING_DISCOUNT
             source = "packaged, derived: training storage / 1.4"
         as_of = row.get("as_of", self.storage_table["provenance"]["as_of"])
-        # One figure is used for every day: no earlier one is known.
+        # No earlier price is known, so this one applies to every day.
         return Quote((KnownRate(usd, date.min, date.max, as_of, source),))
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
-        """Observed prefixes only; batch transform has no storage usage type."""
+        """The usage type as bills print it; None where the region's prefix was never observed."""
         prefix = self.usage_table["prefixes"].get(region)
         if prefix is None:
             return None
@@ -126,7 +126,7 @@ class PackagedPrices:
 
 @cache
 def market() -> Market:
-    """Types and the tables' own prices, read once."""
+    """Instance types and packaged prices, read once per process."""
     return Market(types(), prices())
 
 
@@ -138,7 +138,7 @@ def types() -> Mapping[str, InstanceType]:
 
 
 def prices() -> PriceBook:
-    """The packaged prices alone, as of their own date."""
+    """A price book of the packaged prices alone, at their newest rates."""
     return PriceBook((tables(),))
 
 
@@ -185,7 +185,7 @@ def _type(name: str, row: Mapping[str, Any]) -> InstanceType:
 
 @cache
 def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
-    """Throughput by GPU model and memory; a model that is absent has no known throughput."""
+    """Peaks by GPU model and memory in GiB; a model that is absent has no known peaks."""
     return {
         (row["gpu"], Decimal(row["gpu_memory_gib"])): GpuPeaks(
             fp32_tflops=_exact(row["fp32_tflops"]),

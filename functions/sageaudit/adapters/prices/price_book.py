@@ -1,7 +1,7 @@
-"""The price book: several sources in order; the first that knows a rate answers.
+"""The price book: several sources in order; the first that has a rate is used.
 
-Rates of later sources without a caveat are added as prices of other days, so that a past job is
-billed at the rate of its own day. A rate from a later source notes why earlier sources had none.
+Later sources add their rates without a caveat as prices of other days, so that a past job is billed
+at the rate of its own day. A rate from a later source notes why earlier sources had none.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from sageaudit.domain.prices.price_source import KnownPrices, PriceSource, Quote
 
 @dataclass(frozen=True, slots=True)
 class PriceBook:
-    """Implements Prices over sources, as of a day; without one, at the newest rates."""
+    """Implements Prices over sources: the rates of `day`, or the newest without a day."""
 
     sources: tuple[KnownPrices, ...]
     day: date | None = None
 
     def after(self, first: KnownPrices) -> PriceBook:
-        """The same book with one more source before the others."""
+        """The same book with `first` placed before its other sources."""
         return replace(self, sources=(first, *self.sources))
 
     @property
     def version(self) -> str:
-        """The first source from which anything was read."""
+        """The version of the first source that has one, else "no prices"."""
         versions = (source.version for source in self.sources)
         return next((version for version in versions if version is not None), "no prices")
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """The rate of the day; marked where two are known and neither is sure."""
+        """USD per instance-hour on the day; its `era` is "ambiguous" between two known prices."""
         quotes = [source.hourly(region, component, instance_type) for source in self.sources]
         return self._rate(quotes, other_days=True)
 
     def storage(self, region: str, component: Component) -> Rate | None:
-        """USD per GB-month; sources do not date these rates, so only one of them answers."""
+        """USD per GB-month, from one source only: these rates have no dates to compare by."""
         quotes = [source.storage(region, component) for source in self.sources]
         return self._rate(quotes, other_days=False)
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
-        """By the first source that knows it."""
+        """The usage type from the first source that knows it; None if none does."""
         named = (source.usage_type(region, component, what) for source in self.sources)
         return next((usage_type for usage_type in named if usage_type is not None), None)
 
@@ -76,7 +76,7 @@ class PricedMarkets:
         self._sources = sources
 
     def market(self, job: Job, now: datetime) -> Market:
-        """The book of the job's region, component and day. Never raises for a price."""
+        """Types, and the prices of the job's region, component and day; missing ones are None."""
         component = job.kind.row.component
         known = tuple(source.read(job.region, component) for source in self._sources)
         return Market(self._types, PriceBook(known, day_of(job, now)))

@@ -1,7 +1,7 @@
-"""Rates that were read from the Price List API, kept in the history table for every function.
+"""Rates read from the Price List API, cached in the history table for all Lambda functions.
 
-One item for each region, component and type, and one head that says what the last whole read
-brought. The head is written last, so that a read that was cut off is never taken for a whole one.
+One item per region, component and type, and one HEAD item with the time and number of entries of
+the last complete read. HEAD is written last, so an interrupted write is never taken as complete.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused
 
 PERMISSIONS = ("dynamodb:BatchWriteItem", "dynamodb:Query")
-"""On the table alone."""
+"""Needed on the table only, not on its indexes."""
 KEPT_DAYS = 45
-"""A rate that old is no better than the packaged one."""
+"""Days until a cached rate expires: an older one is no better than the packaged price."""
 _HEAD = "HEAD"
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A listing and when it was read."""
+    """A listing and the time at which it was read."""
 
     listing: Listing
     read_at: datetime
@@ -41,7 +41,7 @@ class PriceCache:
         self._table = Dynamo(client, table_name)
 
     def read(self, region: str, component: Component) -> Stored | None:
-        """The last whole read, in one Query; None when there is none. Raises AwsError."""
+        """The last complete read; None when there is none. Raises AwsError."""
         items = [
             item
             for page in self._table.pages(
@@ -63,7 +63,7 @@ class PriceCache:
         return Stored(Listing(region, component, entries), keys.read_moment(head["read_at"]))
 
     def write(self, stored: Stored) -> None:
-        """Keeps a whole read. Raises AwsError."""
+        """Stores a complete read. Raises AwsError."""
         listing = stored.listing
         shared: Item = {
             PARTITION_KEY: keys.price_pk(listing.region, listing.component.value),
@@ -98,7 +98,7 @@ def _read_entry(item: Item) -> Entry:
         return Ambiguous(tuple(item["ambiguous_usd"]))
     usd = item.get("usd")
     if not isinstance(usd, Decimal) or usd <= 0:
-        return Refused("the stored price is no amount")
+        return Refused("the stored price is not an amount")
     effective = item.get("effective")
     day = None if effective is None else date.fromisoformat(effective)
     return ListedRate(usd, day, item["usage_type"])

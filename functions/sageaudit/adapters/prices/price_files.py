@@ -1,9 +1,9 @@
-"""Price lists of the past: which one was in force on a day, and its rates.
+"""Past price lists: which one was in force on a day, and its rates.
 
-GetProducts knows only today. ListPriceLists names the list of a day, GetPriceListFileUrl where its
-file lies; the file is read row by row up to a bound and never kept. Too slow for an audit: the
-command line asks for it. The columns' names are those of other services' files: none of
-SageMaker's was at hand to check, so a column that is not there is said.
+GetProducts returns only today's prices. ListPriceLists names the list of a day and
+GetPriceListFileUrl the address of its file, which is read row by row, up to a size limit, and not
+stored. This is too slow for an audit; only the command line uses it. The column names come from
+files of other services, not from one of SageMaker, so a missing column is reported by name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sageaudit.domain.prices.price_list import Listing, read
 from sageaudit.errors import Unavailable
 
 PAST_PERMISSIONS = ("pricing:GetPriceListFileUrl", "pricing:ListPriceLists")
-"""Of the command line's user; no Lambda function reads the past."""
+"""Needed by the user of the command line; no Lambda function reads past price lists."""
 MOST_BYTES = 256 * 1024 * 1024
 _TIMEOUT_S = 30
 _OK = 200
@@ -35,13 +35,13 @@ _NEEDED = (
     "termtype", "unit", "priceperunit", "currency", "productfamily", "locationtype", "usagetype",
     "instancename", "component",
 )  # fmt: skip
-"""Columns, without their spaces and capitals."""
+"""Required columns, in lower case without spaces or punctuation."""
 _NO_LETTERS = re.compile(r"[^a-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
 class PastList:
-    """A price list of one region; `published` is the day that its version names."""
+    """A price list of one region; `published` is the day in its version."""
 
     region: str
     arn: str
@@ -49,14 +49,14 @@ class PastList:
 
 
 class PriceFiles:
-    """Reads price lists of the past. `open_url` opens an https address for reading."""
+    """Reads past price lists. `open_url` opens an https address for reading."""
 
     def __init__(self, clients: Callable[[str], Any], open_url: Callable[[str], IO[bytes]]) -> None:
         self._clients = clients
         self._open_url = open_url
 
     def in_force(self, region: str, day: date) -> PastList | None:
-        """The price list in force on a day; None when AWS names none. Raises AwsError."""
+        """The price list in force on a day; None when AWS lists none. Raises AwsError."""
         with aws_errors("pricing"):
             answer = self._clients(endpoint_of(region)).list_price_lists(
                 ServiceCode=SERVICE,
@@ -73,14 +73,14 @@ class PriceFiles:
         return max(lists, key=lambda listed: listed.arn, default=None)
 
     def listing(self, past: PastList, component: Component) -> Listing:
-        """The rates of a component in that list. Raises AwsError."""
+        """The rates of a component in a past price list. Raises AwsError."""
         with aws_errors("pricing"):
             url = self._clients(endpoint_of(past.region)).get_price_list_file_url(
                 PriceListArn=past.arn, FileFormat="csv"
             )["Url"]
         parts = urlsplit(url)
         if parts.scheme != "https" or not _HOST.fullmatch(parts.netloc):
-            raise Unavailable("pricing:GetPriceListFileUrl named no https address of AWS's.")
+            raise Unavailable("pricing:GetPriceListFileUrl did not return an https address of AWS.")
         try:
             with self._open_url(url) as stream:
                 bounded = io.BufferedReader(_Bounded(stream))
@@ -91,7 +91,10 @@ class PriceFiles:
 
 
 def open_https(url: str) -> IO[bytes]:
-    """Opens an address with a GET request; redirects are not followed."""
+    """Opens an address with a GET request, without following redirects.
+
+    Raises OSError for a status other than 200, or HTTPException.
+    """
     parts = urlsplit(url)
     connection = HTTPSConnection(parts.netloc, timeout=_TIMEOUT_S)
     connection.request("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path)
@@ -103,7 +106,7 @@ def open_https(url: str) -> IO[bytes]:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that refuses to be longer than a price list can be."""
+    """A stream that raises OSError after `MOST_BYTES`."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -122,7 +125,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _documents(rows: Iterator[list[str]], region: str) -> Iterator[object]:
-    """Each on-demand row as the product that GetProducts would give."""
+    """Each on-demand row in the form of a GetProducts product. Raises Unavailable."""
     header = next((row for row in rows if row and row[0] == "SKU"), None)
     if header is None:
         raise Unavailable("The price list file has no header.")

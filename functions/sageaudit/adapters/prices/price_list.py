@@ -1,7 +1,7 @@
-"""The Price List API: the on-demand rates of SageMaker as they are now.
+"""The Price List API: SageMaker's current on-demand rates.
 
-Its endpoints are in few regions and serve the prices of all of them, so the endpoint follows the
-partition and never the job's region. One paged read brings a whole region and component.
+A few endpoints serve the prices of all regions, so the endpoint is chosen by partition, not by the
+job's region. One paged read returns all types of a region and component.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sageaudit.domain.prices.price_list import STORAGE, Listing, Refused, read
 from sageaudit.errors import Unavailable
 
 PERMISSIONS = ("pricing:GetProducts",)
-"""The API has no resources to name."""
+"""The API has no resource-level permissions."""
 SERVICE = "AmazonSageMaker"
 ENDPOINT, CHINA_ENDPOINT = "us-east-1", "cn-northwest-1"
 _PAGE = 100
 _MOST_PAGES = 30
-"""225 types make three pages; an answer with more pages than this is refused."""
+"""225 types take three pages; reading stops with an error after this many."""
 
 
 def endpoint_of(region: str) -> str:
@@ -31,7 +31,7 @@ def endpoint_of(region: str) -> str:
 
 
 class PriceList:
-    """Reads live prices. `clients` makes a pricing client for an endpoint's region."""
+    """Reads live prices. `clients` returns a pricing client for an endpoint's region."""
 
     def __init__(self, clients: Callable[[str], Any]) -> None:
         self._clients = clients
@@ -39,9 +39,10 @@ class PriceList:
     def listing(
         self, region: str, component: Component, instance_type: str | None = None
     ) -> Listing:
-        """All rates of a region and component, or of one type only; its ML storage with them.
+        """All rates of a region and component, ML storage included, or those of one type only.
 
-        Raises AccessDenied, NoCredentials, Throttled or Unavailable, also when nothing is listed.
+        Raises AccessDenied, NoCredentials, Throttled or Unavailable; Unavailable also when no
+        instance type has a rate.
         """
         wanted = {"component": component.value}
         if instance_type is not None:
@@ -73,11 +74,13 @@ class PriceList:
             if not answer.get("NextToken"):
                 return
             asked["NextToken"] = answer["NextToken"]
-        raise Unavailable(f"pricing:GetProducts gave more than {_MOST_PAGES} pages for {region}.")
+        raise Unavailable(
+            f"pricing:GetProducts returned more than {_MOST_PAGES} pages for {region}."
+        )
 
 
 def _document(text: object) -> object:
-    """The product; None when it cannot be read, so that the others of the page still count."""
+    """The product; None when it is not JSON, so that the page's other products still count."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The packaged tables, made again from the price list. Superseded hourly rates go to history."""
+"""Rebuilds the packaged price tables from the price list; replaced hourly rates go to `history`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sageaudit.domain.prices.price_list import STORAGE, Listing
 from sageaudit.errors import BadUsage, Unavailable
 
 LEAST_SHARE = Decimal("0.8")
-"""Fewer of the known rows than this is no price list but half of one."""
+"""If less than this share of the known rows came back, the price list was incomplete."""
 _SOURCE = "AWS Price List API (GetProducts), read by `sageaudit prices refresh`"
 TableRow = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """The new table and what became of the old one's rows, a row being a region and a type."""
+    """The new table, with counts of rows; a row is one instance type in one region."""
 
     table: TableRow
     known: int
@@ -37,7 +37,7 @@ class Refreshed:
 
 
 def refreshed(old: PackagedPrices, listings: list[Listing], day: date) -> Refreshed:
-    """The table as of a day. Raises Unavailable when too little of what is known came back."""
+    """The hourly table as of `day`. Raises Unavailable when under 80% of known rows came back."""
     prices = _by_region(listings)
     known = [(r, t) for r, row in old.hourly_table["usd_per_hour"].items() for t in row]
     came_back = sum(name in prices.get(region, {}) for region, name in known)
@@ -63,7 +63,7 @@ def refreshed(old: PackagedPrices, listings: list[Listing], day: date) -> Refres
 
 
 def storage_refreshed(old: Mapping[str, Any], listings: list[Listing], day: date) -> TableRow:
-    """The storage table with what was listed; the others keep their figures and their date."""
+    """The storage table with the listed rates; other rows keep their price and date."""
     regions = {region: dict(row) for region, row in old["regions"].items()}
     for row in regions.values():
         row.setdefault("as_of", old["provenance"]["as_of"])
@@ -80,7 +80,7 @@ def storage_refreshed(old: Mapping[str, Any], listings: list[Listing], day: date
 
 
 def write(text: str, path: Path) -> None:
-    """Replaces the file in one step: a reader sees the old table or the new one."""
+    """Replaces the file atomically. Raises BadUsage where it cannot be written."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
@@ -97,7 +97,7 @@ def write(text: str, path: Path) -> None:
 
 
 def text_of(table: TableRow) -> str:
-    """JSON with one row a line, so that a change of a price is a change of a line."""
+    """JSON with one row per line, so that a diff shows each changed price."""
     regions = ",\n".join(
         f"  {to_json(region)}: {_lines(row)}" for region, row in table["usd_per_hour"].items()
     )
@@ -138,7 +138,7 @@ def _by_region(listings: list[Listing]) -> dict[str, dict[str, dict[str, Decimal
 
 
 def _figure(own: Mapping[str, Decimal]) -> Decimal | Mapping[str, Decimal]:
-    """One figure where all components have it; else each has its own, or none."""
+    """One figure if all components have the same, else a figure per component that has one."""
     figures = set(own.values())
     return figures.pop() if len(figures) == 1 and len(own) == len(Component) else own
 
@@ -150,7 +150,7 @@ def _superseded(
     prices: Mapping[str, Mapping[str, Mapping[str, Decimal]]],
     read: AbstractSet[tuple[str, Component]],
 ) -> Iterator[TableRow]:
-    """What the old table said and the new one does not; one row where all components agree."""
+    """The old prices that the new table lacks or changes; one row if all components agree."""
     own = prices.get(region, {}).get(name)
     rows = []
     for component in Component:

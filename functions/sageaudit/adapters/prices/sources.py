@@ -1,4 +1,4 @@
-"""The sources of prices, in the order in which they are asked: the one list of them."""
+"""All sources of prices, in the order in which they are used."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sageaudit.domain.prices.price_source import PriceSource
 
 
 def offline() -> tuple[PriceSource, ...]:
-    """The sources without network calls: for recordings, replays, and when AWS does not answer."""
+    """Sources without network calls: for recordings, replays, and after the live price list."""
     return (packaged.tables(),)
 
 
 def offline_book(region: str, component: Component, day: date | None) -> PriceBook:
-    """The book of a region and component by the offline sources alone."""
+    """The price book of a region and component from the offline sources only."""
     return PriceBook(tuple(source.read(region, component) for source in offline()), day)
 
 
@@ -30,5 +30,5 @@ def offline_markets() -> PricedMarkets:
 def live_markets(
     price_list: Listings, cache: Cache | None, clock: Callable[[], datetime]
 ) -> PricedMarkets:
-    """Implements Markets: the live price list first, then what is known offline."""
+    """Implements Markets: the live price list first, then the offline sources."""
     return PricedMarkets(packaged.types(), (PriceListSource(price_list, cache, clock), *offline()))

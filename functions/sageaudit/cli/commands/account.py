@@ -1,4 +1,4 @@
-"""`sageaudit account`: what only all runs of an account together show."""
+"""`sageaudit account`: findings that need all runs of an account."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def account(
     output: str,
     no_color: bool,
 ) -> int:
-    """Judges the audited runs of an account together.
+    """Audits all runs of an account together.
 
-    Finds runs without an owner, and instance hours steady enough for a Savings Plan (set
-    [commitment] in the policy). ACCOUNT has 12 digits; runs from recordings that name no account
-    belong to `unknown`. Reads only.
+    Finds runs without an owner, and instance hours steady enough for a Savings Plan (needs
+    [commitment] in the policy). ACCOUNT has 12 digits, or is `unknown` for recordings that name no
+    account. Reads only.
     """
     if bool(table) == bool(recordings):
         raise BadUsage("give the runs to judge: either --table or --recording")

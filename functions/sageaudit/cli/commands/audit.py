@@ -1,4 +1,4 @@
-"""`sageaudit audit`: one job, from a recording or from a live account."""
+"""`sageaudit audit`: audits jobs from recordings or from a live account."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Examples:
 @click.option(
     "--fail-on",
     type=click.Choice([severity.value for severity in reversed(Severity)]),
-    help="Exit with code 10 when a finding is at least this severe.",
+    help="Exit with code 10 if a finding has this severity or a higher one.",
 )
 @click.option(
     "--fix-as",
@@ -104,12 +104,12 @@ def _run(
 
 
 def of_recording(path: Path, policy: Policy) -> AuditDocument:
-    """Audits one file. Raises BadRecording naming file and key."""
+    """The audit of one recording file. Raises BadRecording, naming file and key."""
     recorded = recording.read(path)
     try:
         if isinstance(recorded, recording.Recording):
-            return _one(recorded, policy).document
-        children = [_one(child, policy) for child in recorded.children]
+            return _audit_recording(recorded, policy).document
+        children = [_audit_recording(child, policy) for child in recorded.children]
         return _set(recorded.tuning, children, policy)
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
@@ -118,7 +118,7 @@ def of_recording(path: Path, policy: Policy) -> AuditDocument:
 def _set(
     own: recording.Recording | None, children: list[_Audited], policy: Policy
 ) -> AuditDocument:
-    """A tuning job's children together, as of the last one's end."""
+    """The audit of a tuning job with its children, as of the last child's end."""
     job = recorded_run.of_recording(own).job if own else None
     now = max(child.now for child in children)
     tuning = audit_tuning(
@@ -137,12 +137,12 @@ class _Audited:
 
     @property
     def child(self) -> Child:
-        """As its tuning job looks at it."""
+        """The input for the audit of its tuning job."""
         return Child(self.document, self.final_metrics)
 
 
-def _one(recorded: recording.Recording, policy: Policy) -> _Audited:
-    """The same lines as the Lambda's, on what was recorded, as of the job's end."""
+def _audit_recording(recorded: recording.Recording, policy: Policy) -> _Audited:
+    """Audits a recorded job as the Lambda does, as of the job's end."""
     run, ruleset = recorded_run.of_recording(recorded), catalogue.ruleset()
     job = run.job
     if job.kind is JobKind.TUNING and job.finished:

@@ -63,7 +63,7 @@ class PriceRow:
 
 
 class _TypeOrCommand(click.Group):
-    """`prices TYPE` is `prices show TYPE`."""
+    """Runs `prices TYPE` as `prices show TYPE`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, "-h", "--help"}:
@@ -86,7 +86,7 @@ def prices() -> None:
     "--on", "on", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
     help="Price on a day in the past, as YYYY-MM-DD.",
 )  # fmt: skip
-@click.option("--live", is_flag=True, help="Ask the Price List API; needs --region.")
+@click.option("--live", is_flag=True, help="Read AWS's Price List API; needs --region.")
 @options.PROFILE
 @options.OUTPUT
 def show(
@@ -136,7 +136,7 @@ def show(
 def coverage(output: str) -> int:
     """Shows how many instance types have a packaged price.
 
-    Types are counted by region and kind of job, out of all that a job of this kind can use.
+    Types are counted by region and kind of job, out of all types that the kind of job can use.
     """
     tables, book, types = packaged.tables(), packaged.prices(), _types()
     counts = {
@@ -194,7 +194,7 @@ def _past_day(on: datetime | None) -> date | None:
 
 
 def _check(instance_type: str, region: str | None, *, live: bool) -> None:
-    """A mistyped type or region is wrong usage, not an unknown price."""
+    """Raises BadUsage for a type or region that does not exist."""
     if live and region is None:
         raise BadUsage("--live needs --region")
     table = packaged.tables().hourly_table["usd_per_hour"]
@@ -209,7 +209,7 @@ def _check(instance_type: str, region: str | None, *, live: bool) -> None:
 
 
 def _types() -> dict[Component, list[str]]:
-    """The types of the catalogue that each kind of job may use."""
+    """The names of the instance types that each component's jobs may use."""
     types = packaged.types().values()
     return {
         kind.row.component: [item.name for item in types if kind in item.kinds]
@@ -229,7 +229,7 @@ def _price_rows(
 
 
 def _rates(rows: list[PriceRow]) -> Group:
-    """One line for all components of the same price; below, the source of the figures."""
+    """A table with one line for components of equal price; below it, the sources of the prices."""
     table = plain_table("Region", "USD/hour", "As of", "For", "Other price")
     merged: dict[PriceRow, list[str]] = {}
     for row in rows:

@@ -103,8 +103,9 @@ def reconcile(
 
 
 def month_of(history: History, account: str, first_day: date) -> Audited:
-    """The bill lines of jobs that ended in the month, and the volumes of those that ended in the
-    next one.
+    """The bill lines of an account's month.
+
+    These are lines of jobs that ended in the month, and storage of jobs that ended in the next.
     """
     month, after = f"{first_day:%Y-%m}", _next(first_day)
     lines: list[AuditedLine] = []
@@ -157,7 +158,7 @@ def _next(first_day: date) -> date:
 
 
 def _agree_to_pay(*, yes: bool) -> None:
-    """Prints the price and asks. Raises BadUsage without a terminal, Abort when refused."""
+    """Prints the cost and asks to continue. Raises BadUsage without a terminal, Abort on no."""
     least, most = FEWEST_REQUESTS * USD_PER_REQUEST, MOST_REQUESTS * USD_PER_REQUEST
     price = (
         f"This takes {FEWEST_REQUESTS} or more Cost Explorer requests at ${USD_PER_REQUEST} each: "

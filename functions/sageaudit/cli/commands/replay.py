@@ -1,4 +1,4 @@
-"""`sageaudit replay`: what another policy would have found in the runs of the last days."""
+"""`sageaudit replay`: which findings another policy would change in stored runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Examples:
     "--against",
     "old",
     type=click.Path(path_type=Path),
-    help="The policy to compare with; by default that of a new installation.",
+    help="The policy to compare with; by default the policy of a new installation.",
 )
 @options.SINCE
 @options.TABLE
@@ -83,8 +83,8 @@ def replay(
 
 
 def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]) -> view.Replayed:
-    """Judges every run under both policies."""
-    found: list[FindingMove] = []
+    """Audits every run under both policies and returns the differences in findings."""
+    differences: list[FindingMove] = []
     runs = not_kept = rollups = 0
     for head in heads:
         if head.rollup:
@@ -96,8 +96,8 @@ def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]
             continue
         runs += 1
         before, after = (_audit(kept, policy) for policy in policies)
-        found.extend(moves(before, after))
-    return view.Replayed(tuple(found), runs, not_kept, rollups)
+        differences.extend(moves(before, after))
+    return view.Replayed(tuple(differences), runs, not_kept, rollups)
 
 
 def _audit(kept: stored.StoredRun, policy: Policy) -> AuditDocument:

@@ -1,4 +1,4 @@
-"""`sageaudit rules`: every rule, or the page of one, from the same text as docs/rules."""
+"""`sageaudit rules`: lists all rules, or prints a rule's page, the same as in docs/rules."""
 
 from __future__ import annotations
 

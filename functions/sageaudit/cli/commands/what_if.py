@@ -75,8 +75,8 @@ def what_if(
 ) -> None:
     """Shows what a job would have cost on other instance types.
 
-    Its measured use is compared with each type; a type without enough headroom is listed with
-    what it lacks. Reads only, with your own credentials; nothing is written anywhere.
+    The job's measured use is compared with each type; a type with too little headroom is listed
+    with the reason. Reads only, with your own credentials; nothing is written anywhere.
     """
     if (job is None) == (path is None):
         raise click.UsageError("name one job, or one file with --recording")
@@ -110,7 +110,7 @@ def _recorded(path: Path) -> Run:
 
 
 def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> dict[str, Any]:
-    """What --output json prints. Unknown is null; candidates that fit come first, by cost."""
+    """The document of --output json; unknown values are null, types that fit come first."""
     reason = impossible(run.job, run.market)
     resized = None
     if reason is None:

@@ -1,4 +1,4 @@
-"""The history's table, opened with the user's own credentials, and the runs that it lists."""
+"""Opens the history's table with the user's own credentials, and lists its runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 _ACCOUNT = re.compile(r"\d{12}\Z")
 _DAYS = re.compile(r"(\d{1,3})d\Z")
 _MOST_DAYS = 90
-"""How long the history keeps what is needed to judge a run again."""
+"""Days for which the history keeps the data to judge a run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class HistoryTable:
 
 
 def open_table(table: str, profile: str | None, region: str | None) -> HistoryTable:
-    """Raises BadUsage for an impossible table name, or where the region is not known."""
+    """Opens the table. Raises BadUsage for an invalid table name or an unknown region."""
     if not _TABLE.match(table):
-        raise BadUsage(f"--table {table} cannot be a table's name")
+        raise BadUsage(f"--table {table} is not a valid table name")
     session = open_session(profile, region)
     if session.region_name is None:
         raise BadUsage("which region is the table in? give --region, or set one for your profile")
@@ -42,14 +42,14 @@ def open_table(table: str, profile: str | None, region: str | None) -> HistoryTa
 
 
 def account_id(text: str, option: str) -> str:
-    """The account as it was given. Raises BadUsage, naming the option, unless it has 12 digits."""
+    """Returns `text`. Raises BadUsage, naming `option`, unless it is an account id."""
     if not _ACCOUNT.match(text):
         raise BadUsage(f"{option} {text} is not an account id, which has 12 digits")
     return text
 
 
 def days_of(since: str) -> int:
-    """`30d` as a number. Raises BadUsage for more days than the history keeps."""
+    """The number of days in a text such as `30d`. Raises BadUsage unless it is 1 to 90."""
     match = _DAYS.match(since)
     days = int(match[1]) if match else 0
     if not 1 <= days <= _MOST_DAYS:
@@ -60,13 +60,13 @@ def days_of(since: str) -> int:
 
 
 def heads_of_days(history: History, since: date, until: date) -> Iterator[Head]:
-    """The runs that ended in these days, both included, the newest day first."""
+    """The runs that ended from `since` to `until` (both included), the newest day first."""
     for days in range((until - since).days + 1):
         yield from history.by_day(until - timedelta(days=days))
 
 
 def heads_of_account(history: History, account: str, since: date, until: date) -> Iterator[Head]:
-    """One account's runs that ended in these days, both included, the newest month first."""
+    """One account's runs that ended from `since` to `until` (both included), newest month first."""
     month = until.replace(day=1)
     while month >= since.replace(day=1):
         for head in history.by_account(account, f"{month:%Y-%m}"):

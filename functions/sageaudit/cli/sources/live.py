@@ -1,4 +1,4 @@
-"""Jobs of a live account, audited as the Lambda does, but with an in-memory history."""
+"""Audits jobs of a live account as the Lambda does, but with an in-memory history."""
 
 from __future__ import annotations
 
@@ -28,43 +28,46 @@ from sageaudit.rules import catalogue
 
 
 class Account:
-    """The account of a profile. Calls only Describe*, List* and GetMetricData."""
+    """The AWS account of a profile. Calls only APIs that read."""
 
     def __init__(self, profile: str | None, region: str | None) -> None:
         self._profile = profile
         self._region = region
 
     def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
-        """Audits one job by ARN or name; a tuning job with all of its children."""
+        """Audits one job by ARN or name; a tuning job together with its training jobs.
+
+        Raises BadUsage, JobNotFound, AmbiguousName or AwsError.
+        """
         ref = self._ref(job, kind)
         deps = self._deps(policy)
         children = []
         if ref.kind is JobKind.TUNING:
-            children = [self._one(child, deps) for child in deps.jobs.children(ref)]
-        done = self._one(ref, deps)
+            children = [self._audit(child, deps) for child in deps.jobs.children(ref)]
+        done = self._audit(ref, deps)
         if ref.kind is not JobKind.TUNING:
             return done.document
         return document(done.audit, [child.document for child in children])
 
     def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
-        """One job by ARN or name, with its measurements and list prices."""
+        """One job by ARN or name, with its measurements and list prices. Raises as `audit` does."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
         try:
             answer = deps.jobs.describe(ref)
             parsed = parse(answer, {}, account=ref.account, region=ref.region)
         except Malformed as error:
-            raise AwsError(f"{ref.arn}: its Describe answer cannot be read: {error}") from error
+            raise AwsError(f"{ref.arn}: its Describe* response cannot be read: {error}") from error
         market = deps.markets.market(parsed, now)
         return Run(parsed, deps.metrics.read(parsed, now), market, now)
 
-    def _one(self, ref: JobRef, deps: flow.AuditDependencies) -> flow.Done:
+    def _audit(self, ref: JobRef, deps: flow.AuditDependencies) -> flow.Done:
         ended = JobEnded(ref, "Unknown", None, datetime.now(UTC), {})
         done = flow.audit_finished_job(ended, deps, now=datetime.now(UTC), attempt=None)
         if isinstance(done, flow.Later):
             raise AwsError(f"{ref.arn}: {done.reason}")
         if done.document["unauditable"] is not None:
-            deps.jobs.describe(ref)  # no such job is another failure, and raises JobNotFound
+            deps.jobs.describe(ref)  # raises JobNotFound if there is no such job
             raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
         return done
 
@@ -105,9 +108,9 @@ class Account:
         return self._find(job, [kind] if kind else list(JobKind), region)
 
     def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
-        """The job of this name. Raises JobNotFound, or AmbiguousName when two kinds use it."""
+        """The job with this name. Raises JobNotFound, or AmbiguousName when two kinds use it."""
         jobs = SageMakerJobs(Accounts(self._session, "", {}, time.time).of("sagemaker"))
-        found: list[JobRef] = []
+        refs: list[JobRef] = []
         for kind in kinds:
             try:
                 answer = jobs.describe(JobRef(kind, name, "", "", region))
@@ -117,11 +120,11 @@ class Account:
             ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
             if ref is None:
                 raise AwsError(f"the response about the {kind.value} job {name} has no ARN")
-            found.append(ref)
-        if len(found) > 1:
-            named = " and ".join(f"a {ref.kind.value} job" for ref in found)
+            refs.append(ref)
+        if len(refs) > 1:
+            named = " and ".join(f"a {ref.kind.value} job" for ref in refs)
             raise AmbiguousName(f"{name} is {named}: choose with --kind")
-        if not found:
+        if not refs:
             tried = ", ".join(kind.value for kind in kinds)
             raise JobNotFound(f"there is no job {name} in {region} (looked for: {tried})")
-        return found[0]
+        return refs[0]

@@ -1,4 +1,4 @@
-"""Prices that the command line reads from AWS, with the user's own credentials."""
+"""Reads prices from AWS with the user's own credentials."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
 
 
 def clients(profile: str | None) -> Callable[[str], Any]:
-    """Pricing clients by the region of their endpoint."""
+    """Returns a function from an endpoint's region to a pricing client."""
 
     @cache
     def client_of(endpoint: str) -> Any:
@@ -45,9 +45,10 @@ def book(
     now: datetime,
     say: Callable[[str], None],
 ) -> tuple[PriceBook, AwsError | None]:
-    """The prices of a region and component as AWS lists them now, or listed them on a past day.
+    """The price book of a region and component, from AWS's price list of now or of a past day.
 
-    When AWS gives no prices, the offline sources answer and say why; the error comes along.
+    When AWS returns no prices, the book has the offline sources only, its rates note the reason,
+    and the error is returned too.
     """
     offline = sources.offline_book(region, component, day)
     try:
@@ -65,7 +66,10 @@ def book(
 def listings(
     clients: Callable[[str], Any], regions: Sequence[str], say: Callable[[str], None]
 ) -> Iterator[Listing]:
-    """Every readable list. An unreadable region is reported; a missing permission is raised."""
+    """The price list of every region and component; one that cannot be read is reported by `say`.
+
+    Raises AccessDenied or NoCredentials.
+    """
     for region in regions:
         for component in Component:
             try:
@@ -79,9 +83,9 @@ def listings(
 def _past(
     files: PriceFiles, region: str, component: Component, day: date, say: Callable[[str], None]
 ) -> tuple[Listing, datetime]:
-    """The listing in force on that day."""
+    """The listing in force on `day`, and the start of that day (UTC). Raises AwsError."""
     past = files.in_force(region, day)
     if past is None:
-        raise Unavailable(f"pricing:ListPriceLists names no list of {region} for {day}.")
+        raise Unavailable(f"pricing:ListPriceLists returned no price list of {region} for {day}.")
     say(f"on {day} the price list of {past.published} was in force in {region}: reading its file")
     return files.listing(past, component), datetime.combine(day, time(), UTC)

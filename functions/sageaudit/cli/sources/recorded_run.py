@@ -1,4 +1,4 @@
-"""A run read from a recording, as every command uses it."""
+"""A job's run with its measurements and market, and how to read one from a recording."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sageaudit.domain.usage.measurements import Measurements, Missing, measure
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A job, its measurements, and the market to bill it with, as of `now`."""
+    """A job, its measurements, and the market to bill it with, all as of `now`."""
 
     job: Job
     usage: Measurements
@@ -24,7 +24,7 @@ class Run:
 
 
 def of_recording(recorded: Recording) -> Run:
-    """As of the job's end, at packaged prices. Raises Malformed."""
+    """The run in a recording, as of the job's end, at packaged prices. Raises Malformed."""
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
     now = job.ended_at or datetime.now(UTC)
     market = sources.offline_markets().market(job, now)

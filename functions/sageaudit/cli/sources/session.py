@@ -1,4 +1,4 @@
-"""A session with the user's own credentials."""
+"""Opens a boto3 session with the user's own credentials."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d+")
 
 
 def open_session(profile: str | None, region: str | None) -> Any:
-    """For a profile and region, by default those of the AWS settings; its region may be None.
+    """A session for a profile and region, by default those of the AWS settings.
 
-    Raises NoCredentials, or BadUsage for what is not a region's name.
+    Its region may be None. Raises NoCredentials, or BadUsage for an invalid region name.
     """
     try:
         session = boto3.Session(profile_name=profile, region_name=region)

@@ -1,4 +1,4 @@
-"""Runs to judge again, from a history or from recordings, always at packaged prices."""
+"""Reads runs to judge again from a history or from recordings, at packaged prices."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from sageaudit.rules import catalogue
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """One run as the history keeps it, with the earlier runs of its family."""
+    """One run as stored in the history, with the earlier runs of its family."""
 
     run: recorded_run.Run
     earlier: tuple[EarlierRun, ...]
 
 
 def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
-    """An in-memory history of recorded jobs, recorded in the order in which they ended.
+    """An in-memory history of recorded jobs, and the heads of their runs, in order of job end.
 
     Raises BadRecording, naming file and key.
     """
     history, runs = MemoryHistory(), []
     for path in paths:
         recorded = recording.read(path)
-        single = (recorded,) if isinstance(recorded, recording.Recording) else recorded.children
+        recordings = (recorded,) if isinstance(recorded, recording.Recording) else recorded.children
         try:
-            runs += [(one, recorded_run.of_recording(one)) for one in single]
+            runs += [(child, recorded_run.of_recording(child)) for child in recordings]
         except Malformed as error:
             raise BadRecording(f"{path}: {error}") from error
     # a tuning job without its training jobs has nothing to judge
@@ -77,7 +77,7 @@ def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run
 
 
 def stored_run(history: History, head: Head) -> StoredRun | None:
-    """None where the run's details have expired or can no longer be read."""
+    """A run from the history; None if its details have expired or cannot be read."""
     detail = history.detail(head.key)
     if detail is None or not detail.series:
         return None

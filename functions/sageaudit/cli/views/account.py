@@ -1,4 +1,4 @@
-"""What the runs of an account show together, for people and for scripts."""
+"""An account's audit on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sageaudit.text.words import assignment, counted
 
 @dataclass(frozen=True, slots=True)
 class AuditedAccount:
-    """An account's audit, and over how many runs and days it goes."""
+    """An account's audit, and the number of runs and days it covers."""
 
     account: str
     days: int
@@ -30,7 +30,7 @@ class AuditedAccount:
 
 
 def document(audited: AuditedAccount) -> dict[str, object]:
-    """What --output json prints; keys are always present and only ever added."""
+    """The document that --output json prints; keys are always present and never removed."""
     outcomes = audited.audit.outcomes
     return {
         "account": audited.account,
@@ -44,7 +44,7 @@ def document(audited: AuditedAccount) -> dict[str, object]:
 
 
 def show(audited: AuditedAccount, console: Console) -> None:
-    """Prints the findings with their fixes, then the answers of the other rules."""
+    """Prints the findings with their fixes, then the other rules with their outcomes."""
     runs, days = counted(audited.runs, "run"), counted(audited.days, "day")
     console.print(Text(f"Account {audited.account}: {runs} in {days}", "bold"))
     for finding in map(finding_document, audited.audit.findings):

@@ -1,4 +1,4 @@
-"""`what-if` on the terminal: today's bill, what the run needs, types that fit and that do not."""
+"""`what-if` on the terminal: today's bill, the run's needs, and which types fit or do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The findings of an audit on the terminal, by dollars, each with its fix to paste."""
+"""The findings of an audit on the terminal, largest saving first, each with its fix to paste."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STYLES = ("dim", "cyan", "bold yellow", "bold red")
 
 
 def show(document: AuditDocument, console: Console) -> None:
-    """Prints every finding: those that count in the sums first, the largest saving on top."""
+    """Prints every finding: those counted in the totals first, by saving."""
     for position, finding in enumerate(sorted(document["findings"], key=_order)):
         if position:
             console.print()
@@ -70,7 +70,7 @@ def _dollars(finding: FindingDocument) -> str:
 
 
 def _set_aside(finding: FindingDocument) -> str | None:
-    """Why a finding's dollars do not count, or None when they do."""
+    """Why a finding is not counted: it is exempt or covered by another; None if neither."""
     exempt = finding["exempt"]
     if exempt is not None:
         until = f" until {exempt['until']}" if exempt["until"] else ""
@@ -98,7 +98,7 @@ def _saving(finding: FindingDocument) -> str:
 
 
 def _fix(fix: FixDocument, console: Console) -> None:
-    """A line to paste is printed unbroken: the terminal may wrap it without adding characters."""
+    """Prints a line to paste without line breaks: only the terminal may wrap it."""
     line = Text.assemble(
         "      ",
         (terminal(assignment(fix)), "green"),

@@ -12,7 +12,7 @@ from sageaudit.text.untrusted import terminal
 
 
 def show(document: AuditDocument, console: Console, dialect: Dialect) -> None:
-    """Prints the fix of each finding that stands, unbroken and at the left margin, for pasting."""
+    """Prints the fix of each finding in force, at the left margin and without line breaks."""
     fixed = [finding for finding in document["findings"] if stands(finding) and finding["fix"]]
     console.print()
     console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to print", "bold"))

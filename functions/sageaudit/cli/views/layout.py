@@ -10,16 +10,16 @@ from rich.table import Table
 
 
 def console_for(*, no_color: bool) -> Console:
-    """Stdout; without --no-color, colours depend on the terminal and NO_COLOR."""
+    """A console on stdout; without `no_color`, the terminal and NO_COLOR decide on colours."""
     return Console(no_color=no_color or None)
 
 
 def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[str] = ()) -> Table:
-    """A table without borders. Numbers go to the `right`; `unbroken` cells never wrap."""
+    """A table without borders, with right-aligned columns and columns that never wrap."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
         justify: Literal["left", "right"] = "right" if column in right else "left"
-        if column in unbroken:  # a cut number must not look like a whole one
+        if column in unbroken:  # the ellipsis marks a number that is cut off
             table.add_column(column, justify=justify, no_wrap=True, overflow="ellipsis")
         else:
             table.add_column(column, justify=justify, overflow="fold")

@@ -1,4 +1,4 @@
-"""A month of the history beside AWS's bill, for people and for scripts."""
+"""A month of history compared with AWS's bill, on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
 from sageaudit.cli.views.layout import plain_table
-from sageaudit.domain.reconcile.reconcile import Place, Reconciliation, Side, UsageRow, percent
+from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
 from sageaudit.domain.reconcile.usage_type import JOBS
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
@@ -25,10 +25,10 @@ _SHOWN = 20
 _NAME = 40
 _SHORT = {"hours": "h", "GB-months": "GB-mo"}
 _TITLES = {
-    Place.MATCHED: "Matched",
-    Place.ONLY_IN_AWS: "Only in AWS",
-    Place.ONLY_IN_HISTORY: "Only in the history",
-    Place.NOT_COMPARABLE: "Not comparable by usage type",
+    Presence.MATCHED: "Matched",
+    Presence.ONLY_IN_AWS: "Only in AWS",
+    Presence.ONLY_IN_HISTORY: "Only in the history",
+    Presence.NOT_COMPARABLE: "Not comparable by usage type",
 }
 
 
@@ -45,7 +45,7 @@ class ReconciledMonth:
 
 
 def document(reconciled: ReconciledMonth) -> dict[str, Any]:
-    """What --output json prints; keys are always present and only ever added."""
+    """The document that --output json prints; keys are always present and never removed."""
     result = reconciled.result
     jobs = result.jobs() if result.by_job else None
     return {
@@ -58,7 +58,7 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
         "requests_usd": reconciled.requests * USD_PER_REQUEST,
         "estimated": result.spend.estimated,
         "totals": _totals(result),
-        "jobs": {place.value: count for place, count in jobs.items()} if jobs else None,
+        "jobs": {presence.value: count for presence, count in jobs.items()} if jobs else None,
         "areas": [
             {"area": area.name, "usd": _micro(area.usd), "percent": _centi(area.percent)}
             for area in result.areas
@@ -79,17 +79,17 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
 
 
 def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
-    """AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
+    """In USD and percent; AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
     whole = result.aws_usd()
     return {
         "aws_usd": _micro(whole),
-        "matched_aws_usd": _micro(result.aws_usd(Place.MATCHED)),
-        "matched_aws_percent": _centi(percent(result.aws_usd(Place.MATCHED), whole)),
-        "only_in_aws_usd": _micro(result.aws_usd(Place.ONLY_IN_AWS)),
+        "matched_aws_usd": _micro(result.aws_usd(Presence.MATCHED)),
+        "matched_aws_percent": _centi(percent(result.aws_usd(Presence.MATCHED), whole)),
+        "only_in_aws_usd": _micro(result.aws_usd(Presence.ONLY_IN_AWS)),
         "history_usd": _micro(result.history_usd()),
-        "matched_history_usd": _micro(result.history_usd(Place.MATCHED)),
-        "only_in_history_usd": _micro(result.history_usd(Place.ONLY_IN_HISTORY)),
-        "not_comparable_usd": _micro(result.history_usd(Place.NOT_COMPARABLE)),
+        "matched_history_usd": _micro(result.history_usd(Presence.MATCHED)),
+        "only_in_history_usd": _micro(result.history_usd(Presence.ONLY_IN_HISTORY)),
+        "not_comparable_usd": _micro(result.history_usd(Presence.NOT_COMPARABLE)),
         "outside_audits_usd": _micro(result.outside_usd),
         "outside_audits_percent": _centi(percent(result.outside_usd, whole)),
         "jobs_only_in_aws_usd": _micro(result.jobs_only_in_aws_usd),
@@ -103,7 +103,7 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "region": row.region,
         "job": row.job,
         "area": row.area,
-        "place": row.place.value,
+        "place": row.presence.value,
         "unit": next((side.unit for side in (row.aws, row.history) if side), None),
         "aws_quantity": _micro(row.aws.quantity if row.aws else None),
         "history_quantity": _micro(row.history.quantity if row.history else None),
@@ -119,7 +119,7 @@ def _row(row: UsageRow) -> dict[str, Any]:
 
 
 def notes(reconciled: ReconciledMonth) -> Iterator[str]:
-    """How lines are attributed, and what is left out: one sentence each."""
+    """Sentences on how lines are assigned to months and what is left out."""
     result, audited = reconciled.result, reconciled.result.audited
     yield (
         "compare quantities first: the free tier and private rates change AWS's dollars, and usage "
@@ -157,17 +157,19 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
 
 
 def show(reconciled: ReconciledMonth, console: Console) -> None:
-    """Prints the sums, the rows by where they were found, the areas and the notes."""
+    """Prints the totals, the rows by presence, the areas and the notes."""
     result = reconciled.result
-    against = terminal(f"the history against {reconciled.source}")
+    compared = terminal(f"history compared with {reconciled.source}")
     console.print(
-        Text(f"SageMaker in {reconciled.month}, account {reconciled.account}: {against}", "bold")
+        Text(f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}", "bold")
     )
     for line in _summary(result):
         console.print(Text(line))
-    for place, title in _TITLES.items():
+    for presence, title in _TITLES.items():
         rows = [
-            row for row in result.of(place) if place is not Place.ONLY_IN_AWS or row.area == JOBS
+            row
+            for row in result.with_presence(presence)
+            if presence is not Presence.ONLY_IN_AWS or row.area == JOBS
         ]
         if rows:
             console.print()
@@ -185,24 +187,25 @@ def show(reconciled: ReconciledMonth, console: Console) -> None:
 def _summary(result: Reconciliation) -> Iterator[str]:
     whole = result.aws_usd()
     parts = (
-        (result.aws_usd(Place.MATCHED), "matched"),
+        (result.aws_usd(Presence.MATCHED), "matched"),
         (result.jobs_only_in_aws_usd, "of jobs missing in the history"),
-        (result.outside_usd, "that no audit covers"),
+        (result.outside_usd, "not covered by audits"),
     )
     shares = [f"{usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
     yield f"AWS {usd(whole)}: {', '.join(shares)}"
+    matched = usd(result.history_usd(Presence.MATCHED))
     yield (
-        f"History {usd(result.history_usd())}: {usd(result.history_usd(Place.MATCHED))} matched, "
-        f"{usd(result.history_usd(Place.ONLY_IN_HISTORY))} only in the history, "
-        f"{usd(result.history_usd(Place.NOT_COMPARABLE))} not comparable"
+        f"History {usd(result.history_usd())}: {matched} matched, "
+        f"{usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "
+        f"{usd(result.history_usd(Presence.NOT_COMPARABLE))} not comparable"
     )
     if result.by_job:
         jobs = result.jobs()
         total = sum(jobs.values())
         yield "Jobs: " + ", ".join(
-            f"{count} {place.value.replace('_', ' ').replace('aws', 'AWS')}"
+            f"{count} {presence.value.replace('_', ' ').replace('aws', 'AWS')}"
             f"{_share(Decimal(count), Decimal(total))}"
-            for place, count in jobs.items()
+            for presence, count in jobs.items()
         )
 
 
@@ -234,7 +237,7 @@ def _areas(result: Reconciliation) -> Table:
     for _ in range(2):
         table.add_column(justify="right")
     for area in result.areas:
-        covered = "covered by audits" if area.name == JOBS else "no audit covers this"
+        covered = "covered by audits" if area.name == JOBS else "not covered by audits"
         share = "" if area.percent is None else f"{area.percent:.1f}%"
         table.add_row(Text(area.name), usd(area.usd), share, Text(covered, "dim"))
     return table

@@ -1,7 +1,7 @@
-"""An audit on the terminal: the job, where the money went, what to change, what is not known.
+"""An audit on the terminal: the job, its costs, the findings, and what could not be checked.
 
-Every text of the document goes through `terminal`, so that a name or failure message cannot move
-the cursor; nothing is read as rich markup.
+All texts of the document pass through `terminal`, which removes control characters; none is read as
+rich markup.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _head(document: AuditDocument, console: Console) -> None:
 
 
 def _family(name: str) -> str:
-    """A tuning job's family is its ARN; its name is enough here."""
+    """A family's name; of a tuning job, whose family is its ARN, the job name only."""
     _, tuning, job = name.partition(":hyper-parameter-tuning-job/")
     return f"family tuning job {job}" if tuning else f"family {name}"
 
@@ -107,7 +107,7 @@ def _not_judged(document: AuditDocument, console: Console) -> None:
 
 
 def _not_applicable(rules: list[NotApplicableDocument]) -> str:
-    """Names the rules that a policy excludes; the many that do not suit the job are counted."""
+    """Names the rules that the policy excludes, and counts those that do not apply to the job."""
     excluded = [
         f"{rule['rule']}: {rule['reason']}" for rule in rules if _BY_POLICY in rule["reason"]
     ]
@@ -117,7 +117,7 @@ def _not_applicable(rules: list[NotApplicableDocument]) -> str:
 
 
 def _grouped(sentences: Iterable[str]) -> Iterable[str]:
-    """Metrics or rules with one reason share it: `a, b: why`."""
+    """Groups metrics or rules by their reason, as `a, b: reason`."""
     by_reason: dict[str, list[str]] = {}
     for sentence in sentences:
         metric, colon, reason = sentence.partition(": ")

@@ -1,4 +1,4 @@
-"""A replay: what differs between two policies, for people and for scripts."""
+"""A replay, the differences between two policies, on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBERS = ("Appears", "Vanishes", "Changes", "USD moved", "Possible")
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The differences, and how many runs were judged or could not be."""
+    """The differences, and the numbers of runs that were judged or could not be."""
 
     moves: tuple[FindingMove, ...]
     runs: int
@@ -31,7 +31,7 @@ class Replayed:
 
 
 def document(result: Replayed) -> dict[str, object]:
-    """What --output json prints; keys are always present and only ever added."""
+    """The document that --output json prints; keys are always present and never removed."""
     return {
         "runs": result.runs,
         "not_kept": result.not_kept,
@@ -42,7 +42,7 @@ def document(result: Replayed) -> dict[str, object]:
 
 
 def show(result: Replayed, console: Console) -> None:
-    """Prints the sums, then the differences by rule and by job."""
+    """Prints the totals, then the differences by rule and by job."""
     moved = sum((move.moved_usd for move in result.moves), Decimal(0))
     possible = sum((move.possible_usd for move in result.moves), Decimal(0))
     console.print(
@@ -56,7 +56,7 @@ def show(result: Replayed, console: Console) -> None:
         console.print(Text(f"Not judged, as their details have expired: {runs}.", "dim"))
     if result.rollups:
         jobs = counted(result.rollups, "tuning job")
-        console.print(Text(f"Not judged itself, only its training jobs: {jobs}.", "dim"))
+        console.print(Text(f"Not judged, only their training jobs: {jobs}.", "dim"))
     if result.moves:
         console.print(_rules(result.moves))
         console.print(_jobs(result.moves))
@@ -87,7 +87,7 @@ def _jobs(moves: tuple[FindingMove, ...]) -> Table:
 
 
 def _money_columns(moves: tuple[FindingMove, ...]) -> tuple[str, ...]:
-    """A column of possible dollars only where there are some."""
+    """The money columns; "Possible" only if a difference has possible dollars."""
     return ("USD moved", "Possible") if any(m.possible_usd for m in moves) else ("USD moved",)
 
 

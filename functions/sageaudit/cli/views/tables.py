@@ -1,4 +1,4 @@
-"""The tables and bars of an audit on the terminal; each is None when there is nothing to show."""
+"""The tables of an audit on the terminal; each function returns None without rows to show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPARE = {"Status": "Completed", "Lost": "$0.00"}
 
 
 def phases(document: AuditDocument, console: Console) -> Table | None:
-    """One bar for each phase, in order of time; phases that are not billed have a hollow bar."""
+    """One bar per phase, in order of time; phases that are not billed have a lighter bar."""
     rows = document["phases"]
     if not rows:
         return None
@@ -46,7 +46,7 @@ def phases(document: AuditDocument, console: Console) -> Table | None:
 
 
 def bill(document: AuditDocument) -> Group | None:
-    """The lines with quantity, rate and dollars; below, each line's usage type, price and note."""
+    """The bill's lines; below them each line's usage type, price and note."""
     lines = document["bill"]["lines"]
     if not lines:
         return None
@@ -84,7 +84,7 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
 
 
 def children(document: AuditDocument, console: Console) -> Table | None:
-    """A tuning job's training jobs, the most wasteful first, without uninformative columns."""
+    """A tuning job's training jobs, the most avoidable and lost dollars first."""
     audits = document["children"]
     if not audits:
         return None
@@ -158,7 +158,7 @@ def _quantity(line: LineDocument) -> Text:
 
 
 def _rate(line: LineDocument) -> str:
-    """A sum over several jobs has dollars but no rate."""
+    """The rate, or "-" for a line that has dollars but no rate: a sum over several jobs."""
     return "-" if line["rate_usd"] is None and line["usd"] is not None else rate(line["rate_usd"])
 
 

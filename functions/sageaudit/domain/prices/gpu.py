@@ -1,9 +1,10 @@
-"""How much weaker one GPU is than another, from the specifications of their maker.
+"""How much slower one GPU is than another at most, from the manufacturer's specifications.
 
-A step of training is bound by arithmetic in one of the precisions that frameworks use, by memory,
-or, with several GPUs, by the link between them. So a step that took t on one GPU takes at most r t
-on another, where r is the largest quotient of what one can do at most and the other holds. Measured
-training throughputs of V100, A100 and H100 (Lambda, 10 models in two precisions) lie under their r.
+A training step is bound by arithmetic in one of the precisions that frameworks use, by memory
+bandwidth or, with several GPUs, by the link between them. A step that took t on one GPU therefore
+takes at most r * t on another, where r is the largest ratio of the first GPU's peak to what the
+other sustains. Measured training throughputs of V100, A100 and H100 (Lambda, 10 models in two
+precisions) confirm r as an upper bound.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ class GpuPeaks:
     """Dense peaks of one GPU, without sparsity.
 
     `matmul32_tflops` is TF32 where the GPU has it, since frameworks then use it for FP32 code.
-    `held_share` of the arithmetic lasts: boards capped at 70 W fall to their base clock under load.
-    `link_gb_s` goes to the other GPUs of the instance: NVLink, or PCIe where there is none; None
-    where no source was found, and then nothing is advised between several GPUs.
+    `held_share` is the sustained share (0 to 1) of peak arithmetic: boards capped at 70 W fall to
+    their base clock under load. `link_gb_s` is the bandwidth to the other GPUs of the instance, by
+    NVLink or else PCIe; None without a source.
     """
 
     fp32_tflops: Decimal
@@ -34,14 +35,17 @@ class GpuPeaks:
 
 @dataclass(frozen=True, slots=True)
 class Weaker:
-    """At most `times` weaker, and in which respect; below 1 it is stronger in every respect."""
+    """At most `times` weaker, in `respect`; below 1 the GPU is stronger in every respect."""
 
     times: Decimal
     respect: str
 
 
 def times_weaker(today: GpuPeaks, other: GpuPeaks, *, linked: bool) -> Weaker:
-    """The largest quotient; the link between GPUs, both known, counts where there are several."""
+    """The largest ratio of today's GPU to the other.
+
+    `linked`: the link between GPUs counts too, if both bandwidths are known.
+    """
     lasting = other.held_share
     quotients = [
         Weaker(today.fp32_tflops / other.fp32_tflops / lasting, "FP32 arithmetic"),

@@ -1,4 +1,4 @@
-"""Instance types and their dated prices. Absent means unknown."""
+"""Instance types and their dated prices. A type or price that is absent is unknown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks
 
 PriceKind = Literal["list", "own"]
-"""AWS's list price, or the company's own by its policy."""
+"""AWS's list price, or the company's own price set in its policy."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
 
@@ -19,10 +19,10 @@ Era = Literal["today", "past", "before_known", "ambiguous"]
 class Rate:
     """A price in USD per unit, with its date (ISO), source and the reason to doubt it.
 
-    `kind` says whether it is AWS's list price or what the company pays. `era`: the price of today's
-    book, one of an earlier time, the earliest that is known for a job still older, or one of two
-    between which the job's day lies; then `other_usd` is the other one. `as_of` is None for prices
-    that no list dates.
+    `kind`: AWS's list price or the company's own. `as_of` is None for prices without a date.
+    `era`: "today" is the newest known price, "past" an earlier one; "before_known" is the newest
+    for a day before any known price, "ambiguous" the newest for a day between two different
+    prices. `other_usd` is the older of two such prices.
     """
 
     usd: Decimal
@@ -35,7 +35,7 @@ class Rate:
 
 
 def comparable(rate: Rate | None, other: Rate | None) -> bool:
-    """False when the rates differ in time or in kind (own or list), and not only by type."""
+    """True if both rates are known, of the same kind, and both or neither are past prices."""
     if rate is None or other is None:
         return False
     return rate.kind == other.kind and (rate.era == "past") == (other.era == "past")
@@ -45,7 +45,7 @@ def comparable(rate: Rate | None, other: Rate | None) -> bool:
 class InstanceType:
     """One row of the catalogue. GPU memory is per GPU; `ebs_billed` is None when unknown.
 
-    `gpu_peaks` is None when no figure has a source; `kinds` are the jobs that may use the type.
+    `gpu_peaks` is None when no figures are known; `kinds` are the job kinds that may use the type.
     `efa`: supports an Elastic Fabric Adapter; None when unknown. `successors`: types of newer
     generations that replace it, an editorial choice.
     """
@@ -68,11 +68,11 @@ class InstanceType:
 
 
 class Prices(Protocol):
-    """A price book: every answer is a dated rate, or None for unknown."""
+    """A price book: each method returns a dated rate, or None for unknown."""
 
     @property
     def version(self) -> str:
-        """Source and date, stored with the audit."""
+        """Source and date of the prices, stored with the audit."""
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """USD per instance-hour, on demand."""
@@ -81,12 +81,12 @@ class Prices(Protocol):
         """USD per GB-month of ML storage."""
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
-        """The usage type as bills print it, where its prefix was observed."""
+        """The usage type as bills print it; None where the region's prefix was never observed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """Types and prices together: what a bill is computed from."""
+    """Instance types and prices, from which a bill is computed."""
 
     types: Mapping[str, InstanceType]
     prices: Prices

@@ -1,7 +1,7 @@
 """Which of the known prices was in force on a job's day.
 
-AWS does not publish when a price changed; only the days on which a price was seen are known. On a
-day between two different prices the figure is ambiguous: the newer is used and both are shown.
+AWS does not publish when a price changed; only the days on which a price was read are known. On a
+day between two different prices the rate is ambiguous: the newer is used and both are shown.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Era, PriceKind, Rate
 
 SAME_WITHIN = Decimal("0.002")
-"""Products round the same price differently, by up to 0.18 % where it was checked."""
+"""AWS rounds one price differently in different products; the largest difference was 0.18%."""
 _SEEN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRate:
-    """A price and the days on which it is known to have been in force, named `as_of`.
+    """A price, and the first and last day on which it was in force; `as_of` is their text.
 
-    `vague`: it was seen some time in that span; on any one day another may have been in force.
+    `vague`: it was read at some time between those days; another price may hold on a given day.
     `kind` as in Rate: AWS's list price, or what the company pays.
     """
 
@@ -40,14 +40,17 @@ class KnownRate:
 
     @classmethod
     def seen(cls, usd: Decimal, when: str, source: str, note: str | None = None) -> KnownRate:
-        """Seen on a day, in a month or year, or in a span of them: `2021/2022`. ValueError else."""
+        """A price read on a day, in a month or year, or in a span of them such as `2021/2022`.
+
+        Raises ValueError for another form of `when`.
+        """
         start, _, end = when.partition("/")
         vague = bool(end) or "-" not in start
         return cls(usd, _span(start)[0], _span(end or start)[1], when, source, note, vague)
 
 
 def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
-    """The rate in force on a day, or the newest rate for None. None when no rate is known."""
+    """The rate in force on `day`; the newest rate without a day. None when no rate is known."""
     if not known:
         return None
     newest = max(known, key=lambda rate: (rate.last, rate.first))
@@ -74,7 +77,7 @@ def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
 
 
 def day_of(job: Job, now: datetime) -> date:
-    """The day whose prices a job is billed at: when it started, else when it was created."""
+    """The day (UTC) whose prices apply to a job: its start, else its creation, else `now`."""
     moment = job.started_at or job.created_at or now
     return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
 

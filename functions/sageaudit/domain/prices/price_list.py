@@ -1,10 +1,10 @@
-"""Reads rates from products of the Price List API; uncertain products give no rate.
+"""Reads rates from products of the Price List API; doubtful products give no rate.
 
-A product is taken only when region, component, role and unit all agree: a training plan's upfront
-fee has no component, HyperPod's `Cluster` is another one, a warm pool or a free Debugger rule may
-share `Training` but not its role in the usage type, serverless training has no instance name, an
-Outpost or a Local Zone is another kind of location. `instanceType` carries a suffix that changes
-case with the product's age, so a type is read from `instanceName` alone.
+A product counts only when its region, component, role and unit all match. This excludes the upfront
+fee of a training plan (no component), HyperPod (component `Cluster`), warm pools and free Debugger
+rules (component `Training`, but another role in the usage type), serverless training (no instance
+name), Outposts and Local Zones (another location type). The suffix of `instanceType` is written in
+different cases, so the type is read from `instanceName` only.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from decimal import Decimal
 from sageaudit.domain.job.kinds import Component, JobKind
 
 STORAGE = "VolumeUsage.gp2"
-"""What usage types, and keys made of them, call the ML storage of a component."""
+"""The key of a component's ML storage among its entries, as in its usage type."""
 ROLES = {kind.row.component: role for kind in JobKind if (role := kind.row.usage_role) is not None}
-"""How usage types name a component: `EU-Train:ml.m5.large`, `Tsform:ml.g4dn.xlarge`."""
+"""The role that names a component in usage types: `EU-Train:ml.m5.large`."""
 _SERVICE = "AmazonSageMaker"
 _INSTANCES, _VOLUMES = "ML Instance", "Storage"
 _UNITS = {_INSTANCES: "Hrs", _VOLUMES: "GB-Mo"}
@@ -31,7 +31,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class ListedRate:
-    """One rate; `effective` is the day from which the price list says that it holds."""
+    """One rate in USD; `effective` is its first day according to the price list."""
 
     usd: Decimal
     effective: date | None
@@ -46,14 +46,14 @@ class Ambiguous:
 
     @property
     def reason(self) -> str:
-        """One sentence without its full stop."""
+        """One sentence without a full stop."""
         rates = " and ".join(f"${usd}" for usd in self.usd)
         return f"the price list has several rates: {rates}"
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A product matches but its price is invalid; the reason is a sentence without full stop."""
+    """A product matches but its price is invalid; `reason` is a sentence without a full stop."""
 
     reason: str
 
@@ -78,8 +78,8 @@ class Listing:
 
 
 def read(documents: Iterable[object], region: str, component: Component) -> Listing:
-    """The rates among price-list documents; their order never matters."""
-    found: dict[str, list[Entry]] = {}
+    """The rates of a region and component in price-list documents, in any order."""
+    entries: dict[str, list[Entry]] = {}
     for document in documents:
         wanted = _wanted(document, region, component)
         if wanted is None:
@@ -87,8 +87,8 @@ def read(documents: Iterable[object], region: str, component: Component) -> List
         name, usage_type, unit = wanted
         entry = _entry(document, usage_type, unit)
         if entry is not None:
-            found.setdefault(name, []).append(entry)
-    return Listing(region, component, {name: _agreed(found[name]) for name in sorted(found)})
+            entries.setdefault(name, []).append(entry)
+    return Listing(region, component, {name: _agreed(entries[name]) for name in sorted(entries)})
 
 
 def _wanted(document: object, region: str, component: Component) -> tuple[str, str, str] | None:
@@ -122,7 +122,7 @@ def _is_instance_of(attributes: Mapping[str, object], name: str, component: Comp
 
 
 def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
-    """A product's rate; None when all its prices are 0, which is a free tier, not a rate."""
+    """A product's rate; None when all its prices are 0: a free tier is not a rate."""
     terms = list(_terms(document))
     dimensions = [
         _mapping(dimension)
@@ -159,13 +159,13 @@ def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | Refused:
         return Refused(f"{_shown(usage_type)} is priced in {currencies}, not in USD")
     text = prices["USD"]
     if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
-        return Refused(f"{_shown(usage_type)} has a price that is no amount: {_shown(text)}")
+        return Refused(f"{_shown(usage_type)} has a price that is not an amount: {_shown(text)}")
     whole, _, decimals = text.partition(".")
     return Decimal(f"{whole}.{decimals.rstrip('0')}")
 
 
 def _agreed(entries: list[Entry]) -> Entry:
-    """The one rate of all products of a name; one refused product makes the rate unknown."""
+    """The rate that all products of a name agree on; one invalid product makes it unknown."""
     refused = sorted(entry.reason for entry in entries if isinstance(entry, Refused))
     if refused:
         return Refused(refused[0])

@@ -1,4 +1,4 @@
-"""A source of prices: the rates of an instance type or volume, or why there are none."""
+"""A source of prices: returns the rates of an instance type or volume, or why it has none."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from sageaudit.domain.prices.price_history import KnownRate
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The rates that a source has, with their days. Without rates, `why` may give the reason."""
+    """A source's dated rates for one product. Without rates, `why` may give the reason."""
 
     rates: tuple[KnownRate, ...] = ()
     why: str | None = None
 
 
 class KnownPrices(Protocol):
-    """The prices of a source, already read: these methods make no calls."""
+    """Prices read from a source; these methods make no network calls."""
 
     @property
     def name(self) -> str:
-        """The source's name in notes."""
+        """The source's name, as notes print it."""
 
     @property
     def version(self) -> str | None:

@@ -18,7 +18,7 @@ _MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
 
 @dataclass(frozen=True, slots=True)
 class AuditedLine:
-    """One line of one job's bill. `usage` is None where the usage type is unknown (warm pools)."""
+    """One line of one job's bill. `usage` is None where no usage type is known (warm pools)."""
 
     job: str
     name: str
@@ -37,7 +37,7 @@ class AuditedLine:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """The audited lines of a month, with counts of what they do not contain."""
+    """The audited lines of a month, and counts of what was left out of them."""
 
     lines: tuple[AuditedLine, ...]
     jobs: int = 0
@@ -47,9 +47,10 @@ class Audited:
 
 
 def lines_of(document: AuditDocument, month: str) -> Iterator[AuditedLine]:
-    """The lines of `month` (YYYY-MM): storage by the month that its note names, others by job end.
+    """Yields the bill lines that belong to `month` (YYYY-MM, UTC).
 
-    Lines of quantity 0 (a job that never started) are left out: AWS has none for them.
+    A storage line belongs to the month in its note, any other line to the month of the job's end.
+    Lines of quantity 0 (a job that never started) are left out: AWS does not bill them.
     """
     job = document["job"]
     ended = (job["ended_at"] or job["created_at"] or "")[:7]

@@ -1,8 +1,8 @@
-"""Compares a month of the history with AWS's own lines: what agrees, what only one side has.
+"""Compares a month of the history with AWS's own lines: rows of both sides and of only one.
 
 A difference is the history's figure minus AWS's; percentages are of AWS's figure. Every AWS line is
-in exactly one row, so matched and only-in-AWS rows add up to AWS's total. Unknown figures are None
-and in no sum.
+in exactly one row, so matched and only-in-AWS rows add up to AWS's total. Unknown figures are None;
+totals add up known amounts only.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _UNITS = {
 }
 
 
-class Place(enum.Enum):
-    """Which side has a row."""
+class Presence(enum.Enum):
+    """Which of the two sides, AWS and the history, has a row; the values are JSON output."""
 
     MATCHED = "matched"
     ONLY_IN_AWS = "only_in_aws"
     ONLY_IN_HISTORY = "only_in_history"
     NOT_COMPARABLE = "not_comparable"
-    """The history's line has no usage type that could be found among AWS's lines."""
+    """The history's line matches no AWS line: its usage type, or a region, is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class UsageRow:
     region: str | None
     job: str | None
     area: str
-    place: Place
+    presence: Presence
     aws: Side | None
     history: Side | None
     jobs: int
@@ -111,21 +111,23 @@ class Reconciliation:
     spend: AwsSpend
     audited: Audited
 
-    def of(self, place: Place) -> tuple[UsageRow, ...]:
-        """The rows of one place."""
-        return tuple(row for row in self.rows if row.place is place)
+    def with_presence(self, presence: Presence) -> tuple[UsageRow, ...]:
+        """The rows with this presence."""
+        return tuple(row for row in self.rows if row.presence is presence)
 
-    def aws_usd(self, *places: Place) -> Decimal:
-        """AWS's dollars over these places, or over all of them."""
-        return sum((r.aws.known_usd for r in self.rows if r.aws and _in(r, places)), _ZERO)
+    def aws_usd(self, *presences: Presence) -> Decimal:
+        """AWS's dollars in rows with one of these presences; in all rows without an argument."""
+        return sum((r.aws.known_usd for r in self.rows if r.aws and _in(r, presences)), _ZERO)
 
-    def history_usd(self, *places: Place) -> Decimal:
-        """The history's known dollars over these places, or over all of them."""
-        return sum((r.history.known_usd for r in self.rows if r.history and _in(r, places)), _ZERO)
+    def history_usd(self, *presences: Presence) -> Decimal:
+        """The history's known dollars in rows with one of these presences, or in all rows."""
+        return sum(
+            (r.history.known_usd for r in self.rows if r.history and _in(r, presences)), _ZERO
+        )
 
     @property
     def unpriced_lines(self) -> int:
-        """Number of history lines without dollars: they are in no sum."""
+        """Number of history lines without a dollar amount; they are left out of every sum."""
         return sum(line.usd is None for line in self.audited.lines)
 
     @property
@@ -136,23 +138,25 @@ class Reconciliation:
     @property
     def jobs_only_in_aws_usd(self) -> Decimal:
         """AWS's dollars for usage of jobs that the history does not contain."""
-        missing = (row for row in self.of(Place.ONLY_IN_AWS) if row.area == JOBS and row.aws)
+        missing = (
+            row for row in self.with_presence(Presence.ONLY_IN_AWS) if row.area == JOBS and row.aws
+        )
         return sum((row.aws.known_usd for row in missing if row.aws), _ZERO)
 
-    def jobs(self) -> dict[Place, int]:
-        """Number of jobs by the side that has them; meaningful only where AWS names resources."""
+    def jobs(self) -> dict[Presence, int]:
+        """Number of jobs by presence; meaningful only where AWS's lines name the resource."""
         ours = {line.job.lower() for line in self.audited.lines}
         theirs = {row.job for row in self.rows if row.aws and row.job}
         return {
-            Place.MATCHED: len(ours & theirs),
-            Place.ONLY_IN_AWS: len(theirs - ours),
-            Place.ONLY_IN_HISTORY: len(ours - theirs),
+            Presence.MATCHED: len(ours & theirs),
+            Presence.ONLY_IN_AWS: len(theirs - ours),
+            Presence.ONLY_IN_HISTORY: len(ours - theirs),
         }
 
 
 @dataclass(slots=True)
 class _Sum:
-    """One side of a row while it is added up."""
+    """Running sums of one side of a row."""
 
     usage: str
     region: str | None
@@ -180,11 +184,11 @@ _Key = tuple[str | None, str | None, str]
 
 
 def reconcile(spend: AwsSpend, audited: Audited, *, by_job: bool) -> Reconciliation:
-    """Compares both sides, by usage type and region or by job and usage type."""
+    """Compares both sides by usage type and region, or by job and usage type."""
     aws = _aws_sums(spend.lines, by_job=by_job)
     history, unnamed = _history_sums(audited.lines, aws, by_job=by_job)
     rows = [_row(aws.get(key), history.get(key)) for key in aws.keys() | history.keys()]
-    rows += [_row(None, total, Place.NOT_COMPARABLE) for total in unnamed.values()]
+    rows += [_row(None, total, Presence.NOT_COMPARABLE) for total in unnamed.values()]
     rows.sort(key=lambda row: (-_size(row), row.job or "", row.usage, row.region or ""))
     return Reconciliation(by_job, tuple(rows), _areas(spend.lines), spend, audited)
 
@@ -212,17 +216,19 @@ def _aws_sums(lines: Iterable[AwsLine], *, by_job: bool) -> dict[_Key, _Sum]:
 def _history_sums(
     lines: Iterable[AuditedLine], aws: dict[_Key, _Sum], *, by_job: bool
 ) -> tuple[dict[_Key, _Sum], dict[_Key, _Sum]]:
-    """Sums by AWS's keys, and sums of lines without a usage type to compare by."""
+    """Sums under AWS's keys, and sums of the lines that have no such key."""
     sums: dict[_Key, _Sum] = {}
     unnamed: dict[_Key, _Sum] = {}
-    placeless = {parsed(one.usage).key for key, one in aws.items() if key[:2] == (None, None)}
+    without_region = {
+        parsed(total.usage).key for key, total in aws.items() if key[:2] == (None, None)
+    }
     for line in lines:
         job = line.job.lower() if by_job else None
-        key = _key(line, job, aws, placeless)
-        said = line.usage_type or (line.usage.text if line.usage else line.item)
-        into, at = (unnamed, (job, line.region, said)) if key is None else (sums, key)
+        key = _key(line, job, aws, without_region)
+        usage = line.usage_type or (line.usage.text if line.usage else line.item)
+        into, at = (unnamed, (job, line.region, usage)) if key is None else (sums, key)
         if at not in into:
-            into[at] = _Sum(said, line.region, job, JOBS)
+            into[at] = _Sum(usage, line.region, job, JOBS)
         into[at].add(line.unit, line.quantity, line.usd)
         into[at].jobs.add(line.job)
         if line.crosses:
@@ -231,9 +237,9 @@ def _history_sums(
 
 
 def _key(
-    line: AuditedLine, job: str | None, aws: dict[_Key, _Sum], placeless: set[str]
+    line: AuditedLine, job: str | None, aws: dict[_Key, _Sum], without_region: set[str]
 ) -> _Key | None:
-    """The key of AWS's side of this line; None where it cannot be found."""
+    """The key under which AWS's side of this line is summed; None where it cannot be known."""
     if line.usage is None:
         return None
     if job is not None:
@@ -241,23 +247,25 @@ def _key(
     exact = (None, None, (line.usage_type or "").lower())
     if exact in aws:
         return exact
-    here = (None, line.region, line.usage.key)
-    maybe_there = line.usage_type is None and line.usage.key in placeless
-    return None if line.region is None or (maybe_there and here not in aws) else here
+    in_region = (None, line.region, line.usage.key)
+    maybe_without_region = line.usage_type is None and line.usage.key in without_region
+    if line.region is None or (maybe_without_region and in_region not in aws):
+        return None
+    return in_region
 
 
-def _row(aws: _Sum | None, history: _Sum | None, place: Place | None = None) -> UsageRow:
+def _row(aws: _Sum | None, history: _Sum | None, presence: Presence | None = None) -> UsageRow:
     side = aws or history
     assert side is not None  # noqa: S101 - a key comes from at least one side
-    if place is None:
-        only = Place.ONLY_IN_HISTORY if aws is None else Place.ONLY_IN_AWS
-        place = Place.MATCHED if aws and history else only
+    if presence is None:
+        only = Presence.ONLY_IN_HISTORY if aws is None else Presence.ONLY_IN_AWS
+        presence = Presence.MATCHED if aws and history else only
     return UsageRow(
         usage=side.usage,
         region=side.region,
         job=side.job,
         area=side.area,
-        place=place,
+        presence=presence,
         aws=aws.side() if aws else None,
         history=history.side() if history else None,
         jobs=len(history.jobs) if history else 0,
@@ -275,8 +283,8 @@ def _areas(lines: Iterable[AwsLine]) -> tuple[Area, ...]:
     return tuple(Area(name, usd, percent(usd, total)) for name, usd in ranked)
 
 
-def _in(row: UsageRow, places: tuple[Place, ...]) -> bool:
-    return not places or row.place in places
+def _in(row: UsageRow, presences: tuple[Presence, ...]) -> bool:
+    return not presences or row.presence in presences
 
 
 def _size(row: UsageRow) -> Decimal:

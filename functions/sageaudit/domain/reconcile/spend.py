@@ -15,7 +15,7 @@ refunds, taxes and fees are not usage.
 
 @dataclass(frozen=True, slots=True)
 class AwsLine:
-    """What AWS metered of one usage type; `resource` is set where the source lists resources."""
+    """Usage and cost as AWS metered them; `resource` is set if the source lists resources."""
 
     usage_type: str
     region: str | None

@@ -36,7 +36,7 @@ _JOB_ROLES = frozenset(role.lower() for role in ROLES.values())
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """A usage type without its prefix. Compare them by `key`: newer SKUs change the case."""
+    """A usage type without its region prefix. Compare by `key`: newer SKUs change the case."""
 
     role: str
     what: str
@@ -61,13 +61,13 @@ class Usage:
 
 
 def parsed(usage_type: str) -> Usage:
-    """Splits a usage type; a text of another form becomes a role of its own."""
+    """Splits a usage type; a text without a colon becomes a role with an empty `what`."""
     prefix = _PREFIX.match(usage_type)
     role, _, what = usage_type[prefix.end() if prefix else 0 :].partition(":")
     return Usage(role, what)
 
 
 def of_job(kind: str, what: str) -> Usage | None:
-    """The usage of a kind of job; None for a kind that is not billed by itself."""
+    """The usage of an instance type or volume by a kind of job; None for kinds without a bill."""
     role = _ROLE_OF_KIND.get(kind)
     return None if role is None else Usage(role, what)

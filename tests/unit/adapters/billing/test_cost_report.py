@@ -214,15 +214,18 @@ def test_a_report_of_another_account_is_refused(read: Read) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"line_item_usage_amount": "many"}, r"line 2: line_item_usage_amount is no number \(many"),
+        (
+            {"line_item_usage_amount": "many"},
+            r"line 2: line_item_usage_amount is not a number \(many",
+        ),
         (
             {"line_item_usage_amount": ""},
             "line 2 is usage, and its line_item_usage_amount is empty",
         ),
         ({"line_item_unblended_cost": ""}, "its line_item_unblended_cost is empty"),
-        ({"line_item_unblended_cost": "NaN"}, "is no amount"),
-        ({"line_item_unblended_cost": "Infinity"}, "is no amount"),
-        ({"line_item_usage_amount": "1e400"}, "is no amount"),
+        ({"line_item_unblended_cost": "NaN"}, "is not an amount"),
+        ({"line_item_unblended_cost": "Infinity"}, "is not an amount"),
+        ({"line_item_usage_amount": "1e400"}, "is not an amount"),
         ({"line_item_currency_code": "CNY"}, "is in CNY: only USD"),
     ],
 )

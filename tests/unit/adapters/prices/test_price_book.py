@@ -201,7 +201,7 @@ def test_a_refused_rate_falls_back_and_says_why(world: World) -> None:
     rate = world.hourly("ml.g5.xlarge")
     assert rate is not None
     assert rate.note is not None
-    assert "no amount: -1" in rate.note
+    assert "not an amount: -1" in rate.note
 
 
 def test_a_type_that_is_not_listed_falls_back(world: World) -> None:

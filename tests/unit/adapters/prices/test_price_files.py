@@ -148,7 +148,7 @@ def test_a_file_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_an_address_that_is_not_aws_is_not_opened(url: str) -> None:
     """Whatever the answer says."""
-    with pytest.raises(Unavailable, match="no https address"):
+    with pytest.raises(Unavailable, match="did not return an https address"):
         files(Client(url=url)).listing(PAST, Component.TRAINING)
 
 

@@ -148,7 +148,7 @@ def test_a_price_that_is_no_amount_is_refused_with_one_sentence(usd: object) -> 
     """Never 0, never a guess."""
     found = entry(product(usd=usd))
     assert isinstance(found, Refused)
-    assert found.reason.startswith("XX1-Train:ml.m5.xlarge has a price that is no amount:")
+    assert found.reason.startswith("XX1-Train:ml.m5.xlarge has a price that is not an amount:")
     assert "\n" not in found.reason
 
 

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
-from sageaudit.domain.reconcile.reconcile import Place, Reconciliation, UsageRow, percent, reconcile
+from sageaudit.domain.reconcile.reconcile import (
+    Presence,
+    Reconciliation,
+    UsageRow,
+    percent,
+    reconcile,
+)
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.domain.reconcile.usage_type import JOBS, Usage, of_job, parsed
 from tests.fakes.documents import document, job, line
@@ -66,7 +72,7 @@ def test_a_usage_type_is_added_up_and_compared_by_quantity_and_dollars() -> None
         ],
     )
     row = only(found.rows)
-    assert row.place is Place.MATCHED
+    assert row.presence is Presence.MATCHED
     assert (row.quantity_difference, row.quantity_percent) == (-1, -25)
     assert (row.usd_difference, row.usd_percent) == (Decimal("-0.23"), -25)
     assert row.jobs == 2
@@ -99,11 +105,11 @@ def test_one_side_only_is_said_and_has_no_difference() -> None:
         [metered("USE1-Train:ml.m5.xlarge", "4", "0.92")],
         [audited("USE1-Train:ml.p3.2xlarge", "1", "3.83")],
     )
-    alone = only(found.of(Place.ONLY_IN_AWS))
-    ours = only(found.of(Place.ONLY_IN_HISTORY))
+    alone = only(found.with_presence(Presence.ONLY_IN_AWS))
+    ours = only(found.with_presence(Presence.ONLY_IN_HISTORY))
     assert (alone.usage, ours.usage) == ("USE1-Train:ml.m5.xlarge", "USE1-Train:ml.p3.2xlarge")
     assert alone.quantity_difference is alone.usd_percent is ours.usd_difference is None
-    assert found.history_usd(Place.ONLY_IN_HISTORY) == Decimal("3.83")
+    assert found.history_usd(Presence.ONLY_IN_HISTORY) == Decimal("3.83")
 
 
 def test_without_a_usage_type_region_kind_and_instance_type_decide() -> None:
@@ -116,7 +122,7 @@ def test_without_a_usage_type_region_kind_and_instance_type_decide() -> None:
         ],
         [ours],
     )
-    row = only(found.of(Place.MATCHED))
+    row = only(found.with_presence(Presence.MATCHED))
     assert (row.usage, row.region, row.quantity_difference) == (
         "USW2-Train:ml.m5.xlarge",
         "us-west-2",
@@ -128,18 +134,18 @@ def test_where_aws_names_no_region_only_the_whole_usage_type_decides() -> None:
     """Otherwise two regions could be taken for one: not comparable, and said so."""
     aws = [metered("USE1-Train:ml.m5.xlarge", "2", "0.46", region=None)]
     known = held(aws, [audited("USE1-Train:ml.m5.xlarge", "2", "0.46")])
-    assert only(known.rows).place is Place.MATCHED
+    assert only(known.rows).presence is Presence.MATCHED
     guess = audited(None, "2", "0.46", usage=of_job("training", "ml.m5.xlarge"))
-    places = {row.place for row in held(aws, [guess]).rows}
-    assert places == {Place.ONLY_IN_AWS, Place.NOT_COMPARABLE}
+    presences = {row.presence for row in held(aws, [guess]).rows}
+    assert presences == {Presence.ONLY_IN_AWS, Presence.NOT_COMPARABLE}
 
 
 def test_a_warm_pool_has_no_usage_type_to_compare_by() -> None:
     """It stands apart with its dollars, and in no difference."""
     found = held([], [audited(None, "1", "0.23", item="warm_pool")])
-    row = only(found.of(Place.NOT_COMPARABLE))
+    row = only(found.with_presence(Presence.NOT_COMPARABLE))
     assert row.usage == "warm_pool"
-    assert found.history_usd(Place.NOT_COMPARABLE) == found.history_usd() == Decimal("0.23")
+    assert found.history_usd(Presence.NOT_COMPARABLE) == found.history_usd() == Decimal("0.23")
 
 
 def test_an_unpriced_line_makes_the_dollars_unknown_and_not_the_hours() -> None:
@@ -192,9 +198,9 @@ def test_by_job_each_job_stands_beside_its_own_lines() -> None:
         ],
         by_job=True,
     )
-    assert only(found.of(Place.MATCHED)).job == ARN + "job-a"
-    assert only(found.of(Place.ONLY_IN_HISTORY)).job == ARN + "lost"
-    assert [row.job for row in found.of(Place.ONLY_IN_AWS)] == [None, ARN + "by-hand"]
+    assert only(found.with_presence(Presence.MATCHED)).job == ARN + "job-a"
+    assert only(found.with_presence(Presence.ONLY_IN_HISTORY)).job == ARN + "lost"
+    assert [row.job for row in found.with_presence(Presence.ONLY_IN_AWS)] == [None, ARN + "by-hand"]
     assert found.jobs() == dict.fromkeys(found.jobs(), 1)
 
 
@@ -339,11 +345,11 @@ def test_totals_add_up_whatever_the_lines(
     """Matched and only in AWS are AWS's total; the three kinds of ours are ours; areas too."""
     found = held(aws, history, by_job=by_job)
     whole = sum((one.usd for one in aws), Decimal(0))
-    assert found.aws_usd(Place.MATCHED) + found.aws_usd(Place.ONLY_IN_AWS) == whole
+    assert found.aws_usd(Presence.MATCHED) + found.aws_usd(Presence.ONLY_IN_AWS) == whole
     assert found.aws_usd() == whole == sum((area.usd for area in found.areas), Decimal(0))
     assert found.history_usd() == sum((one.usd or Decimal(0) for one in history), Decimal(0))
     assert found.history_usd() == sum(
-        found.history_usd(place) for place in Place if place is not Place.ONLY_IN_AWS
+        found.history_usd(presence) for presence in Presence if presence is not Presence.ONLY_IN_AWS
     )
 
 
@@ -356,7 +362,7 @@ def test_the_order_of_lines_changes_nothing(
     def sums(found: Reconciliation) -> list[tuple[Any, ...]]:
         rows = [
             (
-                row.place.value,
+                row.presence.value,
                 row.job or "",
                 row.region or "",
                 row.usage.lower(),
@@ -371,7 +377,7 @@ def test_the_order_of_lines_changes_nothing(
 
     there = held(aws, history, by_job=by_job)
     back = held(aws[::-1], history[::-1], by_job=by_job)
-    assert there.aws_usd(Place.MATCHED) == back.aws_usd(Place.MATCHED)
+    assert there.aws_usd(Presence.MATCHED) == back.aws_usd(Presence.MATCHED)
     assert len(there.rows) == len(back.rows)
     if not by_job:
         assert sums(there) == sums(back)
@@ -390,5 +396,5 @@ def test_a_history_that_is_aws_line_by_line_agrees(history: list[AuditedLine]) -
         for one in known
     ]
     found = held(aws, known)
-    assert all(row.place is Place.MATCHED for row in found.rows)
+    assert all(row.presence is Presence.MATCHED for row in found.rows)
     assert all(row.quantity_difference == row.usd_difference == 0 for row in found.rows)
