@@ -170,9 +170,8 @@ def test_rows_that_come_and_go_do_not_move_a_cursor(history: History) -> None:
 @pytest.mark.parametrize("cursor", ["", "x", "é", "!!!!", "e30", "WzEsImR1ZSIsMV0", "W" * 5_000])
 def test_a_malformed_cursor_is_one_sentence(history: History, cursor: str) -> None:
     """It is refused before anything is read."""
-    with pytest.raises(
-        ValueError, match=r"^This cursor does not belong to this list: repeat the query"
-    ):
+    sentence = r"^This cursor does not belong to this list: repeat the query"
+    with pytest.raises(ValueError, match=sentence):
         history.by_owner("ana", limit=5, cursor=cursor)
 
 
