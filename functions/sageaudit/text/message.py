@@ -45,7 +45,10 @@ _FOR_NOTHING = "was paid for nothing"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message in parts. `fix` pairs the line to copy with what it replaces."""
+    """A message in parts. `fix` pairs the line to copy with what it replaces.
+
+    `remarks` are what else the finding says, each as a label and a sentence, shown below the fix.
+    """
 
     severity: Severity
     headline: str
@@ -53,7 +56,7 @@ class Message:
     why: str
     saving: str
     fix: tuple[tuple[str, str], ...]
-    caution: str | None
+    remarks: tuple[tuple[str, str], ...]
     facts: tuple[tuple[str, str], ...]
     owner: str | None
     links: tuple[Link, ...]
@@ -76,7 +79,7 @@ def message_of(document: AuditDocument, run_note: str | None = None) -> Message:
         why=_why(top),
         saving=_saving(document, top),
         fix=tuple((assignment(fix), before(fix)) for fix in top["fix"]),
-        caution=top["caution"],
+        remarks=_remarks(top),
         facts=_facts(document, top),
         owner=job["owner"],
         links=links(document),
@@ -85,6 +88,11 @@ def message_of(document: AuditDocument, run_note: str | None = None) -> Message:
         + _rest(len(findings) - 1 - _OTHERS),
         context=_context(document, top, run_note),
     )
+
+
+def _remarks(finding: FindingDocument) -> tuple[tuple[str, str], ...]:
+    """The finding's own sentences beside its summary."""
+    return (("Caveat", finding["caution"]),) if finding["caution"] else ()
 
 
 def headline(document: AuditDocument) -> str:

@@ -130,8 +130,7 @@ def _fix(parts: Message) -> list[str]:
         lines += [f"  {_line(line)}", f"    {_line(old)}"]
     if len(parts.fix) > _FIXES:
         lines.append(f"  +{len(parts.fix) - _FIXES} more")
-    if parts.caution:
-        lines.append(f"Caveat: {_line(parts.caution)}")
+    lines += [f"{label}: {_line(sentence)}" for label, sentence in parts.remarks]
     return [*lines, ""]
 
 

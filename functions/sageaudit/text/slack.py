@@ -20,7 +20,7 @@ from sageaudit.text.untrusted import slack, slack_code
 
 _USER = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
 _GROUP = re.compile(r"S[A-Z0-9]{2,20}\Z")
-_WHY, _CAUTION, _CODE, _FACT, _NOTE = 1500, 500, 300, 300, 600
+_WHY, _REMARK, _CODE, _FACT, _NOTE = 1500, 500, 300, 300, 600
 _FIXES = 8
 _NAME = 63
 _NOTHING = "-"
@@ -99,8 +99,7 @@ def _fix(parts: Message) -> str:
         lines.append(f"{slack_code(line, _CODE)}  {slack(old, _CODE)}")
     if len(parts.fix) > _FIXES:
         lines.append(f"+{len(parts.fix) - _FIXES} more")
-    if parts.caution:
-        lines.append(f"Caveat: {slack(parts.caution, _CAUTION)}")
+    lines += [f"{label}: {slack(sentence, _REMARK)}" for label, sentence in parts.remarks]
     return "\n".join(lines)
 
 
