@@ -9,9 +9,7 @@ from decimal import Decimal
 from itertools import islice
 
 from sageaudit.domain.job.job import Job, Purchase
-
-MOST_METRICS = 40
-"""As many as a training job may define."""
+from sageaudit.domain.job.job_outputs import MOST_METRICS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from sageaudit.domain.job.job import (
 )
 from sageaudit.domain.job.redact import redact
 
-_MOST_METRICS = 40
+MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
 _LONGEST_NAME = 255
 _TUNED_FOR = "_tuning_objective_metric"
@@ -56,7 +56,7 @@ def metric_names(algorithm: Mapping[str, Any]) -> tuple[str, ...]:
     """The first 40 algorithm metrics that SageMaker publishes, in their order."""
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
     fit = [name for name in names if name is not None and len(name) <= _LONGEST_NAME]
-    return tuple(dict.fromkeys(fit))[:_MOST_METRICS]
+    return tuple(dict.fromkeys(fit))[:MOST_METRICS]
 
 
 def final_metrics(answer: Mapping[str, Any]) -> dict[str, Decimal]:

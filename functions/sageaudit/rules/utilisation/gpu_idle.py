@@ -22,7 +22,7 @@ from __future__ import annotations
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import cannot_move, cheaper, move, resized, why_none
-from sageaudit.rules.utilisation.idle_gpu import never_worked
+from sageaudit.rules.utilisation.gpu_use import never_worked
 
 FROM = api.Threshold(
     "from_minutes", 15, "minutes", "late points and start-up are behind it", "our choice"

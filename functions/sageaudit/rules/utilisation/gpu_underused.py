@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import cheaper_gpu, move
-from sageaudit.rules.utilisation.gpu_use import GpuUse, gpu_use
-from sageaudit.rules.utilisation.idle_gpu import LEFT_TO_GPU_IDLE, never_worked
+from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE, GpuUse, gpu_use, never_worked
 
 _ONE_GPU, _JOBSTATS, _BATCH_SIZE = "percent of one GPU", "Jobstats config.py", "Debugger BatchSize"
 MEAN_BELOW = api.Threshold("mean_below", 25, _ONE_GPU, "amber", _JOBSTATS)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from sageaudit.rules import api
 
+LEFT_TO_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
+"""The answer of other GPU rules where the GPU never worked."""
+
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
@@ -31,3 +34,9 @@ def gpu_use(usage: api.Measurements) -> GpuUse:
         cpu_cores=api.mean_of_hosts(cpu) * (usage.vcpu or 0) / 100,
         memory_p95=api.percentile_of_busiest(memory.values(), 95) if memory else None,
     )
+
+
+def never_worked(whole: api.Measurements) -> bool:
+    """Is every GPU point of a whole run exactly 0?"""
+    lines = whole.series.get(api.Metric.GPU, {}).values()
+    return bool(lines) and not any(value for line in lines for value in line.present)

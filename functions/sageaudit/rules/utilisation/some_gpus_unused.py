@@ -21,7 +21,7 @@ from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.resize import Resize, impossible
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import cannot_move, cheaper, move, resized, why_none
-from sageaudit.rules.utilisation.idle_gpu import LEFT_TO_GPU_IDLE, never_worked
+from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE, never_worked
 from sageaudit.rules.utilisation.several_gpus import (
     distribute,
     fewer_of_the_same,
