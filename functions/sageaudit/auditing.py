@@ -47,7 +47,7 @@ def audit_job(
     `market` has AWS's list prices; the policy's discounts are applied here. `earlier` are the
     family's earlier runs, newest first; None when no history was read.
     """
-    market = own(market, policy.discounts)
+    market = own(market, policy.discounts).relative_to(job)
     billed = bill(job, market)
     plan = policy.discounts.savings_plan
     name = family(job, policy.family_tag)

@@ -99,6 +99,9 @@ class FixedPrices:
         usd = self.hourly_usd.get(instance_type) if region == self.region else None
         return None if usd is None else Rate(Decimal(usd), "2026-05-20", "fixed")
 
+    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        return self.hourly(region, component, instance_type)
+
     def storage(self, region: str, component: Component) -> Rate | None:
         if self.storage_usd is None or region != self.region:
             return None

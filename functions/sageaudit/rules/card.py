@@ -142,7 +142,8 @@ class Rule:
     What it needs; without it the answer is Unknown and `check` is not called:
     - `needs`: metrics, each with `min_coverage` (0..1) of its points and at least MIN_POINTS of
       them, at most `coarsest_period_s` apart, over at least `min_active_minutes`. `whole_run`: idle
-      minutes before and after the work count too.
+      minutes before and after the work count too. `sees_gaps`: it judges only minutes whose points
+      are there, so that a gap elsewhere does not matter; other rules take no gap above 6 minutes.
     - `per_host`: it compares hosts, which must be of one type.
     - `min_earlier`: earlier runs of the family.
     """
@@ -159,6 +160,7 @@ class Rule:
     min_active_minutes: float
     min_coverage: float
     whole_run: bool
+    sees_gaps: bool
     per_host: bool
     about_cpu: bool
     min_earlier: int
@@ -185,6 +187,7 @@ def rule(
     min_active_minutes: float = MIN_ACTIVE_MINUTES,
     min_coverage: float = MIN_COVERAGE,
     whole_run: bool = False,
+    sees_gaps: bool = False,
     per_host: bool = False,
     about_cpu: bool = False,
     min_earlier: int = 0,
@@ -211,6 +214,7 @@ def rule(
             min_active_minutes=min_active_minutes,
             min_coverage=min_coverage,
             whole_run=whole_run,
+            sees_gaps=sees_gaps,
             per_host=per_host,
             about_cpu=about_cpu,
             min_earlier=min_earlier,

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sageaudit.domain.bill.finding import Found, NotApplicable, Outcome, RuleName, Unknown
-from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.measurements import GAP_LONG, Measurements, Metric
 from sageaudit.domain.usage.plot import plot
 from sageaudit.domain.usage.series import mean_of_hosts
 from sageaudit.rules.card import (
@@ -21,7 +21,7 @@ from sageaudit.rules.card import (
     Rule,
     TuningCase,
 )
-from sageaudit.rules.reasons import HISTORY_UNREAD, HOSTS_UNMAPPED
+from sageaudit.rules.reasons import HISTORY_UNREAD, HOSTS_UNMAPPED, unknown
 
 RULE_FAILED = "rule_failed"
 """A defect of a rule, which CloudWatch counts; the job is not to blame."""
@@ -116,11 +116,9 @@ def _metrics_gate(rule: Rule, usage: Measurements) -> Outcome | None:
 
 def _coverage_gate(rule: Rule, usage: Measurements) -> Outcome | None:
     for metric in rule.needs:
-        share = usage.share(metric) or 0.0
-        if share < rule.min_coverage:
-            needed = f"the rule needs {rule.min_coverage:.0%}"
-            reason = f"{metric.value}: {share:.0%} of the points, {needed}"
-            return Unknown("coverage_low", reason)
+        gap = usage.gap(metric, rule.min_coverage)
+        if gap and not (rule.sees_gaps and gap.code == GAP_LONG):
+            return unknown(gap)
     return None
 
 

@@ -39,6 +39,10 @@ class PriceBook:
         quotes = [source.hourly(region, component, instance_type) for source in self.sources]
         return self._rate(quotes, other_days=True)
 
+    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        """USD per instance-hour by the newest known price."""
+        return replace(self, day=None).hourly(region, component, instance_type)
+
     def storage(self, region: str, component: Component) -> Rate | None:
         """USD per GB-month, from one source only: these rates have no dates to compare by."""
         quotes = [source.storage(region, component) for source in self.sources]

@@ -91,7 +91,7 @@ def what_if(
     else:
         job_kind = JobKind(kind) if kind else None
         run = live.Account(profile, region).run(job or "", job_kind, policy)
-    run = replace(run, market=own(run.market, policy.discounts))
+    run = replace(run, market=own(run.market, policy.discounts).relative_to(run.job))
     document = document_of(run, types, Decimal(f"{headroom:g}"))
     if output == "json":
         click.echo(to_json(document))

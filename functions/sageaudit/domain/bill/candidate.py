@@ -20,6 +20,9 @@ class Constraint(enum.Enum):
     GPUS = "GPU count"
     GPU_MEMORY = "GPU memory"
     GPU_MODEL = "GPU model"
+    RUN_TIME = "run time"
+    STORAGE = "storage"
+    GENERATION = "generation"
     ACCELERATOR = "accelerator"
     NOT_RECORDED = "not recorded"
     NOT_OFFERED = "not offered"
@@ -66,10 +69,13 @@ class Candidate:
         """Why it takes as long as counted, and up to what it pays; empty for a refused one."""
         if self.takes is None:
             return ""
-        if self.best is None or self.break_even is None:
-            return self.takes.because
-        even = f"it pays while the run takes at most {self.break_even:.2f} times as long"
-        return f"{self.takes.because} Counted at {self.takes.counted:.2f} times as long; {even}."
+        said = [self.takes.because]
+        if self.best is not None and self.break_even is not None:
+            even = f"it pays while the run takes at most {self.break_even:.2f} times as long"
+            said.append(f"Counted at {self.takes.counted:.2f} times as long; {even}.")
+        if self.rate is not None and self.rate.by_ratio and self.rate.note:
+            said.append(f"{self.rate.note[0].upper()}{self.rate.note[1:]}.")
+        return " ".join(said)
 
     @property
     def best(self) -> SetType | None:

@@ -75,12 +75,13 @@ class OwnPrices:
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """The policy's rate for the type, or the list rate less the percentage."""
-        own = self.discounts.rates.get(region, {}).get(instance_type)
-        if own is not None:
-            return Rate(own, None, "policy: rate of this type and region", kind="own")
-        return self._less(
-            self.listed.hourly(region, component, instance_type), component, instance_type
-        )
+        listed = self.listed.hourly(region, component, instance_type)
+        return self._own(region, instance_type) or self._less(listed, component, instance_type)
+
+    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        """The policy's rate for the type, or the newest list rate less the percentage."""
+        listed = self.listed.newest(region, component, instance_type)
+        return self._own(region, instance_type) or self._less(listed, component, instance_type)
 
     def storage(self, region: str, component: Component) -> Rate | None:
         """The list rate less the percentage of the component."""
@@ -89,6 +90,12 @@ class OwnPrices:
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The usage type of the price list."""
         return self.listed.usage_type(region, component, what)
+
+    def _own(self, region: str, instance_type: str) -> Rate | None:
+        own = self.discounts.rates.get(region, {}).get(instance_type)
+        if own is None:
+            return None
+        return Rate(own, None, "policy: rate of this type and region", kind="own")
 
     def _less(
         self, rate: Rate | None, component: Component, instance_type: str | None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, Protocol
 
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks
 
@@ -32,6 +33,7 @@ class Rate:
     kind: PriceKind = "list"
     other_usd: Decimal | None = None
     era: Era = "today"
+    by_ratio: bool = False
 
 
 def comparable(rate: Rate | None, other: Rate | None) -> bool:
@@ -77,6 +79,9 @@ class Prices(Protocol):
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """USD per instance-hour, on demand."""
 
+    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        """USD per instance-hour, on demand, by the newest known price, whatever the job's day."""
+
     def storage(self, region: str, component: Component) -> Rate | None:
         """USD per GB-month of ML storage."""
 
@@ -86,13 +91,48 @@ class Prices(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """Instance types and prices, from which a bill is computed."""
+    """Instance types and prices, from which a bill is computed.
+
+    `beside`: the type of the job whose alternatives are priced, see `relative_to`.
+    """
 
     types: Mapping[str, InstanceType]
     prices: Prices
+    beside: str | None = None
+
+    def relative_to(self, job: Job) -> Market:
+        """The same market, in which every other type is comparable with the job's own type.
+
+        A type without a rate of the job's day gets the job's own rate times the ratio of the newest
+        rates of both types. The job's own bill does not change. Jobs of several types stay as is.
+        """
+        kinds = {group.instance_type for group in job.groups}
+        return replace(self, beside=kinds.pop() if len(kinds) == 1 else None)
 
     def hourly(self, region: str | None, kind: JobKind, instance_type: str) -> Rate | None:
         """USD per instance-hour of a job of this kind, on demand; None where it is not known."""
         if region is None:
             return None
-        return self.prices.hourly(region, kind.row.component, instance_type)
+        rate = self.prices.hourly(region, kind.row.component, instance_type)
+        if self.beside in {None, instance_type} or rate is None:
+            return rate
+        own = self.prices.hourly(region, kind.row.component, self.beside)
+        if own is None or comparable(own, rate):
+            return rate
+        return self._by_ratio(region, kind.row.component, instance_type, own) or rate
+
+    def _by_ratio(self, region: str, component: Component, other: str, own: Rate) -> Rate | None:
+        newest, own_newest = (
+            self.prices.newest(region, component, name) for name in (other, self.beside or "")
+        )
+        if newest is None or own_newest is None or not own_newest.usd:
+            return None
+        if newest.kind != own.kind or not comparable(newest, own_newest):
+            return None
+        ratio = newest.usd / own_newest.usd
+        dates = sorted({rate.as_of or "no date" for rate in (newest, own_newest)})
+        how = (
+            f"no rate of {other} is known for the job's day: the rate of {self.beside} on that day "
+            f"times {ratio:.4f}, the ratio of the newest rates of both ({' and '.join(dates)})"
+        )
+        return replace(own, usd=own.usd * ratio, other_usd=None, note=how, by_ratio=True)

@@ -1,8 +1,9 @@
-"""The peak demand of a run, from its recorded usage.
+"""The demand of a run on each resource, from its recorded usage.
 
-P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. Where the demand is unknown, a
+vCPUs and memory: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. GPUs: the
+mean work, because GPUs that share work take longer and do not fail. Where the demand is unknown, a
 reason says why: periods above 5 minutes hide peaks, a run with fewer than 15 active minutes has too
-few points, and with less than 70% of the points the peak may be among the missing ones.
+few points, and missing hosts or points may be the ones with the peak.
 """
 
 from __future__ import annotations
@@ -12,22 +13,20 @@ from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
-from sageaudit.domain.usage.measurements import (
-    MIN_ACTIVE_MINUTES,
-    MIN_COVERAGE,
-    Measurements,
-    Metric,
-)
-from sageaudit.domain.usage.series import mean, percentile_of_busiest
+from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
+from sageaudit.domain.usage.series import Series, mean, percentile, percentile_of_busiest
 
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
 _PLACES = Decimal("0.0001")
+_CEILING_FROM, _CEILING_TO = 90.0, 101.0
+"""The P95 from which the sum of a host's GPUs lies at the ceiling of one GPU, and the value that it
+never exceeds then: 100% of one GPU, and up to 1% that an idle GPU reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One resource of one host: its peak plus headroom, and what the host has today.
+    """One resource of one host: what the run needs of it, and what the host has today.
 
     `needed` is None where it is not known; `unknown` says why.
     """
@@ -39,56 +38,91 @@ class Need:
     def held_by(self, offered: float) -> bool | None:
         """Whether `offered` is enough; None where the use was not recorded.
 
-        A run never needs more than today's instance offers.
+        A run never needs more than today's instance offers, recorded or not.
         """
-        return None if self.needed is None else min(self.needed, self.today) <= offered
+        if offered >= self.today:
+            return True
+        return None if self.needed is None else self.needed <= offered
+
+
+@dataclass(frozen=True, slots=True)
+class HostGpus:
+    """How busy the GPUs of one host were: the mean of each (0..1), rounded up.
+
+    `one_at_work`: their sum lies at the ceiling of one GPU, so one of them did the work.
+    """
+
+    busy: Decimal
+    one_at_work: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What the busiest host needs, in cores, GiB and GPUs. `gpu_memory_gib` is over all its GPUs.
+    """What the busiest host needs.
 
-    `gpu_busy` is the mean GPU utilisation (0..1) of the busiest host, rounded up; None where it was
-    not recorded. `recorded` is False where no metric was recorded.
+    `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all its GPUs, in GPUs.
+    `gpu_memory_gib`: P99.5 over all its GPUs, without headroom. `hosts`: the GPUs of each host;
+    where they were not recorded, one host whose GPUs were all busy, which is the worst case.
     """
 
     vcpu: Need
     memory_gib: Need
     gpus: Need
     gpu_memory_gib: Need
-    gpu_busy: Decimal | None
-    recorded: bool
+    hosts: tuple[HostGpus, ...]
 
     @property
     def gpu_idle(self) -> bool:
         """Whether the GPU is known never to have worked."""
         return self.gpus.needed == 0
 
+    @property
+    def gpu_busy(self) -> Decimal | None:
+        """The mean use of the GPUs (0..1) of the busiest host; None where it was not recorded."""
+        return None if self.gpus.unknown else max((host.busy for host in self.hosts), default=None)
+
 
 def demand(usage: Measurements, today: InstanceType, headroom_percent: Decimal) -> Demand:
     """The demand of a run on the type `today`, from the usage of its active minutes."""
     factor = 1 + float(headroom_percent) / 100
     gpu_memory = float(today.gpu_memory_gib or 0) * today.gpus
-    idle = _gpu_idle(usage)
-    gpus = _need(usage, Metric.GPU, today.gpus, factor)
-    on_gpus = _need(usage, Metric.GPU_MEMORY, gpu_memory, factor)
     nothing = Need(0.0, 0.0)
+    idle = not today.gpus or (not _too_few(usage, Metric.GPU) and gpu_idle(usage))
     return Demand(
-        vcpu=_need(usage, Metric.CPU, today.vcpu, factor),
-        memory_gib=_need(usage, Metric.MEMORY, float(today.memory_gib), factor),
-        gpus=nothing if idle or not today.gpus else gpus,
-        gpu_memory_gib=nothing if idle or not today.gpus else on_gpus,
-        gpu_busy=_busy(usage) if today.gpus else None,
-        recorded=bool(usage.series),
+        vcpu=_peak(usage, Metric.CPU, today.vcpu, factor),
+        memory_gib=_peak(usage, Metric.MEMORY, float(today.memory_gib), factor),
+        gpus=nothing if idle else _work(usage, today.gpus),
+        gpu_memory_gib=nothing if idle else _peak(usage, Metric.GPU_MEMORY, gpu_memory, 1.0),
+        hosts=() if idle else _gpus_of_hosts(usage, today.gpus),
     )
 
 
-def _need(usage: Measurements, metric: Metric, today: float, factor: float) -> Need:
+def _peak(usage: Measurements, metric: Metric, today: float, factor: float) -> Need:
     unknown = _unknown(usage, metric)
     if unknown is not None:
         return Need(None, today, unknown)
     peak = percentile_of_busiest(usage.series[metric].values(), PEAK_PERCENTILE)
     return Need(peak / 100 * today * factor, today)
+
+
+def _work(usage: Measurements, gpus: int) -> Need:
+    if unknown := _too_few(usage, Metric.GPU):
+        return Need(None, gpus, unknown)
+    busiest = max(mean(line.present) for line in usage.series[Metric.GPU].values())
+    return Need(busiest / 100 * gpus, gpus)
+
+
+def _gpus_of_hosts(usage: Measurements, gpus: int) -> tuple[HostGpus, ...]:
+    if _too_few(usage, Metric.GPU) is not None:
+        return (HostGpus(Decimal(1), one_at_work=False),)
+    return tuple(_host(line, gpus) for line in usage.series[Metric.GPU].values())
+
+
+def _host(line: Series, gpus: int) -> HostGpus:
+    sums = [value * gpus for value in line.present]
+    at_ceiling = max(sums) <= _CEILING_TO and percentile(sums, 95) >= _CEILING_FROM
+    busy = Decimal(str(mean(line.present))) / 100
+    return HostGpus(busy.quantize(_PLACES, ROUND_UP), one_at_work=at_ceiling)
 
 
 def _unknown(usage: Measurements, metric: Metric) -> str | None:
@@ -100,26 +134,18 @@ def _unknown(usage: Measurements, metric: Metric) -> str | None:
 
 def _too_few(usage: Measurements, metric: Metric) -> str | None:
     """Why even a metric's mean is unknown, or None."""
-    share = usage.share(metric)
-    if share is None:
-        missing = usage.missing.get(metric)
-        return missing.reason if missing else "no points"
+    if missing := usage.missing.get(metric):
+        return missing.reason
+    if metric not in usage.series:
+        return "no points"
     if usage.minutes < MIN_ACTIVE_MINUTES:
         return f"{usage.minutes:.0f} active minutes, {MIN_ACTIVE_MINUTES} needed"
-    return f"only {share:.0%} of the points" if share < MIN_COVERAGE else None
+    gap = usage.gap(metric)
+    return gap.reason if gap else None
 
 
-def _gpu_idle(usage: Measurements) -> bool:
-    """Whether no point of any host is above 1%: a coarse period then hides no work either."""
-    if _too_few(usage, Metric.GPU) is not None:
-        return False
-    lines = usage.series[Metric.GPU].values()
-    return max(value for line in lines for value in line.present) <= IDLE_TO_GPU_PERCENT
-
-
-def _busy(usage: Measurements) -> Decimal | None:
-    """The mean of the busiest host, since the slowest host sets the pace of all."""
-    if _too_few(usage, Metric.GPU) is not None:
-        return None
-    busiest = max(mean(line.present) for line in usage.series[Metric.GPU].values())
-    return (Decimal(str(busiest)) / 100).quantize(_PLACES, ROUND_UP)
+def gpu_idle(usage: Measurements) -> bool:
+    """Whether no point of any host shows GPU work: all its GPUs together are never above 1%."""
+    gpus = usage.gpus or 0
+    points = [value for line in usage.series.get(Metric.GPU, {}).values() for value in line.present]
+    return bool(points) and max(points) * gpus <= IDLE_TO_GPU_PERCENT

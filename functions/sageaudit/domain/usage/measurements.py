@@ -25,6 +25,8 @@ MIN_COVERAGE = 0.7
 3 to 6 minutes late in real recordings; less than half of the points is never enough."""
 MIN_ACTIVE_MINUTES = 15
 """Three times the 5 minutes below which Jobstats judges nothing: one-minute means are few."""
+GAP_LONG = "gap_long"
+"""The code of a metric with enough points but a long gap between them."""
 _OVERSHOOT = 1.05
 """A busy core reads up to 100.8% in real recordings; more than 105% means a wrong core count."""
 _LARGEST = 2.0**360
@@ -107,6 +109,25 @@ class Measurements:
             return None
         expected = max(self.hosts_expected or 0, len(hosts))
         return sum(series.share for series in hosts.values()) / expected
+
+    def gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
+        """Why the points of a recorded metric are too few to speak for the run, or None.
+
+        Every host needs its points: the one without may be the busiest. So does every stretch of
+        the run: what a longer gap hides would take a judgement back.
+        """
+        hosts = self.series.get(metric, {})
+        expected = max(self.hosts_expected or 0, len(hosts))
+        if len(hosts) < expected:
+            return Missing("hosts_missing", f"{len(hosts)} of {expected} hosts have {metric.value}")
+        share = self.share(metric) or 0.0
+        if share < min_share:
+            why = f"{metric.value}: {share:.0%} of the points, {min_share:.0%} needed"
+            return Missing("coverage_low", why)
+        longest_s = max(line.longest_gap for line in hosts.values()) * (self.period_s or 0)
+        if longest_s > max(LATE_S, 2 * (self.period_s or 0)):
+            return Missing(GAP_LONG, f"{metric.value}: no points for {longest_s // 60} minutes")
+        return None
 
     def active(self) -> Measurements:
         """The same without the idle head and tail of the run; unchanged where no minute was active.

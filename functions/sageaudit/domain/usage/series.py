@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,19 @@ class Series:
         """Points present of points expected, 0..1."""
         return len(self.present) / len(self.values) if self.values else 0.0
 
+    @property
+    def longest_gap(self) -> int:
+        """The most missing points in a row."""
+        runs = (len(list(run)) for missing, run in groupby(self.values, _is_missing) if missing)
+        return max(runs, default=0)
+
     def cut(self, start: int, stop: int) -> Series:
         """The points from `start` up to but not including `stop`."""
         return Series(self.values[start:stop])
+
+
+def _is_missing(value: float | None) -> bool:
+    return value is None
 
 
 def cut_all(hosts: Mapping[str, Series], start: int, stop: int) -> dict[str, Series]:

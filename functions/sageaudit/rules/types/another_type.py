@@ -1,9 +1,10 @@
-"""The other type that a run may move to; where there is none, the reason in one sentence."""
+"""The best type that a run can move to; where there is none, the reason in one sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.compatibility import type_fixed
@@ -15,10 +16,48 @@ from sageaudit.rules import api
 PEAKS_HIDDEN = "One-minute means hide peaks: try it once."
 
 
-def resized(case: api.JobCase, only: Callable[[InstanceType], bool] = lambda _: True) -> Resize:
-    """The run on each other type that `only` takes, with the policy's headroom."""
+@dataclass(frozen=True, slots=True)
+class BestType:
+    """The candidate that certainly saves most, the second best, and why; `run` has all of them.
+
+    Without a candidate `why` says what keeps the run on its type.
+    """
+
+    first: Candidate | None
+    second: Candidate | None
+    why: str
+    run: Resize | None = None
+
+    def details(self, case: api.JobCase, hint: str = "") -> FoundDetails:
+        """The fix as it is counted and at best, the second best beside it; words without a type."""
+        caution = f"{self.why} {hint}".strip()
+        if self.first is None:
+            return {"caution": caution}
+        second = (api.type_fix(case.job, self.second.type.name),) if self.second else ()
+        return {
+            "fix": api.type_fix(case.job, self.first.type.name),
+            "alternatives": second,
+            "change": self.first.change,
+            "best": self.first.best,
+            "caution": caution,
+        }
+
+
+def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
+    """All types ranked together: the same GPU, fewer GPUs, another GPU, none.
+
+    `legacy` is False to leave out those of an old generation.
+    """
+    if reason := cannot_move(case):
+        return BestType(None, None, f"No figure: {reason}.")
     headroom = Decimal(str(case.limit(api.HEADROOM)))
-    return resize(case.job, case.usage, case.market, headroom_percent=headroom, only=only)
+    run = resize(case.job, case.usage, case.market, headroom_percent=headroom)
+    certain = (other for other in run.certain if legacy or not other.type.legacy)
+    first, second = (*islice(certain, 2), None, None)[:2]
+    if first is None:
+        return BestType(None, None, f"No figure: {_why_none(run)}.", run)
+    peaks = f" {PEAKS_HIDDEN}" if _shrinks(run, first) else ""
+    return BestType(first, second, f"{first.because}{peaks}", run)
 
 
 def cannot_move(case: api.JobCase) -> str | None:
@@ -33,42 +72,24 @@ def no_other_type(case: api.JobCase) -> str | None:
     return type_fixed(case.job)
 
 
-def cheaper(run: Resize) -> Iterator[Candidate]:
-    """The types that hold the run and save, the cheapest first; none of an older generation."""
-    for candidate in run.worthwhile:
-        if not candidate.type.legacy or run.today.legacy:
-            yield candidate
+def _shrinks(run: Resize, to: Candidate) -> bool:
+    """Whether it has less of anything that may have peaks."""
+    today, other = run.today, to.type
+    return other.vcpu < today.vcpu or other.memory_gib < today.memory_gib
 
 
-def why_none(run: Resize, otherwise: str, *, gpu_model: str | None = None) -> str:
-    """What keeps the run from the dearest of the cheaper types, else `otherwise`.
-
-    With `gpu_model`, of the types that have this GPU.
-    """
-    refused = [
-        (candidate.type.name, candidate.refused.reason)
-        for candidate in run.candidates
-        if candidate.refused and run.cheaper(candidate)
-        if gpu_model is None or candidate.type.gpu_model == gpu_model
-    ]
-    if not refused:
-        return otherwise
-    name, reason = refused[-1]
-    return f"{name} does not fit ({reason})"
-
-
-def cheaper_gpu(case: api.JobCase) -> tuple[Candidate | None, str]:
-    """A type with the same GPU if there is one, else with another whose throughput is known."""
-    if reason := cannot_move(case):
-        return None, f"No figure: {reason}."
-    run = resized(case)
-    usable = list(cheaper(run))
-    same_gpu = [candidate for candidate in usable if candidate.best is None and candidate.type.gpus]
-    for candidate in same_gpu or [candidate for candidate in usable if candidate.best is not None]:
-        return candidate, f"{candidate.because} {PEAKS_HIDDEN}"
-    model = run.today.gpu_model
-    smallest = f"this is the smallest type with a {model}"
-    return None, f"No figure: {why_none(run, smallest, gpu_model=model)}."
+def _why_none(run: Resize) -> str:
+    """What keeps the run from the dearest of the cheaper types, one with the same GPU if any."""
+    if run.rate is None:
+        return f"no price of {run.today.name} is known here"
+    refused = [candidate for candidate in run.candidates if run.cheaper(candidate)]
+    if run.today.gpus and not run.need.gpu_idle:
+        refused = [candidate for candidate in refused if candidate.type.gpus]
+    alike = [other for other in refused if other.type.gpu_model == run.today.gpu_model]
+    for candidate in reversed(alike or refused):
+        if candidate.refused:
+            return f"{candidate.type.name} does not fit ({candidate.refused.reason})"
+    return "no type that is cheaper by the hour saves anything"
 
 
 def more_vcpu(case: api.JobCase) -> InstanceType | None:
@@ -96,15 +117,3 @@ def times_dearer(case: api.JobCase, today: str, other: str) -> Decimal | None:
     if now is None or then is None or not now.usd or not comparable(now, then):
         return None
     return then.usd / now.usd
-
-
-def move(case: api.JobCase, to: Candidate | None, caution: str) -> FoundDetails:
-    """The fix of a finding that names a type, as it is counted and at best; only words without."""
-    if to is None:
-        return {"caution": caution}
-    return {
-        "fix": api.type_fix(case.job, to.type.name),
-        "change": to.change,
-        "best": to.best,
-        "caution": caution,
-    }

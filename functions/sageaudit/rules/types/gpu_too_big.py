@@ -1,13 +1,13 @@
 """The GPU of a p type is far more than the run uses.
 
 What it checks: On a p type, over the active minutes: the mean GPU utilisation is at most 20%, GPU
-    memory peaks at no more than 10 GiB a GPU, no more than 12 cores a GPU are busy, and a cheaper g
-    type holds the run.
+    memory peaks at no more than 10 GiB a GPU, no more than 12 cores a GPU are busy, and the type
+    that certainly saves most is a g type.
 Why it costs: p types are made for large models on several GPUs; a small model pays for what it
     leaves idle.
-Saving: Derived, never (1 - utilisation) x cost: the g type holds P99.5 plus 20% of all that was
-    used, keeps the vCPUs, and is slower at most by the ratio of the GPUs' published peaks: the slow
-    end is counted, the range shown. A smaller type with this GPU is left to gpu-underused.
+Saving: Derived, never (1 - utilisation) x cost: the g type holds P99.5 plus 20% of vCPU
+    and memory, and is slower at most by the ratio of the GPUs' published peaks: the slow end is
+    counted, the range shown. A type with this GPU that saves more is left to gpu-underused.
 When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GPU. Not advised: T4
     and V100 where the run shows signs of bf16 or FlashAttention, GPUs without NVLink for several
     that are joined by it, and any other GPU for several instances.
@@ -18,11 +18,10 @@ Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU uti
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.candidate import Candidate
-from sageaudit.domain.bill.resize import Resize, impossible
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import PEAKS_HIDDEN, move, no_other_type, resized
+from sageaudit.rules.types.another_type import BestType, best_type, no_other_type
+from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE
 
 _SHIELD = "Job Defense Shield, gpu-model-too-powerful"
 MEAN_TO = api.Threshold("mean_at_most", 20, "percent of all GPUs", "little work", _SHIELD)
@@ -42,7 +41,7 @@ def _other_family(case: api.JobCase) -> str | None:
     thresholds=(MEAN_TO, MEMORY_TO, CORES_TO, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.GPU_MEMORY, api.Metric.CPU, api.Metric.MEMORY),
     not_applicable=(_other_family, no_other_type, api.free),
-    subsumes={"gpu-underused"},
+    subsumes={"cheaper-type", "gpu-underused"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts for the mean; peaks are the busiest host's."""
@@ -58,14 +57,14 @@ def check(case: api.JobCase) -> api.Outcome:
     much_else = memory_gib > case.limit(MEMORY_TO) or cores > case.limit(CORES_TO)
     if average > case.limit(MEAN_TO) or much_else:
         return api.Clear()
-    if why := impossible(case.job, case.market):
-        return api.Unknown("not_replayable", why)
-    run = resized(case)
-    if run.need.gpu_idle:
-        return api.NotApplicable("the GPU did nothing: see gpu-idle")
-    g_type = _cheapest(run)
-    if g_type is None:
-        return _unknown(run) or api.Clear()
+    best = best_type(case)
+    if best.run is None:
+        return api.Unknown("not_replayable", best.why)
+    if best.run.need.gpu_idle:
+        return LEFT_TO_GPU_IDLE
+    g_type = best.first
+    if g_type is None or not g_type.type.family.startswith("g"):
+        return _unknown(best) or api.Clear()
     return api.derived(
         f"{case.usage.minutes:.0f} active minutes on {case.job.instances} used {average:.0f}% "
         f"of the GPU and {memory_gib:.1f} GiB of its memory: {g_type.type.name} has enough.",
@@ -75,21 +74,13 @@ def check(case: api.JobCase) -> api.Outcome:
             "cores_peak_per_gpu": round(cores, 1),
             "active_minutes": round(case.usage.minutes),
         },
-        **move(case, g_type, f"{g_type.because} {PEAKS_HIDDEN}"),
+        **best.details(case),
     )
 
 
-def _cheapest(run: Resize) -> Candidate | None:
-    """The cheapest g type, unless one with the same GPU costs less: another rule names that."""
-    for candidate in run.worthwhile:
-        if candidate.type.gpu_model == run.today.gpu_model:
-            return None
-        if candidate.type.family.startswith("g") and not candidate.type.legacy:
-            return candidate
-    return None
-
-
-def _unknown(run: Resize) -> api.Unknown | None:
+def _unknown(best: BestType) -> api.Unknown | None:
     """A cheaper g type that only a missing record keeps from being advised."""
-    reasons = (why for other, why in run.unrecorded if other.type.family.startswith("g"))
+    if best.run is None or best.first is not None:
+        return None
+    reasons = (why for other, why in best.run.unrecorded if other.type.family.startswith("g"))
     return next((api.Unknown("not_recorded", why) for why in reasons), None)

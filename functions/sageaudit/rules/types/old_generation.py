@@ -2,14 +2,13 @@
 
 What it checks: The type's family is marked as legacy in the catalogue: m4, c4, p2, p3, p3dn.
 Why it costs: A newer generation has faster vCPUs or GPUs, mostly at a lower hourly rate.
-Saving: Derived, where both prices are known and the successor is no dearer by the hour. CPU type:
-    the same run time on the cheapest successor with at least its vCPUs and memory. GPU type: the
-    run on each successor, slower at most by the ratio of the GPUs' published peaks: the slow end is
-    counted, the range shown.
+Saving: Derived, where prices are known: the run on the type that certainly saves most. A CPU type
+    takes the same time; a GPU type is slower at most by the ratio of the GPUs' published peaks: the
+    longest run time is counted, the range shown. What the type offers no less of needs no record.
 When it is wrong: Code that was built for the old GPU must be built again for the new one. No type
-    is advised, and no figure given, for GPUs joined by NVLink where the successor has none, for
-    several instances (EFA), and where use was not recorded: the cheaper successors are named then.
-What to do: Take the successor. An image with a recent framework runs on it as it is.
+    is advised, and no figure given, for GPUs joined by NVLink where the other has none, for several
+    instances (EFA), and where a use that must shrink was not recorded: successors are named then.
+What to do: Take the named type. An image with a recent framework runs on it as it is.
 Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.
     GPU peaks: NVIDIA's data sheets.
 """
@@ -17,8 +16,8 @@ Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import no_other_type
-from sageaudit.rules.types.successors import cpu_successor, gpu_successor, hourly_rate
+from sageaudit.rules.types.another_type import best_type, no_other_type
+from sageaudit.rules.types.successors import hourly_rate, successors
 
 
 @api.rule(
@@ -38,22 +37,20 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Unknown("type_unknown", reason)
     if not today.legacy:
         return api.Clear()
-    found = gpu_successor(case) if today.accelerator else cpu_successor(case, today)
-    now, then = hourly_rate(case, today), hourly_rate(case, found.type) if found.type else None
-    there = found.type.name if found.type else None
+    best = best_type(case, legacy=False)
+    newer = best.first.type if best.first else None
+    details = best.details(case, "" if newer else successors(case, today))
+    now, then = hourly_rate(case, today), hourly_rate(case, newer) if newer else None
     summary = f"It ran on {case.job.instances}, an old generation"
-    if now and then:
-        summary += f": {there} costs ${then.usd:.3f} instead of ${now.usd:.3f} an hour"
+    if newer and now and then:
+        summary += f": {newer.name} costs ${then.usd:.3f} instead of ${now.usd:.3f} an hour"
     return api.derived(
         f"{summary}.",
         {
             "instance_type": today.name,
-            "successor": there,
+            "successor": newer.name if newer else None,
             "usd_per_hour": now.usd if now else None,
             "successor_usd_per_hour": then.usd if then else None,
         },
-        fix=api.type_fix(case.job, there),
-        change=found.change,
-        best=found.best,
-        caution=found.caution,
+        **details,
     )

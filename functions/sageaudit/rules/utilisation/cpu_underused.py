@@ -1,10 +1,10 @@
 """CPU and memory stay low on a CPU job: a smaller instance is enough.
 
 What it checks: On a type without GPU, P95 of CPU and of memory over the active minutes are under
-    40% of the instance, and a smaller type of the same family holds the run.
+    40% of the instance, and a cheaper type holds the run.
 Why it costs: A vCPU-hour costs the same, used or not.
-Saving: Derived: the same run time on the smaller type, whose vCPUs and memory hold P99.5 of what
-    the busiest host used plus 20%. Never (1 - utilisation) x cost.
+Saving: Derived: the same run time on the type that saves most, whose vCPUs and memory hold P99.5 of
+    what the busiest host used plus 20%. Never (1 - utilisation) x cost.
 When it is wrong: One-minute means hide short peaks; reading data through the page cache gains from
     memory that no metric shows as used.
 What to do: Take the smaller type. Where several hosts each do little, fewer hosts may be enough
@@ -15,7 +15,7 @@ Sources: Flexera: under-used below 40%. Compute Optimizer: P99.5 with 20% headro
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import move, resized
+from sageaudit.rules.types.another_type import best_type
 
 CPU_BELOW = api.Threshold("cpu_p95_below", 40, "percent of all vCPUs", "under-used", "Flexera")
 MEMORY_BELOW = api.Threshold("memory_p95_below", 40, "percent of memory", "under-used", "Flexera")
@@ -28,6 +28,7 @@ MEMORY_BELOW = api.Threshold("memory_p95_below", 40, "percent of memory", "under
     thresholds=(CPU_BELOW, MEMORY_BELOW, api.HEADROOM),
     needs=(api.Metric.CPU, api.Metric.MEMORY),
     not_applicable=(api.accelerated, api.mixed_types),
+    subsumes={"cheaper-type", "memory-oversized"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the busiest host: every host must fit."""
@@ -38,9 +39,8 @@ def check(case: api.JobCase) -> api.Outcome:
     if cpu >= case.limit(CPU_BELOW) or memory >= case.limit(MEMORY_BELOW):
         return api.Clear()
     today = case.market.types[case.job.groups[0].instance_type]
-    run = resized(case, lambda instance_type: instance_type.family == today.family)
-    smaller = next(run.worthwhile, None)
-    if smaller is None:
+    best = best_type(case)
+    if best.first is None:
         return api.Clear()
     return api.derived(
         f"CPU stayed under {cpu:.0f}% and memory under {memory:.0f}% for 95% of "
@@ -52,5 +52,5 @@ def check(case: api.JobCase) -> api.Outcome:
             "vcpu": today.vcpu,
             "memory_gib": today.memory_gib,
         },
-        **move(case, smaller, smaller.because),
+        **best.details(case),
     )

@@ -1,12 +1,12 @@
 """The GPU did nothing at all.
 
-What it checks: Every point of GPUUtilization, of all hosts, is exactly 0 over at least 15 minutes
-    of the job's own code. Idle head and tail count too: a GPU that works earlier or later is not
-    idle.
+What it checks: No point of GPUUtilization, of all hosts, is above 1% of one GPU over at least
+    15 minutes of the job's own code. Idle head and tail count too: a GPU that works earlier or
+    later is not idle.
 Why it costs: The GPU is most of the instance's price.
-Saving: Derived: the same run time on the cheapest CPU type that holds P99.5 of vCPU and host memory
-    plus 20%; where one of them was not recorded, that type has no less of it. No such type: no
-    figure.
+Saving: Derived: the same run time on the cheapest type, mostly without GPU, that holds P99.5 of
+    vCPU and host memory plus 20%; where one of them was not recorded, that type has no less of it.
+    No such type: no figure.
 When it is wrong: A short burst may be rounded to 0 in one-minute means, or lie where points are
     missing. Code that should use the GPU and fell back to the CPU must be corrected instead.
 What to do: Code that has no use for a GPU (scikit-learn, gradient boosting on the CPU, pandas): a
@@ -19,10 +19,9 @@ Sources: Jobstats and Job Defense Shield, cancel-zero-gpu: all samples 0, acted 
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.candidate import Candidate
+from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import cannot_move, cheaper, move, resized, why_none
-from sageaudit.rules.utilisation.gpu_use import never_worked
+from sageaudit.rules.types.another_type import best_type
 
 FROM = api.Threshold(
     "from_minutes", 15, "minutes", "late points and start-up are behind it", "our choice"
@@ -36,38 +35,31 @@ FROM = api.Threshold(
     thresholds=(FROM, api.HEADROOM),
     needs=(api.Metric.GPU,),
     whole_run=True,
-    subsumes={"cpu-bottleneck", "old-generation", "profile-me", "trainium-candidate"},
+    subsumes={
+        "cheaper-type",
+        "cpu-bottleneck",
+        "old-generation",
+        "profile-me",
+        "trainium-candidate",
+    },
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the whole run, and sizes the CPU type by its active minutes."""
     whole = case.whole
-    if not never_worked(whole) or whole.minutes < case.limit(FROM):
+    if not gpu_idle(whole) or whole.minutes < case.limit(FROM):
         return api.Clear()
-    hosts, expected = len(whole.series[api.Metric.GPU]), whole.hosts_expected or 0
-    if hosts < expected:
-        reason = f"{hosts} of {expected} hosts have {api.Metric.GPU.value}"
-        return api.Unknown("hosts_missing", reason)
-    cpu_type, why = _cpu_type(case)
+    gpus = whole.series[api.Metric.GPU].values()
     cpus = case.usage.series.get(api.Metric.CPU, {}).values()
     points = [value for line in cpus for value in line.present]
     vcpu = case.usage.vcpu
     return api.derived(
         f"The GPU did nothing in {whole.minutes:.0f} minutes on {case.job.instances}.",
         {
-            "gpu_max_percent": 0,
+            "gpu_max_percent": round(api.percentile_of_busiest(gpus, 100), 1),
             "minutes": round(whole.minutes),
             "cpu_mean_cores": round(api.mean(points) * vcpu / 100, 2) if points and vcpu else None,
             "vcpu": whole.vcpu,
             "period_s": whole.period_s,
         },
-        **move(case, cpu_type, f"{why} If the code should use the GPU, correct that instead."),
+        **best_type(case).details(case, "If the code should use the GPU, correct that instead."),
     )
-
-
-def _cpu_type(case: api.JobCase) -> tuple[Candidate | None, str]:
-    if reason := cannot_move(case):
-        return None, f"No figure: {reason}."
-    run = resized(case, lambda instance_type: instance_type.accelerator is None)
-    for candidate in cheaper(run):
-        return candidate, candidate.because
-    return None, f"No figure: {why_none(run, 'no cheaper CPU type is priced here')}."

@@ -37,6 +37,7 @@ _MIN_MINUTES = 24
     kinds=api.ON_INSTANCES,
     thresholds=(INCREASE_OVER, WINDOW, PATIENCE, RISES_FROM),
     needs=(api.Metric.GPU_MEMORY,),
+    sees_gaps=True,
     coarsest_period_s=300,
     min_active_minutes=_MIN_MINUTES,
 )

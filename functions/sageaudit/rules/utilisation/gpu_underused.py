@@ -4,9 +4,9 @@ What it checks: Over the active minutes the mean GPU utilisation is under 25%, o
     and even the busiest host's P95 stays under 70%, or the P95 of GPU, GPU memory and CPU are all
     under 70%. Idle head and tail are cut first. A GPU that did nothing at all is left to gpu-idle.
 Why it costs: A GPU-hour is billed the same, busy or waiting.
-Saving: Derived, never (1 - utilisation) x cost, from the cheaper types that hold P99.5 plus 20% of
-    all that was used: the same run time on a smaller type of the same GPU; else on another GPU, if
-    both throughputs have a source: the slow end is counted, the range shown. Otherwise none.
+Saving: Derived, never (1 - utilisation) x cost: the run on the type that certainly saves most, with
+    the same GPU, fewer of it, or another one whose throughput has a source. It holds P99.5 plus 20%
+    of vCPU and memory; the longest run time is counted, the range shown. No such type: none.
 When it is wrong: "Utilisation" counts any kernel as busy: low means waste, high does not mean
     efficient. One-minute means hide peaks, and CloudWatch has neither I/O wait nor single GPUs.
 What to do: Feed it faster (data-loader workers, prefetch, FastFile), or take less. A larger batch
@@ -19,9 +19,10 @@ Sources: SageMaker Debugger, LowGPUUtilization: threshold_p95 70; BatchSize: 70 
 
 from __future__ import annotations
 
+from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import cheaper_gpu, move
-from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE, GpuUse, gpu_use, never_worked
+from sageaudit.rules.types.another_type import best_type
+from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE, GpuUse, gpu_use
 
 _ONE_GPU, _JOBSTATS, _BATCH_SIZE = "percent of one GPU", "Jobstats config.py", "Debugger BatchSize"
 MEAN_BELOW = api.Threshold("mean_below", 25, _ONE_GPU, "amber", _JOBSTATS)
@@ -42,11 +43,11 @@ MEMORY_BELOW = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(MEAN_BELOW, RED_TO, TARGET, P95_BELOW, CPU_BELOW, MEMORY_BELOW, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.CPU),
-    subsumes={"trainium-candidate"},
+    subsumes={"cheaper-type", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts for the mean, and takes the busiest host for the P95."""
-    if never_worked(case.whole):
+    if gpu_idle(case.whole):
         return LEFT_TO_GPU_IDLE
     usage, use = case.usage, gpu_use(case.usage)
     low = use.mean < case.limit(MEAN_BELOW)
@@ -54,10 +55,10 @@ def check(case: api.JobCase) -> api.Outcome:
     larger_batch = _holds_larger_batch(case, use)
     if not low and not flat and not larger_batch:
         return api.Clear()
-    cheaper_type, why = cheaper_gpu(case)
-    feed = "" if cheaper_type else " First feed the GPU faster."
+    best = best_type(case)
+    feed = "" if best.first else "First feed the GPU faster."
     if larger_batch:
-        feed = f" Or raise the batch size: the P95 of GPU memory was {use.memory_p95:.0f}%."
+        feed = f"Or raise the batch size: the P95 of GPU memory was {use.memory_p95:.0f}%."
     amber = "amber" if low else "below target"
     return api.derived(
         f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
@@ -74,7 +75,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "active_minutes": round(usage.minutes),
             "period_s": usage.period_s,
         },
-        **move(case, cheaper_type, f"{why}{feed}"),
+        **best.details(case, feed),
     )
 
 

@@ -34,9 +34,3 @@ def gpu_use(usage: api.Measurements) -> GpuUse:
         cpu_cores=api.mean_of_hosts(cpu) * (usage.vcpu or 0) / 100,
         memory_p95=api.percentile_of_busiest(memory.values(), 95) if memory else None,
     )
-
-
-def never_worked(whole: api.Measurements) -> bool:
-    """Is every GPU point of a whole run exactly 0?"""
-    lines = whole.series.get(api.Metric.GPU, {}).values()
-    return bool(lines) and not any(value for line in lines for value in line.present)

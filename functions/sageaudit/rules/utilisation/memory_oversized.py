@@ -9,8 +9,8 @@ Saving: Derived: the same run time on that type, whose vCPUs and memory hold P99
 When it is wrong: One-minute means hide short peaks, above all of memory at the end of an epoch or
     of a join; reading data through the page cache gains from memory that no metric shows as used.
     vCPUs of different families count as equal.
-What to do: Take the c type. Where the CPU is little used too and a smaller type of the same family
-    is cheaper still, cpu-underused names that type, and this rule finds nothing.
+What to do: Take the c type. Where a smaller type of the same family is cheaper still, this rule
+    finds nothing and another one names that type.
 Sources: Job Defense Shield: alert at 35% of the memory used. Compute Optimizer: P99.5 with 20%
     headroom.
 """
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import move, resized
+from sageaudit.rules.types.another_type import best_type
 
 MEMORY_BELOW = api.Threshold(
     "memory_p95_below", 35, "percent of memory", "far above need", "Job Defense Shield, ratio 0.35"
@@ -42,6 +42,7 @@ def _other_category(case: api.JobCase) -> str | None:
     thresholds=(MEMORY_BELOW, api.HEADROOM),
     needs=(api.Metric.MEMORY, api.Metric.CPU),
     not_applicable=(api.accelerated, api.mixed_types, _other_category),
+    subsumes={"cheaper-type"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the busiest host: every host must fit."""
@@ -50,11 +51,11 @@ def check(case: api.JobCase) -> api.Outcome:
     if memory >= case.limit(MEMORY_BELOW):
         return api.Clear()
     today = case.market.types[case.job.groups[0].instance_type]
-    run = resized(case, lambda other: other.family == today.family or _leaner(other, today))
-    leaner = next(run.worthwhile, None)
-    if leaner is None or not _leaner(leaner.type, today):
+    best = best_type(case)
+    leaner = best.first
+    if best.run is None or leaner is None or not _leaner(leaner.type, today):
         return api.Clear()
-    needed = run.need.memory_gib.needed
+    needed = best.run.need.memory_gib.needed
     return api.derived(
         f"Memory stayed under {memory:.0f}% of {today.memory_gib:g} GiB for 95% of "
         f"{case.usage.minutes:.0f} active minutes on {case.job.instances}.",
@@ -66,13 +67,11 @@ def check(case: api.JobCase) -> api.Outcome:
             "active_minutes": round(case.usage.minutes),
             "vcpu": today.vcpu,
         },
-        **move(case, leaner, leaner.because),
+        **best.details(case),
     )
 
 
 def _leaner(other: InstanceType, today: InstanceType) -> bool:
-    """Less memory a vCPU, no older a family, and the same kind of storage."""
-    if other.legacy and not today.legacy:
-        return False
+    """Less memory a vCPU."""
     less = other.memory_gib * today.vcpu < today.memory_gib * other.vcpu
-    return less and other.category in _LESS_MEMORY and other.ebs_billed == today.ebs_billed
+    return less and other.category in _LESS_MEMORY

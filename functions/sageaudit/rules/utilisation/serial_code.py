@@ -3,8 +3,8 @@
 What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average and
     under 1.5 cores for 95% of the active minutes.
 Why it costs: All vCPUs are billed, and the others wait for the one that works.
-Saving: Derived: the same run time on the cheapest CPU type with fewer vCPUs that holds P99.5 of
-    vCPU and memory plus 20%. No figure where memory was not recorded or needs today's type.
+Saving: Derived: the same run time on the cheapest type that holds P99.5 of vCPU and memory plus
+    20%. No figure where memory was not recorded or needs today's type.
 When it is wrong: One core may be all that an algorithm can use. A mean of one core can hide several
     that take turns; one-minute means hide bursts.
 What to do: Use the cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code):
@@ -15,16 +15,15 @@ Sources: Jobstats and Job Defense Shield, serial code: utilisation / (100 / core
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.candidate import Candidate
-from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import cheaper, move, resized
+from sageaudit.rules.types.another_type import best_type
 
 CORES_FROM = api.Threshold("cores_from", 0.85, "cores", "one core, with pauses", "Jobstats")
 CORES_TO = api.Threshold(
     "cores_to", 1.2, "cores", "one core (1.01) and the host's system (0.19)", "Jobstats, recordings"
 )
 P95_BELOW = api.Threshold("p95_below_cores", 1.5, "cores", "steadily one core", "our choice")
+USE_THE_CORES = "Or use the cores: threads and workers shorten the run on the same type."
 VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
 
 
@@ -35,7 +34,7 @@ VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "
     thresholds=(CORES_FROM, CORES_TO, P95_BELOW, VCPU_FROM, api.HEADROOM),
     needs=(api.Metric.CPU,),
     not_applicable=(api.accelerated, api.mixed_types),
-    subsumes={"cpu-underused", "memory-oversized", "poor-scaling"},
+    subsumes={"cheaper-type", "cpu-underused", "memory-oversized", "poor-scaling"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Every host must sit at one core."""
@@ -47,8 +46,6 @@ def check(case: api.JobCase) -> api.Outcome:
     if today.vcpu < case.limit(VCPU_FROM) or not all(_serial(case, cores) for cores in hosts):
         return api.Clear()
     mean, p95 = max(map(api.mean, hosts)), max(api.percentile(cores, 95) for cores in hosts)
-    run = resized(case, lambda other: _fewer_cores(other, today))
-    smaller = next(cheaper(run), None)
     each = " on each host" if len(hosts) > 1 else ""
     return api.derived(
         f"The code used {mean:.1f} of {today.vcpu} vCPUs{each} over "
@@ -59,26 +56,10 @@ def check(case: api.JobCase) -> api.Outcome:
             "vcpu": today.vcpu,
             "active_minutes": round(case.usage.minutes),
         },
-        **move(case, smaller, _caution(case, smaller)),
+        **best_type(case).details(case, USE_THE_CORES),
     )
 
 
 def _serial(case: api.JobCase, cores: list[float]) -> bool:
     low, high = case.limit(CORES_FROM), case.limit(CORES_TO)
     return low <= api.mean(cores) <= high and api.percentile(cores, 95) < case.limit(P95_BELOW)
-
-
-def _fewer_cores(other: InstanceType, today: InstanceType) -> bool:
-    """Of any family with the same kind of storage."""
-    fewer = other.accelerator is None and other.vcpu < today.vcpu
-    return fewer and other.ebs_billed == today.ebs_billed
-
-
-def _caution(case: api.JobCase, smaller: Candidate | None) -> str:
-    if smaller is not None:
-        why = smaller.because
-    elif missing := case.usage.missing.get(api.Metric.MEMORY):
-        why = f"No figure: the memory it needs is not recorded ({missing.reason})."
-    else:
-        why = "No figure: no cheaper type with fewer vCPUs is known to hold the run."
-    return f"{why} Or use the cores: threads and workers shorten the run on the same type."

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sageaudit.domain.bill.resize import Resize
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.rules import api
 
 
 @dataclass(frozen=True, slots=True)
 class GpusNeeded:
-    """What the busiest host needs, headroom included, and how many GPUs hold it."""
+    """What the busiest host needs at its peak, and how many GPUs hold it."""
 
     gpus: float
     memory_gib: float
@@ -26,21 +26,17 @@ def one_gpu(case: api.JobCase) -> str | None:
     return "its instances have one GPU" if types and types[0] and types[0].gpus == 1 else None
 
 
-def fewer_of_the_same(other: InstanceType, today: InstanceType) -> bool:
-    """A type with the same GPU, and fewer of it."""
-    same = (other.gpu_model, other.gpu_memory_gib) == (today.gpu_model, today.gpu_memory_gib)
-    return same and 0 < other.gpus < today.gpus
-
-
-def gpus_needed(run: Resize) -> GpusNeeded | api.Unknown:
-    """Unknown where GPU use or GPU memory was not recorded."""
-    gpus, memory = run.need.gpus, run.need.gpu_memory_gib
-    each = run.today.gpu_memory_gib
-    if gpus.needed is None or memory.needed is None or not each:
-        unknown = f"the memory of a {run.today.gpu_model} is not known"
-        return api.Unknown("not_recorded", gpus.unknown or memory.unknown or unknown)
-    fits_on = max(math.ceil(gpus.needed), math.ceil(memory.needed / float(each)), 1)
-    return GpusNeeded(gpus.needed, memory.needed, fits_on)
+def gpus_needed(usage: api.Measurements, today: InstanceType) -> GpusNeeded | api.Unknown:
+    """By the P99.5 of GPU use and GPU memory; Unknown where the size of a GPU is not known."""
+    each = float(today.gpu_memory_gib or 0)
+    if not each:
+        return api.Unknown("not_recorded", f"the memory of a {today.gpu_model} is not known")
+    use, memory = (
+        api.percentile_of_busiest(usage.series[metric].values(), PEAK_PERCENTILE) / 100 * today.gpus
+        for metric in (api.Metric.GPU, api.Metric.GPU_MEMORY)
+    )
+    fits_on = max(math.ceil(round(use, 2)), math.ceil(round(memory, 2)), 1)
+    return GpusNeeded(use, memory * each, fits_on)
 
 
 def distribute(job: api.Job, today: InstanceType) -> tuple[api.Parameter, ...]:

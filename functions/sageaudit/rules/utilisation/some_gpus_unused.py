@@ -1,10 +1,11 @@
 """All the GPU work of an instance fits on fewer of its GPUs.
 
 What it checks: On an instance with several GPUs: the busiest host's P99.5 of GPU use and of GPU
-    memory, each summed over its GPUs and with 20% above it, fit on at most half of them.
+    memory, each summed over its GPUs, fit on at most half of them.
 Why it costs: All GPUs are billed; code that is not distributed works on the first one.
-Saving: Derived: the same run time on a smaller size with fewer of the same GPU that holds P99.5
-    plus 20% of all that was used. Without such a size: no figure.
+Saving: Derived: the run on the type that certainly saves most. If k GPUs that were busy for a share
+    u of the time share one, the run takes at most 1 + u (k - 1) times as long: that is counted,
+    unless the sum shows one GPU at its limit. Without such a type: no figure.
 When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
     alike. So this says that the work fits on fewer, never that a GPU was unused. One-minute means
     hide peaks. Work that is spread over all GPUs may take longer on fewer.
@@ -17,21 +18,18 @@ Sources: Jobstats and Job Defense Shield: n of m GPUs unused. cloud-finops-skill
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.candidate import Candidate
-from sageaudit.domain.bill.resize import Resize, impossible
+from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import cannot_move, cheaper, move, resized, why_none
-from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE, never_worked
-from sageaudit.rules.utilisation.several_gpus import (
-    distribute,
-    fewer_of_the_same,
-    gpus_needed,
-    one_gpu,
-)
+from sageaudit.rules.types.another_type import best_type
+from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE
+from sageaudit.rules.utilisation.several_gpus import distribute, gpus_needed, one_gpu
 
 FITS_ON = api.Threshold(
     "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs", "our choice"
 )
+
+SUMS = "CloudWatch has only the sum of an instance's GPUs."
+DISTRIBUTE = "Or distribute the work over all of them."
 
 
 @api.rule(
@@ -42,32 +40,28 @@ FITS_ON = api.Threshold(
     needs=(api.Metric.GPU, api.Metric.GPU_MEMORY),
     coarsest_period_s=300,
     not_applicable=(api.mixed_types, one_gpu),
-    subsumes={"gpu-underused", "trainium-candidate"},
+    subsumes={"cheaper-type", "gpu-underused", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Compares with smaller sizes that have fewer of the same GPU."""
-    if never_worked(case.whole):
+    """Counts GPUs by use and by memory."""
+    if gpu_idle(case.whole):
         return LEFT_TO_GPU_IDLE
-    if reason := impossible(case.job, case.market):
-        return api.Unknown("not_replayable", reason)
     today = case.market.types[case.job.groups[0].instance_type]
-    run = resized(case, lambda other: fewer_of_the_same(other, today))
-    need = gpus_needed(run)
+    need = gpus_needed(case.usage, today)
     if isinstance(need, api.Unknown):
         return need
     if 100 * need.fits_on > case.limit(FITS_ON) * today.gpus:
         return api.Clear()
-    smaller = None if cannot_move(case) else next(cheaper(run), None)
-    spread = distribute(case.job, today)
-    details = move(case, smaller, _caution(case, run, smaller))
-    if smaller is None:
+    best, spread = best_type(case), distribute(case.job, today)
+    details = best.details(case, SUMS if best.first else f"{SUMS} {DISTRIBUTE}")
+    if best.first is None:
         details["fix"] = spread
     elif spread:
-        details["alternatives"] = (spread,)
+        details["alternatives"] = (*details.get("alternatives", ()), spread)
     on = "one" if need.fits_on == 1 else str(need.fits_on)
     return api.derived(
         f"The work of all {today.gpus} GPUs over {case.usage.minutes:.0f} active minutes on "
-        f"{case.job.instances} fits on {on} (with headroom {need.gpus:.1f} GPUs and "
+        f"{case.job.instances} fits on {on} (at its peak {need.gpus:.1f} GPUs and "
         f"{need.memory_gib:.1f} GiB of GPU memory).",
         {
             "gpus": today.gpus,
@@ -79,12 +73,3 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         **details,
     )
-
-
-def _caution(case: api.JobCase, run: Resize, smaller: Candidate | None) -> str:
-    sums = "CloudWatch has only the sum of an instance's GPUs, and one-minute means hide peaks"
-    if smaller is not None:
-        return f"{smaller.because} {sums}: try it once."
-    none = f"no cheaper size with fewer {run.today.gpu_model} is priced here"
-    reason = cannot_move(case) or why_none(run, none)
-    return f"No figure: {reason}. {sums}. Or distribute the work over all of them."

@@ -235,7 +235,7 @@ def test_another_gpu_takes_up_to_its_share_of_the_time_longer() -> None:
     assert (done.saves(one), done.saves_at_best(one)) == (Decimal("-0.40"), Decimal("1.20"))
     # $2.00 today buys 2.5 hours at $0.80
     assert one.break_even == Decimal("2.5")
-    assert one not in list(done.worthwhile)
+    assert one not in list(done.certain)
     assert one.takes.because == (
         "W is up to 5.00 times weaker than S (FP32 matrix arithmetic), "
         "and the GPU was busy for 50% of the time."
@@ -245,7 +245,7 @@ def test_another_gpu_takes_up_to_its_share_of_the_time_longer() -> None:
 def test_a_little_used_gpu_is_worth_a_weaker_one() -> None:
     """Busy for 10%: 1.4 times $0.80 are $1.12 of $2.00."""
     done = tried(ONE_GPU, used(ONE_GPU, **LITTLE | {"gpu": 10}))
-    one = next(done.worthwhile)
+    one = next(done.certain)
     assert one.type.name == "ml.small.2xlarge"
     assert (one.usd, done.saves(one)) == (Decimal("1.12"), Decimal("0.88"))
     assert (one.change.instance_type, one.change.slower) == ("ml.small.2xlarge", Decimal("1.4"))
@@ -424,7 +424,7 @@ def test_a_training_plan_saves_no_cash() -> None:
     one = on("ml.small.2xlarge", done)
     assert done.bill.total_usd == 0
     assert done.saves(one) == Decimal("-1.12")
-    assert not list(done.worthwhile)
+    assert not list(done.certain)
 
 
 def test_without_todays_price_the_candidates_have_costs_and_no_saving() -> None:
@@ -433,14 +433,14 @@ def test_without_todays_price_the_candidates_have_costs_and_no_saving() -> None:
     done = tried(run, used(run, cpu=2, memory=2))
     one = on("ml.c.xlarge", done)
     assert (one.usd, done.saves(one)) == (Decimal("0.20"), None)
-    assert not list(done.worthwhile)
+    assert not list(done.certain)
 
 
 def test_without_billed_seconds_the_hourly_prices_decide() -> None:
     """The advice stands, without dollars."""
     run = ran(3600, "ml.c.4xlarge", training_s=None, billable_s=None, started_at=None)
     done = tried(run, used(run, cpu=2, memory=2))
-    best = next(done.worthwhile)
+    best = next(done.certain)
     assert (best.type.name, best.usd) == ("ml.c.xlarge", None)
 
 

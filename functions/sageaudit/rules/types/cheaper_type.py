@@ -1,0 +1,57 @@
+"""A cheaper instance type certainly holds the run.
+
+What it checks: All types are ranked together: the same GPU in another size, fewer GPUs, another
+    GPU, none. One of them is cheaper by the hour, offers no less of what the run used, and costs
+    less even if the run takes as long as it can there.
+Why it costs: The dearer type gives the run nothing that it uses.
+Saving: Derived: the run billed on the type that saves most, at its longest run time; the range is
+    shown where it may be shorter. Never (1 - utilisation) x cost.
+When it is wrong: One-minute means hide short peaks. A vCPU of one family counts as one of another.
+    The page cache gains from memory that no metric shows as used.
+What to do: Take the type, first for one run. This rule speaks where no other names a reason: the
+    GPU is well used and its host too large, or the CPU is busy on more memory than it needs.
+Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times: domain/bill/run_time.
+"""
+
+from __future__ import annotations
+
+from sageaudit.rules import api
+from sageaudit.rules.types.another_type import best_type, no_other_type
+
+LEFT_TO_OLD_GENERATION = api.NotApplicable("its type is of an old generation: see old-generation")
+
+
+@api.rule(
+    id="SA306",
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
+    thresholds=(api.HEADROOM,),
+    not_applicable=(no_other_type, api.never_started, api.free),
+)
+def check(case: api.JobCase) -> api.Outcome:
+    """Needs no metric: what does not shrink holds, recorded or not."""
+    best = best_type(case)
+    if best.run is None:
+        return api.Unknown("not_replayable", best.why)
+    if best.first is None:
+        unrecorded = next((why for _, why in best.run.unrecorded), None)
+        return api.Unknown("not_recorded", unrecorded) if unrecorded else api.Clear()
+    today, other = best.run.today, best.first.type
+    if today.legacy and not other.legacy:
+        return LEFT_TO_OLD_GENERATION
+    minutes = case.usage.minutes
+    over = f" over {minutes:.0f} active minutes" if case.usage.series else ""
+    return api.derived(
+        f"{other.name} holds what {case.job.instances} used{over}.",
+        {
+            "instance_type": today.name,
+            "cheaper_type": other.name,
+            "vcpu": today.vcpu,
+            "vcpu_there": other.vcpu,
+            "memory_gib": today.memory_gib,
+            "memory_gib_there": other.memory_gib,
+            "times_as_long": best.first.change.slower,
+            "active_minutes": round(minutes),
+        },
+        **best.details(case),
+    )
