@@ -199,16 +199,16 @@ def test_series_of_other_jobs_are_left_out_and_said() -> None:
     assert usage.notes == ("1 series are not of this job's hosts",)
 
 
-def test_series_of_a_renamed_recording_are_its_own() -> None:
-    """Where none carries the job's name they are taken, and that is said."""
+def test_series_of_another_job_are_not_its_own() -> None:
+    """Also where nothing else is there: the job is not judged by another's work."""
     usage = measure(
         job(),
         [series("job/algo-1", "GPUUtilization")],
         packaged.types(),
         absent=Missing("metric_missing", "none"),
     )
-    assert Metric.GPU in usage.series
-    assert usage.notes == ("no series carries the job's name: taken as its own",)
+    assert not usage.series
+    assert usage.notes == ("1 series are not of this job's hosts",)
 
 
 def test_a_coarse_series_of_another_metric_blurs_neither_cpu_nor_gpu() -> None:

@@ -241,8 +241,6 @@ def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], st
     names = {metric.value for metric in Metric}
     known = [item for item in raw if item.metric in names and item.host != job.name]
     own = [item for item in known if item.host.startswith(f"{job.name}/")]
-    if known and not own:
-        return known, "no series carries the job's name: taken as its own"
     others = len(known) - len(own)
     return own, f"{others} series are not of this job's hosts" if others else None
 

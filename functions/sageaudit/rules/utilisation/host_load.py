@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from sageaudit.domain.usage.activity import gpu_works
 from sageaudit.domain.usage.edges import at_work, host_ends
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean
@@ -13,9 +14,14 @@ MIN_SECONDS = 900
 """Fewer minutes that all hosts share are an accident."""
 
 
+WAITING_TO_CORES = 1.2
+"""A process that waits in a loop takes one core, and the host's system up to 0.19 more."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """Use of each host (0..100) in the same minutes; `no_part`: hosts idle after their start.
+    """Use of each host (0..100) in the same minutes; `no_part`: hosts idle after their start,
+    or without GPU work and with no more than a waiting process.
 
     `busiest` and `laziest` are hosts with their means, in percent.
     """
@@ -76,8 +82,20 @@ def host_load(whole: Measurements, metric: Metric, count: int) -> HostLoad | Mis
     means = sorted(
         ((host, mean(values)) for host, values in used.items()), key=lambda host: host[1]
     )
-    no_part = tuple(end.host for end in ends if not end.took_part)
+    idle = {end.host for end in ends if not end.took_part} | set(_without_gpu_work(whole, used))
+    no_part = tuple(host for host in used if host in idle)
     return HostLoad(metric, used, seconds, no_part, means[-1], means[0])
+
+
+def _without_gpu_work(whole: Measurements, used: Mapping[str, list[float]]) -> Iterator[str]:
+    """Hosts whose GPUs did nothing, with no more than a core busy: a process that only waits."""
+    cpu, vcpu = whole.series.get(Metric.CPU, {}), whole.vcpu or 0
+    for host in used if whole.gpus and vcpu else ():
+        gpu, line = whole.series[Metric.GPU].get(host), cpu.get(host)
+        if gpu is None or line is None or any(gpu_works(value) for value in gpu.present):
+            continue
+        if mean(line.present) * vcpu / 100 <= WAITING_TO_CORES:
+            yield host
 
 
 def idle_percent(usage: Measurements, hosts: Collection[str]) -> float | None:

@@ -4,7 +4,8 @@ What it checks: While all hosts still work (up to the last busy minute of the on
     and for at least 15 minutes), the hosts with the highest and the lowest mean utilisation (GPU
     where there is one, else CPU) are 20 points and 30% of the higher one apart, and the distance
     between their histograms is over 0.5. Or a host takes no part at all: idle after its first 6
-    minutes, while another keeps a core, or 5% of its GPUs, busy.
+    minutes, or with idle GPUs and no more than a core busy, while another keeps a core, or 5% of
+    its GPUs, busy.
 Why it costs: All hosts are billed for as long as the busiest one works.
 Saving: Between 0 and what a balanced load would shorten the run by; 0 is counted. Hosts that took
     no part count as saved (derived): the others did all the work in the same time.
