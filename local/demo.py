@@ -24,14 +24,13 @@ from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.record import FindingRow, Head
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.text.money import usd
+from sageaudit.text.money import cents, usd
 from sageaudit.text.untrusted import middle, terminal
 
 POLICY = Path(__file__).parent / "policy.toml"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 """A made-up run: no public recording has several GPUs and every metric that its fix needs."""
 RULE = "gpu-underused"
-_DEAREST = 3
 _MANY = 1000
 _SHORTEST, _LONGEST, _MONEY, _GAP = 18, 48, 9, 2
 """Widths: shortest and longest column of text, column of dollars, space between columns."""
@@ -51,53 +50,68 @@ def main() -> int:
 
 def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: SlackStandIn) -> int:
     """Lets the jobs end on this local AWS and prints the results; 1 when a job was not audited."""
-    console = Console()
-    console.print(
-        f"{len(jobs)} recorded jobs end on the local AWS; nothing leaves this machine. Most cost"
-        f" cents, so local/policy.toml sets a floor of {usd(policy.floor_usd)} for messages.\n",
-        highlight=False,
-    )
-    left = _run(console, aws, jobs)
-    history, months = aws.history(), _months(jobs)
-    heads = sorted(_heads(history, months), key=lambda head: (head.ended_at, head.rollup))
+    with Console(stderr=True).status(f"{len(jobs)} recorded jobs end on the local AWS ..."):
+        left = _run(aws, jobs)
+    console, history, months = Console(), aws.history(), _months(jobs)
+    heads = sorted(_heads(history, months), key=_dearest_first)
+    _show_result(console, heads, policy)
     _show_jobs(console, history, heads)
     _show_message(console, slack.posts, len(aws.mails))
     _show_rule(console, _findings(history, months))
-    _show_dearest(console, heads)
     for job in left:
         _say_why(job, history, aws)
     return 1 if left else 0
 
 
-def _run(console: Console, aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
+def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
     """Lets the jobs end one after the other; returns those that have no audit in the end."""
-    waiting: list[RecordedJob] = []
     for job in jobs:
         aws.advance(job.ended_at)
-        waiting = _without_audited(console, aws, waiting)
         aws.ends(job)
-        waiting.append(job)
     aws.advance()
-    return _without_audited(console, aws, waiting)
+    history = aws.history()
+    audits = [(job, history.head(job.key)) for job in jobs]
+    return [job for job, head in audits if head is None or head.unauditable is not None]
 
 
-def _without_audited(
-    console: Console, aws: LocalAws, waiting: Sequence[RecordedJob]
-) -> list[RecordedJob]:
-    history, left = aws.history(), []
-    for job in waiting:
-        head = history.head(job.key)
-        if head is None or head.unauditable is not None:
-            left.append(job)
-            continue
-        line = Text.assemble(
-            (f"{head.ended_at:%Y-%m-%d %H:%M}  ", "dim"),
-            f"{head.kind:<10}  {head.status:<9}  ",
-            f"{usd(head.total_usd):>9}  ",
-            terminal(head.name),
-        )
-        console.print(line, no_wrap=True, overflow="ellipsis")
-    return left
+def _dearest_first(head: Head) -> tuple[Decimal, Decimal, str]:
+    """Sort key: what was avoidable or lost, then the cost."""
+    wasted = (head.avoidable_usd or 0) + (head.lost_usd or 0)
+    return -wasted, -(head.total_usd or Decimal(0)), head.name
+
+
+def _show_result(console: Console, heads: Sequence[Head], policy: Policy) -> None:
+    """One sentence with the result, one that says how much of it is real."""
+    jobs = [head for head in heads if not head.rollup]
+    real = [head for head in jobs if head.name != _composed().name]
+    console.print(
+        f"{len(jobs)} recorded jobs cost {_cost(jobs)}.\n"
+        f"{len(real)} of them really ran: they cost {_cost(real)}. One is made up.\n",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(
+        "They ended on a local AWS; nothing left this machine. Real public jobs are small, so"
+        f" local/policy.toml sends messages from {usd(policy.floor_usd)} on.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def _cost(heads: Sequence[Head]) -> str:
+    total, avoidable, lost = _sums(heads)
+    return f"{usd(total)}, of which {usd(avoidable)} was avoidable and {usd(lost)} was lost"
+
+
+def _sums(heads: Iterable[Head]) -> tuple[Decimal, ...]:
+    """Cost, avoidable and lost dollars of all jobs as far as they are known, without roll-ups."""
+    own = [head for head in heads if not head.rollup]
+    columns = (
+        [head.total_usd for head in own],
+        [head.avoidable_usd for head in own],
+        [head.lost_usd for head in own],
+    )
+    return tuple(sum((part or Decimal(0) for part in parts), Decimal(0)) for parts in columns)
 
 
 def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) -> None:
@@ -109,21 +123,18 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) 
     for word in _COLUMNS:
         table.add_column(word, justify="right", width=_MONEY, no_wrap=True)
     table.add_column(_TOP, no_wrap=True)
-    sums = [Decimal(0)] * len(_COLUMNS)
     for head, top in zip(heads, tops, strict=True):
         dollars = (head.total_usd, head.avoidable_usd, head.lost_usd)
-        if not head.rollup:
-            sums = [total + (part or 0) for total, part in zip(sums, dollars, strict=True)]
         name = f"sum of {head.name}" if head.rollup else head.name
         table.add_row(
             Text(middle(terminal(name), name_width), "italic" if head.rollup else ""),
             *(_dollars(amount) for amount in dollars),
             Text(top),
         )
-    table.add_row("total of all jobs", *(usd(total) for total in sums), "", style="bold")
-    console.print(Text("\nAudited jobs", "bold"))
+    table.add_row("total of all jobs", *(usd(total) for total in _sums(heads)), "", style="bold")
+    console.print(Text("\nAudited jobs, the most wasteful first", "bold"))
     console.print(table)
-    console.print(Text(f"{_POSSIBLE}\n{_made_up()}", "dim"))
+    console.print(Text(f"{_POSSIBLE}\n{_composed().name} is made up.", "dim"))
 
 
 def _top(history: DynamoHistory, head: Head) -> str:
@@ -135,13 +146,13 @@ def _top(history: DynamoHistory, head: Head) -> str:
     return f"{head.top_rule} {usd(trial)}" if trial else head.top_rule
 
 
-def _made_up() -> str:
+def _composed() -> RecordedJob:
     [job] = of_file(COMPOSED)
-    return f"{job.name} is made up; all other jobs really ran."
+    return job
 
 
 def _dollars(amount: Decimal | None) -> Text:
-    return Text(usd(amount) if amount != 0 else "-", "" if amount else "dim")
+    return Text(cents(amount) if amount != 0 else "-", "" if amount else "dim")
 
 
 def _show_message(console: Console, posts: Sequence[dict[str, object]], mails: int) -> None:
@@ -160,16 +171,6 @@ def _show_rule(console: Console, rows: Iterable[FindingRow]) -> None:
         found.add_row(f"{row.ended_at:%Y-%m-%d}", Text(name), Text(terminal(row.summary)))
     console.print(Text(f"\nA query of the history: what did {RULE} find?", "bold"))
     console.print(found)
-
-
-def _show_dearest(console: Console, heads: Iterable[Head]) -> None:
-    priced = [head for head in heads if head.total_usd is not None and not head.rollup]
-    dearest = sorted(priced, key=lambda head: head.total_usd or 0, reverse=True)[:_DEAREST]
-    rows = Table.grid(padding=(0, _GAP, 0, 0))
-    for head in dearest:
-        rows.add_row(usd(head.total_usd), Text(terminal(head.name)))
-    console.print(Text("\nA query of the history: which jobs of the account cost most?", "bold"))
-    console.print(rows)
 
 
 def _heads(history: DynamoHistory, months: Iterable[str]) -> Iterator[Head]:

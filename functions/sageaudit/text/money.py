@@ -1,7 +1,7 @@
 """Formats dollars: always with cents, so that a figure can be compared with the bill.
 
-Below one cent, four significant digits are shown ("$0.003512"): a job of a few seconds is not
-"$0.00". An unknown amount is "unknown".
+In a bill, four significant digits are shown below one cent ("$0.003512"): a job of a few seconds is
+not "$0.00". A sum in a message is "<$0.01" then. An unknown amount is "unknown".
 """
 
 from __future__ import annotations
@@ -24,6 +24,13 @@ def usd(amount: Decimal | None) -> str:
     if 0 < size < _CENT:
         return f"{sign}${_small(size)}"
     return f"{sign}${size.quantize(_CENT, ROUND_HALF_UP):,}"
+
+
+def cents(amount: Decimal | None) -> str:
+    """The same for a sum in a message, where nobody acts on less than a cent: `<$0.01`."""
+    if amount is not None and 0 < abs(amount) < _CENT:
+        return "<$0.01"
+    return usd(amount)
 
 
 def rate(amount: Decimal | None) -> str:

@@ -116,7 +116,7 @@ def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> 
     if reason is None:
         resized = resize(
             run.job,
-            run.usage.active(),
+            run.usage,
             run.market,
             headroom_percent=headroom_percent,
             only=lambda instance_type: not types or instance_type.name in types,

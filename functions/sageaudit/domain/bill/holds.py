@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from sageaudit.domain.usage.demand import Demand, Need
 
 _NOT_STEADY = ("t3", "-flex")
 """Families without their full CPU all the time: never advised for a job that computes."""
+_NUMBER = re.compile(r"\d+")
 _COPIES = frozenset({"smddp", "ddp", "horovod", "mirrored"})
 """Distributions (`Hints.distribution`) that keep a whole copy of the model on each GPU."""
 
@@ -28,6 +30,9 @@ def refusals(
         yield Refusal(Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code")
     if other.legacy and not today.legacy:
         why = f"{other.family} is an older generation than {today.family}"
+        yield Refusal(Constraint.GENERATION, why)
+    if not today.accelerator and _generation(other) < _generation(today):
+        why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
         yield Refusal(Constraint.GENERATION, why)
     if other.family.endswith(_NOT_STEADY):
         why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
@@ -46,6 +51,12 @@ def refusals(
     broken = [refusal for refusal in checks if refusal is not None]
     broken.sort(key=lambda refusal: refusal.constraint is Constraint.NOT_RECORDED)
     yield from broken
+
+
+def _generation(row: InstanceType) -> int:
+    """The number in a family's name: 7 of m7i; 0 without one."""
+    digits = _NUMBER.search(row.family)
+    return int(digits[0]) if digits else 0
 
 
 def _gpu_count(need: Need, other: InstanceType) -> Refusal | None:

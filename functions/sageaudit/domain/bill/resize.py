@@ -113,7 +113,7 @@ def impossible(job: Job, market: Market) -> str | None:
 
 def resize(
     job: Job,
-    usage: Measurements,
+    whole: Measurements,
     market: Market,
     *,
     headroom_percent: Decimal = HEADROOM_PERCENT,
@@ -121,12 +121,12 @@ def resize(
 ) -> Resize:
     """Tries a run on each other type for which `only` is true. Call `impossible` first.
 
-    `usage` must be cut to the active minutes. A training plan's capacity is for one type: another
-    type is billed on demand.
+    `whole` are the metrics of the whole run; it is sized by its active minutes. A training plan's
+    capacity is for one type: another type is billed on demand.
     """
     today = market.types[job.groups[0].instance_type]
     billed = bill(job, market)
-    need = demand(usage, today, headroom_percent)
+    need = demand(whole, today, headroom_percent)
     elsewhere = job
     if job.purchase is Purchase.TRAINING_PLAN:
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)

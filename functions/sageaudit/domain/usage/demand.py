@@ -82,12 +82,16 @@ class Demand:
         return None if self.gpus.unknown else max((host.busy for host in self.hosts), default=None)
 
 
-def demand(usage: Measurements, today: InstanceType, headroom_percent: Decimal) -> Demand:
-    """The demand of a run on the type `today`, from the usage of its active minutes."""
+def demand(whole: Measurements, today: InstanceType, headroom_percent: Decimal) -> Demand:
+    """The demand of a run on the type `today`: of its active minutes, which `whole` includes.
+
+    Only whether the GPU did nothing is asked of the whole run.
+    """
+    usage = whole.active()
     factor = 1 + float(headroom_percent) / 100
     gpu_memory = float(today.gpu_memory_gib or 0) * today.gpus
     nothing = Need(0.0, 0.0)
-    idle = not today.gpus or (not _too_few(usage, Metric.GPU) and gpu_idle(usage))
+    idle = not today.gpus or (not _too_few(whole, Metric.GPU) and gpu_idle(whole))
     return Demand(
         vcpu=_peak(usage, Metric.CPU, today.vcpu, factor),
         memory_gib=_peak(usage, Metric.MEMORY, float(today.memory_gib), factor),

@@ -51,7 +51,7 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     if reason := cannot_move(case):
         return BestType(None, None, f"No figure: {reason}.")
     headroom = Decimal(str(case.limit(api.HEADROOM)))
-    run = resize(case.job, case.usage, case.market, headroom_percent=headroom)
+    run = resize(case.job, case.whole, case.market, headroom_percent=headroom)
     certain = (other for other in run.certain if legacy or not other.type.legacy)
     first, second = (*islice(certain, 2), None, None)[:2]
     if first is None:
