@@ -182,7 +182,7 @@ def test_the_smallest_type_has_no_figure() -> None:
     """(1 - utilisation) x cost is never a saving: no cheaper GPU can be bought."""
     finding = priced(RULE, ONE, flat(ONE, 60, gpu=10, cpu=50))
     assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
-    assert "no type that is cheaper by the hour saves anything" in (finding.found.caution or "")
+    assert "no GPU type known here is cheaper by the hour" in (finding.found.caution or "")
     assert finding.severity.value == "info"
 
 
