@@ -224,8 +224,7 @@ def test_another_gpu_model_with_one_is_a_range_whose_slow_end_counts() -> None:
     ],
 )
 def test_another_gpu_model_is_not_advised_at_a_loss_or_in_the_dark(use: dict[str, float]) -> None:
-    """Over twice as long at 15% busy; dearer at 9% where four vCPUs are too few; 24 GiB a GPU of
-    which nobody recorded what was used."""
+    """Over twice as long at 15% busy; dearer at 9% on 8 vCPUs; GPU memory that nobody recorded."""
     run, there = ran(3600, "ml.g5.2xlarge"), sourced()
     real = replace(there.types["ml.g5.2xlarge"], gpu_memory_gib=Decimal(24))
     market = replace(there, types={**there.types, real.name: real})
