@@ -23,6 +23,18 @@ STORIES = (
         fine=("mixed-precision-candidate",),
     ),
     story(
+        "one-well-fed-gpu-on-a-host-for-many-loaders",
+        Plot("ml.g5.8xlarge", alike(1, BUSY_A10G)),
+        "cheaper-type",
+    ),
+    story(
+        "several-well-fed-t4-with-room-for-a-database",
+        Plot(
+            "ml.g4dn.16xlarge", alike(2, Doing(150, cores=3.1, gpus=(0.9,), gib=11, gpu_gib=(13,)))
+        ),
+        "cheaper-type",
+    ),
+    story(
         "gradient-boosting-on-a-gpu-box",
         Plot("ml.g4dn.2xlarge", alike(1, Doing(90, cores=6.1, gpus=(0.0,), gib=12))),
         "gpu-idle",

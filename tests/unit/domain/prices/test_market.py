@@ -1,0 +1,153 @@
+"""Types priced beside the job's own: what no price of the job's day is known of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.resize import resize
+from sageaudit.domain.job.job import InstanceGroup
+from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.policy.discounts import Discounts, own
+from sageaudit.domain.prices.market import Era, Market, Rate
+from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, ran
+
+OWN, OTHER = "ml.m5.4xlarge", "ml.m5.2xlarge"
+RUN = ran(3600, OWN, volume_gb=0)
+LITTLE = flat(RUN, 60, cpu=10, memory=10)
+
+
+@dataclass(frozen=True, slots=True)
+class DatedPrices(FixedPrices):
+    """Rates of the job's day with their era, where `then` has one; else the newest."""
+
+    then: Mapping[str, tuple[str, Era]] | None = None
+
+    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        newest = self.newest(region, component, instance_type)
+        past = (self.then or {}).get(instance_type)
+        if newest is None or past is None or region != self.region:
+            return newest
+        return replace(newest, usd=Decimal(past[0]), as_of="2023-01", era=past[1])
+
+    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        # not super(): dataclass slots make another class of this one
+        usd = self.hourly_usd.get(instance_type) if region == self.region else None
+        return None if usd is None else Rate(Decimal(usd), "2026-05-20", "dated")
+
+
+def market(**then: tuple[str, Era]) -> Market:
+    """Rates of the job's day by type, such as `m5_4xlarge`; the others are the newest."""
+    past = {f"ml.{name.replace('_', '.')}": rate for name, rate in then.items()}
+    return Market(TYPES, DatedPrices(then=past))
+
+
+def hourly(on: Market, name: str) -> Rate:
+    """What a type costs a training job here."""
+    rate = on.hourly(REGION, JobKind.TRAINING, name)
+    assert rate is not None
+    return rate
+
+
+def test_a_type_without_a_rate_of_the_day_gets_the_ratio_of_the_newest_rates() -> None:
+    """$1.20 then and $0.92 today; the other costs $0.46 today: half of $1.20."""
+    rate = hourly(market(m5_4xlarge=("1.20", "past")).relative_to(RUN), OTHER)
+    assert (rate.usd, rate.era, rate.by_ratio) == (Decimal("0.60"), "past", True)
+    assert rate.note == (
+        "no rate of ml.m5.2xlarge is known for the job's day: the rate of ml.m5.4xlarge on that "
+        "day times 0.5000, the ratio of the newest rates of both (2026-05-20)"
+    )
+
+
+def test_an_other_type_that_has_only_an_old_rate_gets_the_ratio_too() -> None:
+    """The job's own rate is today's; $0.70 of another day says nothing beside it."""
+    rate = hourly(market(m5_2xlarge=("0.70", "past")).relative_to(RUN), OTHER)
+    assert (rate.usd, rate.era, rate.by_ratio) == (Decimal("0.46"), "today", True)
+
+
+@pytest.mark.parametrize(
+    ("own_then", "other_then"),
+    [
+        (("1.20", "past"), ("0.70", "past")),
+        (("0.92", "today"), ("0.46", "today")),
+        (("0.92", "ambiguous"), ("0.46", "before_known")),
+    ],
+)
+def test_two_rates_of_one_time_stay_as_they_are(
+    own_then: tuple[str, Era], other_then: tuple[str, Era]
+) -> None:
+    """No ratio is better than a price."""
+    rate = hourly(market(m5_4xlarge=own_then, m5_2xlarge=other_then).relative_to(RUN), OTHER)
+    assert (rate.usd, rate.by_ratio) == (Decimal(other_then[0]), False)
+
+
+def test_the_jobs_own_bill_does_not_change() -> None:
+    """Only what it is compared with."""
+    plain = market(m5_4xlarge=("1.20", "past"))
+    assert bill(RUN, plain.relative_to(RUN)) == bill(RUN, plain)
+    assert hourly(plain.relative_to(RUN), OWN) == hourly(plain, OWN)
+
+
+def test_a_job_of_several_types_is_compared_with_none() -> None:
+    """There is no one rate to relate to."""
+    both = replace(RUN, groups=(InstanceGroup(OWN, 1, "a"), InstanceGroup(OTHER, 1, "b")))
+    plain = market(m5_4xlarge=("1.20", "past"))
+    assert plain.relative_to(both) == plain
+
+
+def test_a_type_that_nobody_prices_stays_unknown() -> None:
+    """And one of a region without prices."""
+    beside = market(m5_4xlarge=("1.20", "past")).relative_to(RUN)
+    assert beside.hourly(REGION, JobKind.TRAINING, "ml.unpriced.xlarge") is None
+    assert beside.hourly(None, JobKind.TRAINING, OTHER) is None
+    assert beside.hourly("eu-west-9", JobKind.TRAINING, OTHER) is None
+
+
+def test_own_discounts_are_in_both_rates_of_the_ratio() -> None:
+    """20% off all and 50% off odd: $0.96 then, times $0.25 / $0.736 of today."""
+    discounts = Discounts(percent={"Training": Decimal(20), "odd": Decimal(50)})
+    beside = own(market(m5_4xlarge=("1.20", "past")), discounts).relative_to(RUN)
+    assert hourly(beside, OWN).usd == Decimal("0.96")
+    rate = hourly(beside, "ml.odd.xlarge")
+    assert (rate.by_ratio, round(rate.usd, 6)) == (True, Decimal("0.326087"))
+
+
+def test_a_rate_of_the_policy_is_not_related_to_a_list_price() -> None:
+    """What is paid under a contract tells nothing of a list price, nor of its day."""
+    discounts = Discounts(rates={REGION: {OWN: Decimal("0.50")}})
+    rate = hourly(own(market(), discounts).relative_to(RUN), OTHER)
+    assert (rate.usd, rate.kind, rate.by_ratio) == (Decimal("0.46"), "list", False)
+
+
+def test_what_the_ratio_says_is_said_with_the_candidate() -> None:
+    """Half of the bill is saved, at a rate that nobody saw that day."""
+    beside = market(m5_4xlarge=("1.20", "past")).relative_to(RUN)
+    done = resize(RUN, LITTLE, beside)
+    best = next(done.certain)
+    assert best.type.name == "ml.m5.large"
+    # an eighth of $1.20
+    assert done.saves(best) == Decimal("1.05")
+    assert "No rate of ml.m5.large is known for the job's day" in best.because
+    assert "0.1250, the ratio of the newest rates of both" in best.because
+
+
+money = st.decimals("0.01", "50", places=3, allow_nan=False, allow_infinity=False)
+
+
+@given(then=money, today=money, other=money)
+def test_no_saving_is_above_the_bill(then: Decimal, today: Decimal, other: Decimal) -> None:
+    """However the prices moved, and only where the other is the cheaper today."""
+    rates = {OWN: str(today), OTHER: str(other)}
+    dated = DatedPrices(hourly_usd=rates, then={OWN: (str(then), "past")})
+    done = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
+    total = done.bill.total_usd
+    assert total is not None
+    savings = [done.saves(candidate) for candidate in done.certain]
+    assert all(saving is not None and 0 < saving <= total for saving in savings)
+    assert bool(savings) == (other < today)
