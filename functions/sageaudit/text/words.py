@@ -63,7 +63,6 @@ _SAID = {
     "reason_class": "Kind of failure",
     "active_minutes": "Active time",
     "left": "It left",
-    "red": "Debugger rules that fired",
 }
 """Labels of facts whose key alone does not say enough."""
 
