@@ -39,6 +39,8 @@ def refusals(
         yield Refusal(Constraint.VCPU, why)
     if not today.accelerator and today.ebs_billed != other.ebs_billed:
         why = f"{today.family} and {other.family} keep data on different kinds of disk"
+        if None in (today.ebs_billed, other.ebs_billed):
+            why = f"whether {today.family} and {other.family} keep data alike is not known"
         yield Refusal(Constraint.STORAGE, why)
     checks = (
         _gpu_count(need.gpus, other),

@@ -48,6 +48,9 @@ class Move:
         if isinstance(weaker, Refusal):
             return weaker
         found = self._bounded(weaker)
+        if found.counted > MOST_TIMES_AS_LONG and self.need.gpus.unknown:
+            why = f"the use of the GPU was not recorded ({self.need.gpus.unknown})"
+            return Refusal(Constraint.NOT_RECORDED, why)
         if found.counted > MOST_TIMES_AS_LONG:
             why = f"it may take {found.counted:.1f} times as long: {found.because[:-1]}"
             return Refusal(Constraint.RUN_TIME, why)
@@ -96,6 +99,8 @@ class Move:
             said.append(self._shared())
         if not said:
             return f"Assumes the same run time: {self._it_holds()}."
+        if self.need.gpus.unknown:
+            return f"{', and '.join(said)}; its use was not recorded: counted as always busy."
         used = f"the GPU was busy for {busy:.0%} of the time"
         if self.today.gpus > 1:
             used = f"the GPUs were busy for {busy:.0%} of the time on average"

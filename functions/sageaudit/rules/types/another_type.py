@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 
-from sageaudit.domain.bill.candidate import Candidate
+from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.compatibility import type_fixed
 from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.domain.bill.resize import Resize, impossible, resize
@@ -14,13 +14,25 @@ from sageaudit.domain.prices.market import InstanceType, comparable
 from sageaudit.rules import api
 
 PEAKS_HIDDEN = "One-minute means hide peaks: try it once."
+_BY_NEED = frozenset(
+    {
+        Constraint.VCPU,
+        Constraint.MEMORY,
+        Constraint.GPUS,
+        Constraint.GPU_MEMORY,
+        Constraint.GPU_MODEL,
+        Constraint.RUN_TIME,
+        Constraint.NOT_RECORDED,
+    }
+)
+"""Refusals by what the run needs, which say more than those by what a type is."""
 
 
 @dataclass(frozen=True, slots=True)
 class BestType:
     """The candidate that certainly saves most, the second best, and why; `run` has all of them.
 
-    Without a candidate `why` says what keeps the run on its type.
+    Without a candidate `why` says what keeps the run on its type, in words without a full stop.
     """
 
     first: Candidate | None
@@ -30,16 +42,15 @@ class BestType:
 
     def details(self, case: api.JobCase, hint: str = "") -> FoundDetails:
         """The fix as it is counted and at best, the second best beside it; words without a type."""
-        caution = f"{self.why} {hint}".strip()
         if self.first is None:
-            return {"caution": caution}
+            return {"caution": f"No figure: {self.why}. {hint}".strip()}
         second = (api.type_fix(case.job, self.second.type.name),) if self.second else ()
         return {
             "fix": api.type_fix(case.job, self.first.type.name),
             "alternatives": second,
             "change": self.first.change,
             "best": self.first.best,
-            "caution": caution,
+            "caution": f"{self.why} {hint}".strip(),
         }
 
 
@@ -49,13 +60,13 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     `legacy` is False to leave out those of an old generation.
     """
     if reason := cannot_move(case):
-        return BestType(None, None, f"No figure: {reason}.")
+        return BestType(None, None, reason)
     headroom = Decimal(str(case.limit(api.HEADROOM)))
     run = resize(case.job, case.whole, case.market, headroom_percent=headroom)
     certain = (other for other in run.certain if legacy or not other.type.legacy)
     first, second = (*islice(certain, 2), None, None)[:2]
     if first is None:
-        return BestType(None, None, f"No figure: {_why_none(run)}.", run)
+        return BestType(None, None, _why_none(run, legacy=legacy), run)
     peaks = f" {PEAKS_HIDDEN}" if _shrinks(run, first) else ""
     return BestType(first, second, f"{first.because}{peaks}", run)
 
@@ -78,18 +89,35 @@ def _shrinks(run: Resize, to: Candidate) -> bool:
     return other.vcpu < today.vcpu or other.memory_gib < today.memory_gib
 
 
-def _why_none(run: Resize) -> str:
+def _why_none(run: Resize, *, legacy: bool) -> str:
     """What keeps the run from the dearest of the cheaper types, one with the same GPU if any."""
     if run.rate is None:
         return f"no price of {run.today.name} is known here"
-    refused = [candidate for candidate in run.candidates if run.cheaper(candidate)]
-    if run.today.gpus and not run.need.gpu_idle:
-        refused = [candidate for candidate in refused if candidate.type.gpus]
-    alike = [other for other in refused if other.type.gpu_model == run.today.gpu_model]
-    for candidate in reversed(alike or refused):
-        if candidate.refused:
-            return f"{candidate.type.name} does not fit ({candidate.refused.reason})"
+    at_work = run.today.gpus > 0 and not run.need.gpu_idle
+    cheaper = [
+        candidate
+        for candidate in run.candidates
+        if run.cheaper(candidate)
+        and (candidate.type.gpus or not at_work)
+        and (legacy or not candidate.type.legacy)
+    ]
+    if not cheaper:
+        return f"no {'GPU ' if at_work else ''}type known here is cheaper by the hour"
+    refused = [candidate for candidate in cheaper if candidate.refused]
+    needs = [other for other in refused if other.refused and other.refused.constraint in _BY_NEED]
+    alike = [other for other in needs if other.type.gpu_model == run.today.gpu_model]
+    for candidate in reversed(alike or needs or refused):
+        return _said(candidate)
     return "no type that is cheaper by the hour saves anything"
+
+
+def _said(candidate: Candidate) -> str:
+    name, refused = candidate.type.name, candidate.refused
+    if refused is None:
+        return f"{name} saves nothing"
+    if refused.constraint is Constraint.NOT_RECORDED:
+        return f"whether {name} fits is not known ({refused.reason})"
+    return f"{name} does not fit ({refused.reason})"
 
 
 def more_vcpu(case: api.JobCase) -> InstanceType | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -94,17 +95,29 @@ def test_twelve_cores_a_gpu_are_few_and_more_is_not() -> None:
     """75% and 76% of the 16 vCPUs of a p5.4xlarge; 12 with headroom fit on g5.4xlarge."""
     run = hours("ml.p5.4xlarge")
     assert isinstance(
-        outcome(RULE, run, used(run, cpu=75, gpu_memory=10, memory=10), on=on()), Found
+        outcome(RULE, run, used(run, gpu=5, cpu=75, gpu_memory=10, memory=10), on=on()), Found
     )
-    assert outcome(RULE, run, used(run, cpu=76, gpu_memory=10, memory=10), on=on()) == Clear()
+    more = used(run, gpu=5, cpu=76, gpu_memory=10, memory=10)
+    assert outcome(RULE, run, more, on=on()) == Clear()
+
+
+def test_a_g_type_on_which_it_may_take_more_than_twice_as_long_is_none() -> None:
+    """An H100 does 14 times the FP16 of an A10G: 8% busy may become 2.04 times as long, 7% 1.91."""
+    run = hours("ml.p5.4xlarge")
+    assert isinstance(outcome(RULE, run, used(run, gpu=7, gpu_memory=10), on=on()), Found)
+    assert outcome(RULE, run, used(run, gpu=8, gpu_memory=10), on=on()) == Clear()
 
 
 def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:
-    """From an H100 the T4 would be cheapest; with a sign of either the A10G is."""
+    """From an H100 the T4 would be cheapest, were it as strong; with a sign of either it is not."""
     run = hours("ml.p5.4xlarge")
     little: dict[str, Any] = {"gpu": 1.5, "gpu_memory": 2, "cpu": 10, "memory": 3}
+    kinds = dict(packaged.types())
+    kinds["ml.g4dn.4xlarge"] = replace(
+        kinds["ml.g4dn.4xlarge"], gpu_peaks=kinds["ml.g5.4xlarge"].gpu_peaks
+    )
     market = Market(
-        packaged.types(),
+        kinds,
         FixedPrices(
             hourly_usd={"ml.p5.4xlarge": "7.91", "ml.g4dn.4xlarge": "0.5", "ml.g5.4xlarge": "2"}
         ),
@@ -161,7 +174,7 @@ def test_an_idle_gpu_is_another_story() -> None:
 
 
 def test_points_that_hide_peaks_make_it_unknown() -> None:
-    """An hour each, as after 63 days."""
+    """An hour each, as after 63 days: 61 GiB of memory may all be needed, and not only 32."""
     run = ran(36_000, "ml.p3.2xlarge", volume_gb=0)
     raw = [
         series(metric, [value] * 10, period_s=3600)
@@ -170,9 +183,10 @@ def test_points_that_hide_peaks_make_it_unknown() -> None:
         )
     ]  # fmt: skip
     of = measure(run, raw, packaged.types(), absent=Missing("metric_missing", "no points"))
-    answer = outcome(RULE, run, of, on=on())
+    answer = outcome(RULE, run, of, on=on("ml.g5.4xlarge"))
     assert isinstance(answer, Unknown)
     assert answer.code == "not_recorded"
+    assert [fix.new for fix in found(RULE, run, of, on=on()).fix] == ["ml.g5.4xlarge"]
 
 
 @pytest.mark.parametrize(

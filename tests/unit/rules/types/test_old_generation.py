@@ -111,15 +111,15 @@ def test_every_advised_type_is_clear_itself() -> None:
     assert len(legacy) == 9
 
 
-def test_a_successor_at_the_same_price_is_taken_and_a_dearer_one_is_not() -> None:
-    """Exactly $0.24 is no dearer; a thousandth more is."""
-    same = found(RULE, hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24"))
-    assert [fix.new for fix in same.fix] == ["ml.m5.xlarge"]
-    dearer = found(RULE, hour("ml.m4.xlarge"), on=on(m5_xlarge="0.241"))
+def test_a_cheaper_successor_is_taken_and_one_at_the_same_price_is_not() -> None:
+    """A thousandth less than $0.24 is a saving; exactly $0.24 is none, and the type is named."""
+    less = found(RULE, hour("ml.m4.xlarge"), on=on(m5_xlarge="0.239"))
+    assert [fix.new for fix in less.fix] == ["ml.m5.xlarge"]
+    dearer = found(RULE, hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24"))
     assert (dearer.fix, dearer.change, dearer.bucket) == ((), None, Bucket.NONE)
     assert dearer.caution == (
-        "No figure: ml.m5.xlarge costs more by the hour; ml.m6i.xlarge and ml.m4.xlarge have no "
-        "prices of one time and kind; ml.m7i.xlarge costs more by the hour."
+        "No figure: no type known here is cheaper by the hour. "
+        "Its successors: ml.m5.xlarge or ml.m6i.xlarge or ml.m7i.xlarge."
     )
     assert dearer.summary == "It ran on 1 x ml.m4.xlarge, an old generation."
 
@@ -151,12 +151,15 @@ def test_a_successor_that_the_job_cannot_use_is_passed_over(other: dict[str, Any
 
 def test_without_both_prices_there_is_no_figure() -> None:
     """Neither today's nor the successor's may be guessed."""
-    for lacking in ("ml.m4.xlarge", "ml.m5.xlarge"):
+    for lacking, why in (
+        ("ml.m4.xlarge", "no price of ml.m4.xlarge is known"),
+        ("ml.m5.xlarge", "no type known here is cheaper"),
+    ):
         rates = {name: rate for name, rate in USD.items() if name not in {lacking, "ml.m7i.xlarge"}}
         market = Market(packaged.types(), FixedPrices(hourly_usd=rates))
         finding = priced(RULE, hour("ml.m4.xlarge"), on=market)
         assert finding.saving_usd is None
-        assert "no prices of one time" in (finding.found.caution or "")
+        assert why in (finding.found.caution or "")
 
 
 def test_another_gpu_is_a_range_by_its_peaks() -> None:
@@ -190,7 +193,8 @@ def test_eight_gpus_on_nvlink_move_to_nvlink_only() -> None:
     vetoed = found(RULE, four, used(four), on=on())
     assert (vetoed.fix, vetoed.change) == ((), None)
     assert vetoed.caution == (
-        "No figure: its 4 V100 exchange over NVLink, ml.g5.12xlarge has none."
+        "No figure: ml.g5.12xlarge does not fit (its 4 V100 exchange over NVLink, ml.g5.12xlarge "
+        "has none). Its successors: ml.g5.12xlarge."
     )
 
 
@@ -209,8 +213,8 @@ def test_what_a_gpu_run_used_must_be_known() -> None:
     what = found(RULE, run, nothing, on=on())
     assert (what.fix, what.bucket, what.confidence) == ((), Bucket.NONE, Confidence.HEURISTIC)
     assert what.caution == (
-        "No figure: nothing was recorded of the run (no points). Cheaper by the hour, if it fits: "
-        "ml.g5.2xlarge."
+        "No figure: whether ml.g5.2xlarge fits is not known "
+        "(host memory GiB used was not recorded (no points)). Its successors: ml.g5.2xlarge."
     )
 
 

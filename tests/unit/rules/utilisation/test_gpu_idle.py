@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable
-from sageaudit.domain.job.job import InstanceGroup, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing, measure
 from tests.fakes.jobs import TYPES, flat, instance_type, market, phases, ran, series, usage
@@ -38,11 +38,13 @@ def test_the_cheapest_cpu_type_that_holds_the_rest_is_named() -> None:
     assert [fix.new for fix in what.fix] == ["ml.m5.large"]
 
 
-def test_the_least_work_of_one_minute_is_work() -> None:
-    """Exactly 0 means exactly 0: a tenth of a percent once is not."""
-    points = [0.0] * 59 + [0.1]
-    of = usage(ONE, series(Metric.GPU, points), series(Metric.CPU, [200] * 60))
-    assert outcome(RULE, ONE, of) == Clear()
+@pytest.mark.parametrize("run", [ONE, ran(3600, "ml.g4dn.12xlarge")])
+def test_one_percent_of_one_gpu_is_idle_and_more_in_one_minute_is_work(run: Job) -> None:
+    """Of all GPUs of a host together: CloudWatch gives their sum."""
+    for most, idle in ((1.0, True), (1.1, False)):
+        points = [0.0] * 59 + [most]
+        of = usage(run, series(Metric.GPU, points), series(Metric.CPU, [200] * 60))
+        assert isinstance(outcome(RULE, run, of), Found) is idle
 
 
 def test_a_gpu_that_only_starts_late_is_another_story() -> None:
@@ -119,7 +121,9 @@ def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
     assert what.fix == ()
     assert "ml.m5.large does not fit (vCPU: 4.6 needed" in (what.caution or "")
     none = market(hourly_usd={"ml.g4dn.xlarge": "0.736"})
-    assert "no cheaper CPU type is priced here" in (found(RULE, ONE, of, on=none).caution or "")
+    assert "no type known here is cheaper by the hour" in (
+        found(RULE, ONE, of, on=none).caution or ""
+    )
 
 
 def test_unrecorded_use_does_not_shrink() -> None:

@@ -39,18 +39,20 @@ def used(run: Job, **percent: float) -> Measurements:
 
 
 def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
-    """20% of 4 T4 with 20% are 0.96 of one; 1 h x (4.89 - 0.736)."""
+    """20% of 4 T4 are 0.8 of one; 4.89 less 1 + 0.2 x 3 times 0.736, for an hour."""
     finding = priced(RULE, FOUR, flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5))
     what = finding.found
     assert what.summary == (
         "The work of all 4 GPUs over 60 active minutes on 1 x ml.g4dn.12xlarge fits on one "
-        "(with headroom 1.0 GPUs and 3.8 GiB of GPU memory)."
+        "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory)."
     )
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == (
         "ResourceConfig.InstanceType", "ml.g4dn.12xlarge", "ml.g4dn.xlarge",
     )  # fmt: skip
-    assert usd(finding.saving_usd) == "4.154000"
+    assert usd(finding.saving_usd) == "3.712400"
+    assert finding.range_usd is not None
+    assert [usd(end) for end in finding.range_usd] == ["3.712400", "4.154000"]
     assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
     assert "only the sum" in (what.caution or "")
 
@@ -58,16 +60,16 @@ def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
 @pytest.mark.parametrize(
     ("gpu", "memory", "says"),
     [
-        # 41.666% of 4 x 1.2 = 2.0; 41.7% = 2.002
-        (41.666, 5, True),
-        (41.7, 5, False),
-        # of 64 GiB x 1.2: 32.0, then 32.03
-        (5, 41.666, True),
-        (5, 41.7, False),
+        # 50% of 4 = 2.0; 50.2% = 2.008
+        (50, 5, True),
+        (50.2, 5, False),
+        # of 64 GiB: 32.0, then 32.1
+        (5, 50, True),
+        (5, 50.2, False),
     ],
 )
 def test_half_of_the_gpus_is_the_line(gpu: float, memory: float, says: bool) -> None:
-    """With headroom, GPU work and GPU memory both; three of four may be four at work."""
+    """At the peak, GPU work and GPU memory both; three of four may be four at work."""
     of = flat(FOUR, 60, gpu=gpu, gpu_memory=memory, cpu=5, memory=5)
     assert isinstance(outcome(RULE, FOUR, of), Found) is says
 
@@ -109,7 +111,8 @@ def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
 def test_work_may_be_distributed_instead() -> None:
     """With PyTorch DDP, where the image is PyTorch and no sign says that it is distributed."""
     of = flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5)
-    [[ddp]] = found(RULE, FOUR, of).alternatives
+    [[size], [ddp]] = found(RULE, FOUR, of).alternatives
+    assert size.new == "ml.g4dn.2xlarge"
     assert (ddp.path, ddp.old, ddp.new) == (
         "HyperParameters.sagemaker_torch_distributed_enabled", None, "true",
     )  # fmt: skip
@@ -119,7 +122,7 @@ def test_work_may_be_distributed_instead() -> None:
         FOUR, kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)), billable_s=None
     )
     for run in (distributed, other_image):
-        assert found(RULE, run, of).alternatives == ()
+        assert found(RULE, run, of).alternatives == ((size,),)
     raw = [series(metric, [80] * 60) for metric in (Metric.GPU, Metric.GPU_MEMORY)]
     assert found(RULE, processing, usage(processing, *raw)).fix == ()
 
@@ -131,7 +134,7 @@ def test_p4_types_take_amazons_own_library() -> None:
         ("HyperParameters.sagemaker_distributed_dataparallel_enabled", "true"),
         ("HyperParameters.sagemaker_instance_type", "ml.p4d.24xlarge"),
     ]
-    assert "no cheaper size with fewer A100 is priced here" in (what.caution or "")
+    assert "no GPU type known here is cheaper by the hour" in (what.caution or "")
 
 
 def test_a_smaller_size_may_have_more_gpus_than_needed() -> None:

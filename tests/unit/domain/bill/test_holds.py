@@ -1,0 +1,213 @@
+"""Whether a type holds what a run used: GPUs by their mean work, GPU memory by where it may lie."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.bill.candidate import Constraint, Refusal
+from sageaudit.domain.bill.holds import refusals
+from sageaudit.domain.job.job import Hints
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.demand import Demand, demand
+from sageaudit.domain.usage.measurements import Metric, Missing, measure
+from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series
+
+QUIET = {"gpu": 10.0, "gpu_memory": 10.0, "cpu": 5.0, "memory": 5.0}
+"""Percent of all there is."""
+
+
+def machine(gpus: int, gib: int = 16) -> InstanceType:
+    """48 vCPUs, 192 GiB and so many GPUs of so much memory."""
+    plain = gpu_type(f"ml.s{gib}.{gpus}xlarge", 48, 192, gpus, "S")
+    return replace(plain, gpu_memory_gib=Decimal(gib))
+
+
+def need_of(
+    today: InstanceType, hosts: int = 1, points: dict[str, Points] | None = None, **percent: float
+) -> Demand:
+    """Even use on each host, less what is negative; `points` are sums, minute by minute."""
+    times = {"cpu": today.vcpu, "gpu": today.gpus, "gpu_memory": today.gpus}
+    given_points: dict[str, Points] = {
+        word: [value * times.get(word, 1)] * 60
+        for word, value in (QUIET | percent).items()
+        if value >= 0
+    }
+    raw = [
+        series(Metric[word.upper()], values, host=f"train/algo-{number}")
+        for word, values in (given_points | (points or {})).items()
+        for number in range(1, hosts + 1)
+        if Metric[word.upper()] in {Metric.CPU, Metric.MEMORY} or today.gpus
+    ]
+    absent = Missing("metric_missing", "no points")
+    run = ran(3600, today.name, hosts)
+    return demand(measure(run, raw, {today.name: today}, absent=absent), today, Decimal(20))
+
+
+def first(
+    today: InstanceType, other: InstanceType, need: Demand, distribution: str | None = None
+) -> Refusal | None:
+    """What refuses the other type."""
+    job = ran(3600, today.name, hints=Hints(distribution=distribution))
+    return next(refusals(job, today, need, other, 1.2), None)
+
+
+def broken(*args: Any, **more: Any) -> Constraint | None:
+    """Only which constraint."""
+    refused = first(*args, **more)
+    return refused.constraint if refused else None
+
+
+@pytest.mark.parametrize(
+    ("word", "constraint"),
+    [
+        ("cpu", Constraint.VCPU),
+        ("memory", Constraint.MEMORY),
+        ("gpu", Constraint.GPUS),
+        ("gpu_memory", Constraint.GPU_MEMORY),
+    ],
+)
+def test_what_does_not_shrink_holds_recorded_or_not(word: str, constraint: Constraint) -> None:
+    """The run had no more of it; where it shrinks, what nobody recorded is refused."""
+    four = machine(4)
+    same = replace(four, name="ml.same.4xlarge")
+    less = replace(four, name="ml.less", vcpu=8, memory_gib=Decimal(32), gpus=1)
+    full, dark = need_of(four, **{word: 100.0}), need_of(four, **{word: -1.0})
+    assert broken(four, same, full) is None
+    assert broken(four, same, dark) is None
+    assert broken(four, less, full) is constraint
+    assert broken(four, less, dark) is Constraint.NOT_RECORDED
+
+
+def test_certainly_broken_comes_before_not_recorded() -> None:
+    """So that more data would not take the reason back."""
+    today = instance_type("ml.m5.4xlarge", 16, 64)
+    refused = first(today, instance_type("ml.m5.xlarge", 4, 16), need_of(today, memory=-1, cpu=90))
+    assert refused is not None
+    assert refused.constraint is Constraint.VCPU
+
+
+@pytest.mark.parametrize(
+    ("percent", "gpus", "holds"), [(25, 1, True), (25.1, 1, False), (50, 2, True), (50.1, 2, False)]
+)
+def test_gpus_hold_their_mean_work(percent: float, gpus: int, holds: bool) -> None:
+    """Without headroom: GPUs that share work take longer and do not fail."""
+    refused = broken(machine(4), machine(gpus), need_of(machine(4), gpu=percent))
+    assert refused is (None if holds else Constraint.GPUS)
+
+
+def test_a_peak_of_the_gpus_takes_time_and_is_no_refusal() -> None:
+    """Half of the minutes at 200% of four GPUs' 400, the others at nothing: one GPU's work."""
+    need = need_of(machine(4), points={"gpu": [200.0, 0.0] * 30})
+    assert broken(machine(4), machine(1), need) is None
+
+
+@pytest.mark.parametrize(
+    ("today", "other", "percent", "says"),
+    [
+        # of 64 GiB: 16.0 lie on one of the same size, 16.6 do not
+        (machine(4), machine(1), 25, None),
+        (machine(4), machine(1), 26, "GPU memory GiB: 20.0 needed, 16 offered"),
+        (machine(4), machine(2), 50, None),
+        (machine(4), machine(2), 51, "GPU memory GiB: 39.2 needed, 32 offered"),
+        # as many of the same or a larger size hold what they held
+        (machine(4), machine(4, 24), 100, None),
+        (machine(1), machine(1, 24), 100, None),
+        # smaller ones: all of it may lie on one, with headroom: 6.4 x 1.2, and 13.0 x 1.2
+        (machine(4), machine(4, 8), 10, None),
+        (machine(4), machine(4, 8), 12, "GPU memory GiB: 9.2 needed, 8 offered"),
+        (machine(1), machine(1, 8), 41, None),
+        (machine(1), machine(1, 8), 42, "GPU memory GiB: 8.1 needed, 8 offered"),
+        # never more than one had: 16 of 16
+        (machine(4), machine(4, 15), 90, "GPU memory GiB: 16.0 needed, 15 offered"),
+    ],
+)
+def test_gpu_memory_may_all_lie_on_one_gpu(
+    today: InstanceType, other: InstanceType, percent: float, says: str | None
+) -> None:
+    """CloudWatch has only the sum."""
+    refused = first(today, other, need_of(today, gpu_memory=percent))
+    assert (refused.reason if refused else None) == says
+
+
+@pytest.mark.parametrize("distribution", ["smddp", "ddp", "horovod", "mirrored"])
+def test_copies_of_data_parallel_work_do_not_add_up(distribution: str) -> None:
+    """60% of each of four GPUs is one copy, and one GPU needs one; whatever else would need all."""
+    four, need = machine(4), need_of(machine(4), gpu_memory=60)
+    assert broken(four, machine(1), need, distribution) is None
+    assert broken(four, machine(1), need) is Constraint.GPU_MEMORY
+    assert broken(four, machine(1), need, "model-parallel") is Constraint.GPU_MEMORY
+
+
+def test_a_copy_needs_headroom_on_a_smaller_gpu_alone() -> None:
+    """60% of 16 GiB with a fifth above it are 11.5; a GPU of 16 holds even a full one."""
+    four, need = machine(4), need_of(machine(4), gpu_memory=60)
+    assert broken(four, machine(1, 12), need, "ddp") is None
+    refused = first(four, machine(1, 11), need, "ddp")
+    assert refused is not None
+    assert refused.reason == "GPU memory GiB: 11.5 needed, 11 offered"
+    full = need_of(four, gpu_memory=100)
+    assert broken(four, machine(1), full, "ddp") is None
+
+
+def test_copies_that_nobody_recorded_hold_on_as_large_a_gpu() -> None:
+    """Each GPU held its own, however full it was."""
+    need = need_of(machine(4), gpu_memory=-1)
+    assert broken(machine(4), machine(1), need, "ddp") is None
+    assert broken(machine(4), machine(1, 8), need, "ddp") is Constraint.NOT_RECORDED
+
+
+def test_an_idle_gpu_holds_nothing() -> None:
+    """Up to 1% of one GPU, of all four together: no GPU is needed, nor its memory."""
+    four, cpu = machine(4), instance_type("ml.m5.12xlarge", 48, 192)
+    assert broken(four, cpu, need_of(four, gpu=0.25, gpu_memory=90)) is None
+    assert broken(four, cpu, need_of(four, gpu=0.26, gpu_memory=0)) is Constraint.GPUS
+
+
+percents = st.floats(1.1, 100)
+sizes = st.sampled_from((8, 12, 16, 24, 40))
+counts = st.sampled_from((1, 2, 4, 8))
+
+
+@given(gpus=counts, fewer=counts, gib=sizes, percent=percents)
+def test_more_gpu_memory_in_use_never_holds_where_less_did_not(
+    gpus: int, fewer: int, gib: int, percent: float
+) -> None:
+    """Monotone in what was used."""
+    today, other = machine(gpus), machine(fewer, gib)
+    if broken(today, other, need_of(today, gpu=1.1, gpu_memory=percent / 2)) is not None:
+        assert broken(today, other, need_of(today, gpu=1.1, gpu_memory=percent)) is not None
+
+
+@given(gpus=counts, fewer=counts, gib=sizes, percent=percents)
+def test_whatever_holds_any_work_holds_copies_of_it(
+    gpus: int, fewer: int, gib: int, percent: float
+) -> None:
+    """What does not add up is never more."""
+    today, other = machine(gpus), machine(fewer, gib)
+    need = need_of(today, gpu=1.1, gpu_memory=percent)
+    if broken(today, other, need) is None:
+        assert broken(today, other, need, "ddp") is None
+
+
+@given(
+    cpu=percents,
+    memory=percents,
+    gpu=percents,
+    hidden=st.sets(st.sampled_from(sorted(QUIET))),
+    other=st.builds(machine, counts, sizes),
+)
+def test_one_more_recorded_metric_never_breaks_what_held(
+    cpu: float, memory: float, gpu: float, hidden: set[str], other: InstanceType
+) -> None:
+    """What holds in the dark holds whatever there is."""
+    today = machine(4)
+    use = {"cpu": cpu, "memory": memory, "gpu": gpu, "gpu_memory": gpu}
+    dark = need_of(today, **use | dict.fromkeys(hidden, -1.0))
+    if broken(today, other, dark) is None:
+        assert broken(today, other, need_of(today, **use)) is None

@@ -1,0 +1,247 @@
+"""How long a run takes at most where GPUs are fewer or weaker, computed by hand and as laws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.bill.candidate import Constraint, Duration, Refusal
+from sageaudit.domain.bill.run_time import MOST_TIMES_AS_LONG, Move
+from sageaudit.domain.job.job import Hints, Job
+from sageaudit.domain.prices.gpu import GpuPeaks
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.demand import Demand, demand
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from tests.fakes.jobs import Points, gpu_type, ran, series
+
+PEAKS = GpuPeaks(
+    fp32_tflops=Decimal(20),
+    matmul32_tflops=Decimal(20),
+    matmul16_tflops=Decimal(80),
+    held_share=Decimal(1),
+    memory_gb_s=Decimal(600),
+    link_gb_s=Decimal(60),
+    source="made up",
+    as_of="2026-05",
+)
+HALF = replace(
+    PEAKS,
+    fp32_tflops=Decimal(10),
+    matmul32_tflops=Decimal(10),
+    matmul16_tflops=Decimal(40),
+    memory_gb_s=Decimal(300),
+)
+HEADROOM = Decimal(20)
+
+
+def machine(gpus: int, model: str = "S", peaks: GpuPeaks | None = PEAKS) -> InstanceType:
+    """A made-up type with so many GPUs of 16 GiB."""
+    plain = gpu_type(f"ml.{model.lower()}.{gpus}xlarge", 48, 192, gpus, model)
+    return replace(plain, gpu_peaks=peaks)
+
+
+def need_of(today: InstanceType, *hosts: Points) -> Demand:
+    """The demand of a run by the sum of each host's GPUs, minute by minute; none recorded: ()."""
+    return demand(recorded(today, *hosts), today, HEADROOM)
+
+
+def recorded(today: InstanceType, *hosts: Points) -> Measurements:
+    """Even and little use of all but the GPUs."""
+    raw = [
+        series(metric, values, host=f"train/algo-{number}")
+        for number, sums in enumerate(hosts or ((),), start=1)
+        for metric, values in ((Metric.GPU, sums), (Metric.CPU, [480.0] * 60))
+        if values
+    ]
+    absent = Missing("metric_missing", "no points")
+    return measure(run_on(today, max(len(hosts), 1)), raw, {today.name: today}, absent=absent)
+
+
+def run_on(today: InstanceType, hosts: int = 1) -> Job:
+    """An hour."""
+    return ran(3600, today.name, hosts, volume_gb=0)
+
+
+def moved(today: InstanceType, other: InstanceType, *hosts: Points) -> Duration | Refusal:
+    """How long a run with these sums takes on the other type."""
+    job = run_on(today, max(len(hosts), 1))
+    return Move(job, today, need_of(today, *hosts), HEADROOM, other).takes()
+
+
+def times(today: InstanceType, other: InstanceType, *hosts: Points) -> Decimal:
+    """As counted; fails where it is refused."""
+    found = moved(today, other, *hosts)
+    assert isinstance(found, Duration), found
+    assert found.best <= found.counted
+    return found.counted
+
+
+@pytest.mark.parametrize(
+    ("today", "other", "busy", "counted"),
+    [
+        # one at its limit: 95 of 400 is one GPU at work; 80 may be four at 20
+        (4, 1, 95, "1"),
+        (4, 1, 80, "1.6"),
+        (4, 2, 80, "1.2"),
+        (4, 1, 20, "1.15"),
+        (8, 1, 80, "1.7"),
+        (8, 4, 400, "1.5"),
+        (8, 2, 200, "1.75"),
+        (4, 1, 100, "1"),
+        # as many, or more: nothing is shared
+        (4, 4, 380, "1"),
+        (1, 4, 95, "1"),
+    ],
+)
+def test_gpus_that_share_one_take_up_to_their_work_longer(
+    today: int, other: int, busy: float, counted: str
+) -> None:
+    """1 + u (k - 1): u the mean of each, k that share one; 1 where one of them did all the work."""
+    assert times(machine(today), machine(other), [busy] * 60) == Decimal(counted)
+
+
+def test_one_gpu_at_work_is_seen_by_its_ceiling_alone() -> None:
+    """P95 of 90 and more, and no minute above 101: one minute more and several were at work."""
+    four, one = machine(4), machine(1)
+    assert times(four, one, [90.0] * 60) == 1
+    assert times(four, one, [89.9] * 60) == Decimal("1.6744")
+    assert times(four, one, [95.0] * 59 + [101.0]) == 1
+    assert times(four, one, [95.0] * 59 + [102.0]) > Decimal("1.7")
+
+
+def test_one_gpu_at_work_on_a_weaker_one_is_as_busy_as_it_was() -> None:
+    """95% of the time at half the strength: 1.95 times, and not 1 + 0.2375 x (2 x 4 - 1)."""
+    assert times(machine(4), machine(1, "W", HALF), [95.0] * 60) == Decimal("1.95")
+
+
+def test_fewer_and_weaker_gpus_take_both_times() -> None:
+    """Four at 10% on one that is half as strong: 1 + 0.1 x (2 x 4 - 1)."""
+    assert times(machine(4), machine(1, "W", HALF), [40.0] * 60) == Decimal("1.7")
+
+
+def test_stronger_gpus_make_up_for_being_fewer() -> None:
+    """Four at 40% on two that do twice as much each: 1 + 0.4 x (0.5 x 2 - 1); not at the same link."""
+    strong = machine(2, peaks=replace(PEAKS, link_gb_s=Decimal(120)))
+    assert times(machine(4, "W", HALF), strong, [160.0] * 60) == 1
+    assert times(machine(4, "W", HALF), machine(2), [160.0] * 60) == Decimal("1.4")
+
+
+def test_the_slowest_host_decides() -> None:
+    """Two hosts at 10% and at 20% of four GPUs each."""
+    assert times(machine(4), machine(1), [40.0] * 60, [80.0] * 60) == Decimal("1.6")
+
+
+def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
+    """One GPU at 100% on one of half the strength is exactly twice; two points of r more are not."""
+    weaker = replace(HALF, memory_gb_s=Decimal(299))
+    assert times(machine(1), machine(1, "W", HALF), [100.0] * 60) == MOST_TIMES_AS_LONG
+    refused = moved(machine(1), machine(1, "W", weaker), [100.0] * 60)
+    assert isinstance(refused, Refusal)
+    assert refused.constraint is Constraint.RUN_TIME
+    assert refused.reason.startswith("it may take 2.0 times as long: W is up to 2.01 times weaker")
+
+
+def test_unrecorded_gpus_count_as_busy_all_the_time_and_are_not_said_to_be() -> None:
+    """Half the strength is then twice as long; a little less is refused as not recorded."""
+    found = moved(machine(1), machine(1, "W", HALF))
+    assert isinstance(found, Duration)
+    assert found.counted == 2
+    assert found.because == (
+        "W is up to 2.00 times weaker than S (FP32 arithmetic); "
+        "its use was not recorded: counted as always busy."
+    )
+    refused = moved(machine(1), machine(1, "W", replace(HALF, memory_gb_s=Decimal(299))))
+    assert isinstance(refused, Refusal)
+    assert refused.constraint is Constraint.NOT_RECORDED
+
+
+def test_signs_of_what_the_other_gpu_lacks_refuse_it() -> None:
+    """No throughput tells how long FlashAttention takes where it does not run."""
+    today, other = machine(1, "A10G"), machine(1, "T4", HALF)
+    job = replace(run_on(today), hints=Hints(flash_attention=True))
+    refused = Move(job, today, need_of(today, [10.0] * 60), HEADROOM, other).takes()
+    assert isinstance(refused, Refusal)
+    assert refused.constraint is Constraint.GPU_MODEL
+
+
+def test_a_gpu_without_sourced_throughput_is_no_measure_of_another() -> None:
+    """Nobody says how much slower."""
+    refused = moved(machine(1), machine(1, "D", None), [10.0] * 60)
+    assert isinstance(refused, Refusal)
+    assert refused.reason == "no throughput of the D has a source"
+
+
+def test_what_is_shared_is_said_with_how_busy_it_was() -> None:
+    """As the owner reads it."""
+    found = moved(machine(4), machine(1), [80.0] * 60)
+    assert isinstance(found, Duration)
+    assert found.because == (
+        "4 GPUs' work on one may not overlap, although it fits on 1 of 4; "
+        "the GPUs were busy for 20% of the time on average."
+    )
+    alone = moved(machine(4), machine(1), [95.0] * 60)
+    assert isinstance(alone, Duration)
+    assert "one of them did the work" in alone.because
+
+
+busy_shares = st.floats(0.02, 1)
+"""Of each GPU; below is idle."""
+counts = st.sampled_from((1, 2, 4, 8))
+few = st.integers(1, 200).map(lambda tenths: Decimal(tenths) / 10)
+
+
+def slow_end(today: int, other: int, share: float, spread: float = 0.0) -> Decimal:
+    """As bounded, refused or not; half of the minutes are busier by `spread` and half less."""
+    row, there = machine(today), machine(other)
+    low, high = (min(max(share + part, 0), 1) * 100 * today for part in (-spread, spread))
+    need = need_of(row, [low, high] * 30)
+    return Move(run_on(row), row, need, HEADROOM, there)._bounded(None).counted
+
+
+@given(today=counts, other=counts, share=busy_shares, spread=st.floats(0, 0.3))
+def test_no_run_is_counted_as_shorter(today: int, other: int, share: float, spread: float) -> None:
+    """Whatever a stronger type promises."""
+    assert slow_end(today, other, share, spread) >= 1
+
+
+@given(today=counts, other=counts, one=busy_shares, two=busy_shares)
+def test_busier_gpus_never_share_one_in_less_time(
+    today: int, other: int, one: float, two: float
+) -> None:
+    """But for the ceiling of one GPU, which is another physics."""
+    low, high = sorted((one, two))
+    if not any(0.9 <= share * today <= 1.01 for share in (low, high)):
+        assert slow_end(today, other, low) <= slow_end(today, other, high)
+
+
+@given(today=counts, one=counts, two=counts, share=busy_shares)
+def test_fewer_gpus_never_take_less_time(today: int, one: int, two: int, share: float) -> None:
+    """The more share one, the longer."""
+    fewer, more = sorted((one, two))
+    assert slow_end(today, fewer, share) >= slow_end(today, more, share)
+
+
+@given(today=counts, other=counts, share=busy_shares, spread=st.floats(0, 0.3))
+def test_work_that_fits_by_its_mean_takes_less_than_twice_as_long(
+    today: int, other: int, share: float, spread: float
+) -> None:
+    """The mean work of m GPUs or less, on m: the cap refuses no sharing that holds."""
+    row = machine(today)
+    need = need_of(row, [share * 100 * today] * 60)
+    if need.gpus.held_by(other) and other < today:
+        assert slow_end(today, other, share) < MOST_TIMES_AS_LONG
+
+
+@given(first=few, second=few, share=busy_shares)
+def test_weaker_gpus_never_take_less_time(first: Decimal, second: Decimal, share: float) -> None:
+    """Monotone in r too."""
+    row = machine(1)
+    need = need_of(row, [share * 100] * 60)
+    [host] = need.hosts
+    move = Move(run_on(row), row, need, HEADROOM, machine(1, "W", HALF))
+    low, high = sorted((first, second))
+    assert move._slow_end(host, low) <= move._slow_end(host, high)
