@@ -43,7 +43,7 @@ def test_the_document_has_every_key_of_schema_1(audited: Audited) -> None:
     assert document["schema"] == 1
     assert set(document) >= {
         "job", "audit", "phases", "bill", "avoidable_usd", "lost_usd", "possible_usd", "findings",
-        "unknown", "not_applicable", "clear", "waterfall", "children", "rollup",
+        "unknown", "not_applicable", "clear", "waterfall", "children", "rollup", "idle_capacity",
     }  # fmt: skip
     assert set(document["job"]) >= {
         "name", "arn", "kind", "status", "account", "region", "family", "owner", "created_at",

@@ -179,6 +179,15 @@ def document(**overrides: Any) -> AuditDocument:
         "avoidable_usd": Decimal("2.035"),
         "lost_usd": Decimal(0),
         "possible_usd": Decimal("0.9"),
+        "idle_capacity": {
+            "unit": "gpu_hours",
+            "paid": Decimal(3),
+            "worked": Decimal("0.29"),
+            "idle": Decimal("2.71"),
+            "list_usd": Decimal("4.10565"),
+            "counted_usd": Decimal("2.035"),
+            "look_at": ["batch_size", "profile"],
+        },
         "findings": [
             type_finding(),
             finding(),
@@ -320,6 +329,7 @@ def unauditable_document() -> AuditDocument:
         avoidable_usd=None,
         lost_usd=None,
         possible_usd=None,
+        idle_capacity=None,
         findings=[],
         unknown=[],
         not_applicable=[],
