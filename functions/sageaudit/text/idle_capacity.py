@@ -45,7 +45,7 @@ def idle_sentence(document: AuditDocument) -> str | None:
     upper = "up to " if document["bill"]["basis"] == "upper_bound" else ""
     hours = f"{upper}{_hours(figure['idle'])} of {_hours(figure['paid'])} {_WORDS[figure['unit']]}"
     return (
-        f"{hours} ({part}) were paid for but not used, {_value(document, figure)}. "
+        f"{hours} ({part}) were paid for but not used{_value(document, figure)}. "
         f"{_advice(document, figure)}"
     )
 
@@ -60,13 +60,14 @@ def _worth_a_line(figure: IdleCapacityDocument) -> bool:
 
 def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
     if figure["list_usd"] is None:
-        return "with no known price"
+        return "; their price is not known"
     own = document["bill"]["price_kind"] == "own"
-    worth = f"{usd(figure['list_usd'])} at {'your own' if own else 'list'} price{'s' * own}"
+    at = "your own prices" if own else "list price"
+    worth = f"{usd(figure['list_usd'])} at {at}"
     if document["bill"]["basis"] == "prepaid":
-        return f"worth {worth} (the capacity is prepaid)"
+        return f": {worth}, but the capacity is prepaid"
     counted = figure["counted_usd"]
-    return f"{worth}; {usd(counted) if counted else 'none'} of it is counted above"
+    return f": {worth}, {usd(counted) if counted else 'none'} of it counted above"
 
 
 def _advice(document: AuditDocument, figure: IdleCapacityDocument) -> str:

@@ -34,6 +34,7 @@ def idle_of_children(
     why = f"{without} of {len(children)} training jobs have no figure" if without else None
     if not figures:
         return None, why
+    causes = dict.fromkeys(cause for figure in figures for cause in figure["look_at"])
     list_usd = _sum(figure["list_usd"] for figure in figures)
     counted_usd = _sum(figure["counted_usd"] for figure in figures)
     if list_usd is not None and counted_usd is not None:
@@ -44,7 +45,7 @@ def idle_of_children(
         worked=sum((figure["worked"] for figure in figures), _ZERO),
         list_usd=list_usd,
         counted_usd=counted_usd,
-        look_at=tuple(dict.fromkeys(cause for figure in figures for cause in figure["look_at"])),
+        look_at=tuple(sorted(causes, key=lambda cause: cause == "profile")),
     ), why
 
 
