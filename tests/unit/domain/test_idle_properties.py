@@ -22,13 +22,17 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.rules.card import Ruleset
 from tests.fakes.jobs import START, job, market, phases, series, usage
 
-FAST = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+FAST = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 ALMOST_NOTHING = Decimal("1e-18")
 """Division has 28 digits: two ways to one sum may differ in the last ones."""
 MARKET = market()
 GPUS = {"ml.g4dn.xlarge": 1, "ml.g5.2xlarge": 1, "ml.g4dn.12xlarge": 4}
 VCPUS = {"ml.m5.large": 2, "ml.m5.4xlarge": 16, "ml.unpriced.xlarge": 4}
-MINUTES = 20
+MINUTES = 10
+
+POINTS = st.lists(st.floats(0, 100), min_size=MINUTES, max_size=MINUTES)
+GAPS = st.frozensets(st.integers(0, MINUTES - 1), max_size=3)
+"""As many missing points as the gate lets pass."""
 
 Hosts = list[list[float | None]]
 """The points of each host, 0..100 of all its devices."""
@@ -36,8 +40,8 @@ Hosts = list[list[float | None]]
 
 @st.composite
 def runs(draw: st.DrawFn) -> tuple[Job, Hosts]:
-    """A run of 20 minutes of Training on one to four hosts, with enough points on each."""
-    instance, count = draw(st.sampled_from([*GPUS, *VCPUS])), draw(st.integers(1, 4))
+    """A run of ten minutes of Training on one to three hosts, with enough points on each."""
+    instance, count = draw(st.sampled_from([*GPUS, *VCPUS])), draw(st.integers(1, 3))
     down, up = draw(st.integers(0, 4000)), draw(st.integers(0, 4000))
     total = down + 60 * MINUTES + up
     spot, plan = draw(st.none() | st.integers(0, total)), draw(st.booleans())
@@ -50,9 +54,11 @@ def runs(draw: st.DrawFn) -> tuple[Job, Hosts]:
         billable_s=Decimal(total if spot is None else spot),
         purchase=purchase if spot is None else Purchase.SPOT,
     )
-    points = st.lists(st.none() | st.floats(0, 100), min_size=MINUTES, max_size=MINUTES)
-    enough = points.filter(lambda line: line.count(None) <= 6)
-    return of, draw(st.lists(enough, min_size=count, max_size=count))
+    hosts: Hosts = [list(draw(POINTS)) for _ in range(count)]
+    for line in hosts:
+        for gap in draw(GAPS):
+            line[gap] = None
+    return of, hosts
 
 
 def changes() -> st.SearchStrategy[tuple[Bucket, Change]]:
@@ -111,7 +117,7 @@ def test_what_was_paid_was_worked_or_idle(
 ) -> None:
     """Nothing is negative, the value is at most the compute lines, and no more of it is counted."""
     figure = known(*run, found)
-    assert figure.idle + figure.worked == figure.paid
+    assert abs(figure.idle + figure.worked - figure.paid) < ALMOST_NOTHING
     assert 0 <= figure.worked <= figure.paid
     assert figure.unit == ("gpu_hours" if run[0].groups[0].instance_type in GPUS else "vcpu_hours")
     if figure.list_usd is None or figure.counted_usd is None:
@@ -156,7 +162,9 @@ def test_a_point_that_comes_later_takes_no_idle_hour_back(
 ) -> None:
     """What is missing counted as worked."""
     of, hosts = run
-    filled = [[data.draw(st.floats(0, 100)) if v is None else v for v in line] for line in hosts]
+    filled: Hosts = [
+        [data.draw(st.floats(0, 100)) if v is None else v for v in line] for line in hosts
+    ]
     assert known(of, filled).idle >= known(of, hosts).idle
 
 
@@ -167,11 +175,12 @@ def test_an_idle_end_that_is_longer_finds_more_idle_hours(
 ) -> None:
     """So many seconds of an upload on top, all of them billed."""
     of, hosts = run
+    total_s = (of.training_s or Decimal(0)) + more_s
     longer = replace(
         of,
         phases=(*of.phases, replace(of.phases[-1], seconds=Decimal(more_s))),
-        training_s=(of.training_s or 0) + more_s,
-        billable_s=(of.training_s or 0) + more_s,
+        training_s=total_s,
+        billable_s=total_s,
         purchase=Purchase.ON_DEMAND,
     )
     before = replace(of, billable_s=of.training_s, purchase=Purchase.ON_DEMAND)

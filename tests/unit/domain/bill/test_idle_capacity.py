@@ -29,7 +29,7 @@ MARKET = market(hourly_usd={**HOURLY_USD, GPUS: "4.80", "ml.g4dn.xlarge": "1.20"
 
 def ten_hours(**changes: Any) -> Job:
     """The docstring's run: an hour Downloading, nine Training on four GPUs."""
-    plain = {
+    plain: dict[str, Any] = {
         "phases": phases(("Downloading", 3600), ("Training", 32400)),
         "training_s": Decimal(36000),
         "billable_s": Decimal(36000),
@@ -184,7 +184,7 @@ def _trainium(of: Job) -> Measurements:
 @pytest.mark.parametrize(
     ("of", "measured", "why"),
     [
-        (ten_hours(), lambda of: usage(of), "no points"),
+        (ten_hours(), usage, "no points"),
         (ten_hours(), _trainium, "CloudWatch records no use of it"),
         (ten_hours(free="a built-in rule"), at_forty, "AWS does not bill it (a built-in rule)"),
         (
@@ -192,7 +192,7 @@ def _trainium(of: Job) -> Measurements:
             at_forty,
             "the job has not ended (status InProgress): its cost is not final",
         ),
-        (ran(3600, "ml.new.large"), lambda of: usage(of), "ml.new.large is not in the catalogue"),
+        (ran(3600, "ml.new.large"), usage, "ml.new.large is not in the catalogue"),
     ],
 )
 def test_where_there_is_no_figure_the_reason_is_said(of: Job, measured: Any, why: str) -> None:

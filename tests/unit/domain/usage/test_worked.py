@@ -15,7 +15,7 @@ GPUS = "ml.g4dn.12xlarge"
 
 def hour(instances: int = 1, **changes: Any) -> Job:
     """10 minutes Downloading, 50 Training, on hosts of four GPUs."""
-    plain = {
+    plain: dict[str, Any] = {
         "phases": phases(("Starting", -120), ("Downloading", 600), ("Training", 3000)),
         "training_s": Decimal(3600),
         "billable_s": Decimal(3600),
