@@ -257,7 +257,7 @@ def lost_document() -> AuditDocument:
 def idle_document() -> AuditDocument:
     """Eight hosts at a third of their GPUs, which no cheaper type holds: no finding has dollars."""
     return document(
-        job=job(name="llm-0412", instances="8 x ml.p5.48xlarge"),
+        job=job(name="llm-0412", instances="8 x ml.p5.48xlarge", ended_at="2026-05-21T10:00:00Z"),
         bill={
             **document()["bill"],
             "total_usd": Decimal("12152.832"),

@@ -22,7 +22,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.rules.card import Ruleset
 from tests.fakes.jobs import START, job, market, phases, series, usage
 
-FAST = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+FAST = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 ALMOST_NOTHING = Decimal("1e-18")
 """Division has 28 digits: two ways to one sum may differ in the last ones."""
 MARKET = market()
@@ -31,6 +31,7 @@ VCPUS = {"ml.m5.large": 2, "ml.m5.4xlarge": 16, "ml.unpriced.xlarge": 4}
 MINUTES = 10
 
 POINTS = st.lists(st.floats(0, 100), min_size=MINUTES, max_size=MINUTES)
+SLOWER = st.decimals(1, 4, places=2)
 GAPS = st.frozensets(st.integers(0, MINUTES - 1), max_size=3)
 """As many missing points as the gate lets pass."""
 
@@ -69,8 +70,8 @@ def changes() -> st.SearchStrategy[tuple[Bucket, Change]]:
             st.sampled_from(["Downloading", "Training", "Uploading"]),
             st.integers(0, 5000).map(Decimal),
         ),
-        st.builds(SetType, st.sampled_from([*GPUS, *VCPUS])),
-        st.builds(SetCount, st.integers(1, 4)),
+        st.builds(SetType, st.sampled_from([*GPUS, *VCPUS]), SLOWER),
+        st.builds(SetCount, st.integers(1, 4), SLOWER),
         st.builds(SetPurchase, st.decimals("0.05", 1, places=2)),
     )
     return st.one_of(

@@ -1,7 +1,8 @@
 """The idle capacity of a tuning job: the sum over the training jobs that have a figure.
 
-It is a lower bound where some have none, and the roll-up says how many. Hours of GPUs and of vCPUs
-are never added: a tuning job with both has no figure.
+It is a lower bound where some have none, and the roll-up says how many. Where those that have one
+are less than 70% of the dollars (of the jobs, where dollars are not known), it is no figure of the
+tuning job. Hours of GPUs and of vCPUs are never added: a tuning job with both has no figure.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
+from sageaudit.domain.usage.measurements import MIN_COVERAGE
 
 _ZERO = Decimal(0)
 
@@ -32,7 +34,7 @@ def idle_of_children(
     if len(units) > 1:
         return None, "the training jobs ran on GPUs and on CPUs"
     why = f"{without} of {len(children)} training jobs have no figure" if without else None
-    if not figures:
+    if _covered(children) < MIN_COVERAGE:
         return None, why
     causes = dict.fromkeys(cause for figure in figures for cause in figure["look_at"])
     list_usd = _sum(figure["list_usd"] for figure in figures)
@@ -47,6 +49,15 @@ def idle_of_children(
         counted_usd=counted_usd,
         look_at=tuple(sorted(causes, key=lambda cause: cause == "profile")),
     ), why
+
+
+def _covered(children: Sequence[AuditDocument]) -> Decimal:
+    """The share (0..1) of the children's dollars, else of their number, that has a figure."""
+    paid = [child["bill"]["total_usd"] for child in children]
+    known = [usd for usd in paid if usd is not None]
+    weights = known if len(known) == len(paid) and sum(known) else [Decimal(1)] * len(paid)
+    having = zip(children, weights, strict=True)
+    return sum((w for child, w in having if child.get("idle_capacity")), _ZERO) / sum(weights)
 
 
 def _idle_share_left(children: Sequence[AuditDocument]) -> Decimal:

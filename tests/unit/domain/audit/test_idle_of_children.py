@@ -30,6 +30,12 @@ def child(idle: IdleCapacityDocument | None) -> AuditDocument:
     return cast("AuditDocument", {**made, "idle_capacity": idle})
 
 
+def unpriced_child(idle: IdleCapacityDocument | None) -> AuditDocument:
+    """The same on a type without a known price."""
+    made = child(idle)
+    return cast("AuditDocument", {**made, "bill": {**made["bill"], "total_usd": None}})
+
+
 def test_hours_and_dollars_are_sums() -> None:
     """With all that may be the cause, a profile last."""
     summed, why = idle_of_children(
@@ -51,10 +57,27 @@ def test_gpus_and_vcpus_are_never_added() -> None:
 
 def test_a_job_without_a_figure_is_left_out_and_said() -> None:
     """The sum is then a lower bound."""
-    summed, why = idle_of_children([child(figure()), child(None)], NOTHING)
+    cheap = cast("AuditDocument", {**trial(2, "5", None), "idle_capacity": None})
+    summed, why = idle_of_children([child(figure()), cheap], NOTHING)
     assert summed is not None
     assert summed.paid == 10
     assert why == "1 of 2 training jobs have no figure"
+
+
+def test_a_small_part_of_the_dollars_is_no_figure_of_the_whole() -> None:
+    """Half of them, under the 70% that the points of one job need."""
+    summed, why = idle_of_children([child(figure()), child(None)], NOTHING)
+    assert summed is None
+    assert why == "1 of 2 training jobs have no figure"
+
+
+def test_without_dollars_the_jobs_are_counted() -> None:
+    """Two of three are under 70%, three of four are not."""
+    unpriced = [unpriced_child(figure(list_usd=None, counted_usd=None)) for _ in range(3)]
+    few, _ = idle_of_children([*unpriced[:2], unpriced_child(None)], NOTHING)
+    enough, _ = idle_of_children([*unpriced, unpriced_child(None)], NOTHING)
+    assert few is None
+    assert enough is not None
 
 
 def test_an_audit_of_before_the_key_has_no_figure() -> None:
