@@ -55,9 +55,11 @@ def _covered(children: Sequence[AuditDocument]) -> Decimal:
     """The share (0..1) of the children's dollars, else of their number, that has a figure."""
     paid = [child["bill"]["total_usd"] for child in children]
     known = [usd for usd in paid if usd is not None]
-    weights = known if len(known) == len(paid) and sum(known) else [Decimal(1)] * len(paid)
+    weights = known if len(known) == len(paid) and sum(known, _ZERO) else [Decimal(1)] * len(paid)
     having = zip(children, weights, strict=True)
-    return sum((w for child, w in having if child.get("idle_capacity")), _ZERO) / sum(weights)
+    return sum((w for child, w in having if child.get("idle_capacity")), _ZERO) / sum(
+        weights, _ZERO
+    )
 
 
 def _idle_share_left(children: Sequence[AuditDocument]) -> Decimal:
