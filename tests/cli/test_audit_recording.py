@@ -54,6 +54,17 @@ def test_the_document_has_every_key_of_schema_1(audited: Audited) -> None:
     }  # fmt: skip
 
 
+def test_the_idle_capacity_has_every_key_or_its_reason(audited: Audited) -> None:
+    """Hours and dollars of a job with GPU points; null, and said, where none were recorded."""
+    figure = audited(DATA / "profiled-053-g4dn-xlarge.json")["idle_capacity"]
+    assert set(figure) >= {"unit", "paid", "worked", "idle", "list_usd", "counted_usd"}
+    assert (figure["unit"], round(figure["paid"], 4)) == ("gpu_hours", 0.8958)
+    unrecorded = audited(FSX_SPOT)
+    assert unrecorded["idle_capacity"] is None
+    missing = unrecorded["audit"]["coverage"]["missing"]
+    assert [x for x in missing if x.startswith("idle capacity: ")]
+
+
 def test_the_fsx_spot_job_costs_what_its_billable_seconds_say(audited: Audited) -> None:
     """14,683 billable seconds of ml.m5.4xlarge are $3.76; its 37,026 of training were $9.48."""
     document = audited(FSX_SPOT)
