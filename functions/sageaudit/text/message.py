@@ -18,6 +18,7 @@ from sageaudit.domain.audit.document import (
 )
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.text.idle_capacity import idle_sentence
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import cents, share, usd
 from sageaudit.text.notice import counted_findings, for_chat, worst
@@ -57,6 +58,7 @@ class Message:
     saving: str
     fix: tuple[tuple[str, str], ...]
     remarks: tuple[tuple[str, str], ...]
+    idle_capacity: str | None
     facts: tuple[tuple[str, str], ...]
     owner: str | None
     links: tuple[Link, ...]
@@ -80,6 +82,7 @@ def message_of(document: AuditDocument, run_note: str | None = None) -> Message:
         saving=_saving(document, top),
         fix=tuple((assignment(fix), before(fix)) for fix in top["fix"]),
         remarks=_remarks(top),
+        idle_capacity=idle_sentence(document),
         facts=_facts(document, top),
         owner=job["owner"],
         links=links(document),
