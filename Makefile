@@ -41,10 +41,11 @@ golden: $(READY) ## rewrites the files that tests compare with: review the diff
 	@$(RUN)/python -m infra.template
 	@$(RUN)/python -m tests.golden.regenerate
 
-docs: $(READY) ## rewrites docs/rules from the rules, and docs/debugger.md from recordings
+docs: $(READY) ## rewrites docs/rules, and the pages that are made from recordings
 	@$(RUN)/python -m docs.build_rules
 	@$(RUN)/python -m docs.build_readme
 	@$(RUN)/python -m docs.build_debugger
+	@$(RUN)/python -m docs.build_recorded_gpus
 
 rule: $(READY) ## writes a new rule: make rule NAME=volume-large ID=SA503
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"

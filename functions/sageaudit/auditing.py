@@ -17,6 +17,7 @@ from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found
+from sageaudit.domain.bill.idle_capacity import idle_capacity
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
@@ -24,7 +25,7 @@ from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.exemption import exemptions
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge, judge_account, judge_tuning
 
@@ -56,6 +57,10 @@ def audit_job(
     case = FamilyCase(job, usage.active(), usage, billed, market, earlier, policy=policy)
     outcomes = judge(case, ruleset.rules)
     founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
+    savings = allocate(job, billed, founds, market, _severities(policy), exempt, savings_plan=plan)
+    idle = idle_capacity(job, usage, billed, market, savings)
+    if isinstance(idle, Missing):
+        warnings = [*warnings, f"idle capacity: {idle.reason}"]
     pool_ends_at = _pool_ends_at(job, now)
     return Audit(
         job=job,
@@ -65,14 +70,13 @@ def audit_job(
         facts=facts(job, billed, market, savings_plan=plan),
         usage=usage,
         outcomes=tuple(outcomes),
-        savings=allocate(
-            job, billed, founds, market, _severities(policy), exempt, savings_plan=plan
-        ),
+        savings=savings,
         final=job.finished and pool_ends_at is None,
         recheck_at=pool_ends_at,
         ruleset=ruleset.version,
         policy=policy.version,
         notes=tuple(warnings),
+        idle_capacity=None if isinstance(idle, Missing) else idle,
     )
 
 

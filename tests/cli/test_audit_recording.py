@@ -43,7 +43,7 @@ def test_the_document_has_every_key_of_schema_1(audited: Audited) -> None:
     assert document["schema"] == 1
     assert set(document) >= {
         "job", "audit", "phases", "bill", "avoidable_usd", "lost_usd", "possible_usd", "findings",
-        "unknown", "not_applicable", "clear", "waterfall", "children", "rollup",
+        "unknown", "not_applicable", "clear", "waterfall", "children", "rollup", "idle_capacity",
     }  # fmt: skip
     assert set(document["job"]) >= {
         "name", "arn", "kind", "status", "account", "region", "family", "owner", "created_at",
@@ -52,6 +52,17 @@ def test_the_document_has_every_key_of_schema_1(audited: Audited) -> None:
     assert set(document["audit"]) >= {
         "version", "settled", "due_at", "ruleset", "policy", "coverage",
     }  # fmt: skip
+
+
+def test_the_idle_capacity_has_every_key_or_its_reason(audited: Audited) -> None:
+    """Hours and dollars of a job with GPU points; null, and said, where none were recorded."""
+    figure = audited(DATA / "profiled-053-g4dn-xlarge.json")["idle_capacity"]
+    assert set(figure) >= {"unit", "paid", "worked", "idle", "list_usd", "counted_usd"}
+    assert (figure["unit"], round(figure["paid"], 4)) == ("gpu_hours", 0.8958)
+    unrecorded = audited(FSX_SPOT)
+    assert unrecorded["idle_capacity"] is None
+    missing = unrecorded["audit"]["coverage"]["missing"]
+    assert [x for x in missing if x.startswith("idle capacity: ")]
 
 
 def test_the_fsx_spot_job_costs_what_its_billable_seconds_say(audited: Audited) -> None:

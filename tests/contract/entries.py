@@ -99,6 +99,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
         "avoidable_usd": Decimal("1.500000"),
         "lost_usd": Decimal(0),
         "possible_usd": None,
+        "idle_capacity": None,
         "findings": [finding()],
         "unknown": [],
         "not_applicable": [],

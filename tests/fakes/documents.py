@@ -179,6 +179,15 @@ def document(**overrides: Any) -> AuditDocument:
         "avoidable_usd": Decimal("2.035"),
         "lost_usd": Decimal(0),
         "possible_usd": Decimal("0.9"),
+        "idle_capacity": {
+            "unit": "gpu_hours",
+            "paid": Decimal(3),
+            "worked": Decimal("0.29"),
+            "idle": Decimal("2.71"),
+            "list_usd": Decimal("4.10565"),
+            "counted_usd": Decimal("2.035"),
+            "look_at": ["batch_size", "profile"],
+        },
         "findings": [
             type_finding(),
             finding(),
@@ -242,6 +251,51 @@ def lost_document() -> AuditDocument:
         lost_usd=Decimal("4.5534"),
         possible_usd=Decimal(0),
         waterfall=[{"slice": "lost: failed-spend", "usd": Decimal("4.5534")}],
+    )
+
+
+def idle_document() -> AuditDocument:
+    """Eight hosts at a third of their GPUs, which no cheaper type holds: no finding has dollars."""
+    return document(
+        job=job(name="llm-0412", instances="8 x ml.p5.48xlarge", ended_at="2026-05-21T10:00:00Z"),
+        bill={
+            **document()["bill"],
+            "total_usd": Decimal("12152.832"),
+            "lines": [
+                line(
+                    usage_type="USE1-Train:ml.p5.48xlarge",
+                    quantity=Decimal(192),
+                    rate_usd=Decimal("63.296"),
+                    usd=Decimal("12152.832"),
+                )
+            ],
+        },
+        phases=[phase("Training", 86400, "12152.832")],
+        avoidable_usd=Decimal(0),
+        possible_usd=Decimal(0),
+        idle_capacity={
+            "unit": "gpu_hours",
+            "paid": Decimal(1536),
+            "worked": Decimal("511.582"),
+            "idle": Decimal("1024.418"),
+            "list_usd": Decimal("8105.195216"),
+            "counted_usd": Decimal(0),
+            "look_at": ["communication", "profile"],
+        },
+        findings=[
+            type_finding(
+                severity="info",
+                confidence="heuristic",
+                bucket="none",
+                summary="The GPU averaged 34% (P95 34%) over 1429 active minutes.",
+                saving_usd=None,
+                saving_alone_usd=None,
+                saving_range_usd=None,
+                fix=[],
+                caution="No figure: this is the smallest type with an H100.",
+            )
+        ],
+        waterfall=[{"slice": "rest", "usd": Decimal("12152.832")}],
     )
 
 
@@ -320,6 +374,7 @@ def unauditable_document() -> AuditDocument:
         avoidable_usd=None,
         lost_usd=None,
         possible_usd=None,
+        idle_capacity=None,
         findings=[],
         unknown=[],
         not_applicable=[],

@@ -21,7 +21,11 @@ _TOLD = {
     "failed-hostile": documents.lost_document,
     "tuning-rollup": documents.rollup_document,
 }
-_SHOWN = {**_TOLD, "unauditable": documents.unauditable_document}
+_SHOWN = {
+    **_TOLD,
+    "idle-capacity": documents.idle_document,
+    "unauditable": documents.unauditable_document,
+}
 _WIDTHS = (60, 80, 120)
 
 

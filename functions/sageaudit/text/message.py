@@ -18,9 +18,11 @@ from sageaudit.domain.audit.document import (
 )
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.text.idle_capacity import idle_sentence
 from sageaudit.text.links import Link, links
-from sageaudit.text.money import share, usd
+from sageaudit.text.money import cents, share, usd
 from sageaudit.text.notice import counted_findings, for_chat, worst
+from sageaudit.text.saving import effect
 from sageaudit.text.sparkline import plain_facts
 from sageaudit.text.words import (
     BASIS,
@@ -40,7 +42,6 @@ _UNKNOWN = 3
 _YOUNG_FAMILY = frozenset({"too_few_runs", "history_unread"})
 _MONEY_NOTES = 4
 _OTHERS = 5
-_FOR_NOTHING = "was paid for nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Message:
     saving: str
     fix: tuple[tuple[str, str], ...]
     remarks: tuple[tuple[str, str], ...]
+    idle_capacity: str | None
     facts: tuple[tuple[str, str], ...]
     owner: str | None
     links: tuple[Link, ...]
@@ -80,6 +82,7 @@ def message_of(document: AuditDocument, run_note: str | None = None) -> Message:
         saving=_saving(document, top),
         fix=tuple((assignment(fix), before(fix)) for fix in top["fix"]),
         remarks=_remarks(top),
+        idle_capacity=idle_sentence(document),
         facts=_facts(document, top),
         owner=job["owner"],
         links=links(document),
@@ -161,18 +164,14 @@ def _why(top: FindingDocument) -> str:
 
 
 def _saving(document: AuditDocument, top: FindingDocument) -> str:
-    """What this fix saves alone; the headline has the sum over all fixes together."""
+    """What this fix saves; the headline has the sum over all fixes together."""
     start = "" if top["fix"] else "no setting to change; "
+    if not document["rollup"]:
+        return f"{start}{effect(top) or 'no figure'}"
+    dollars = cents(top["saving_usd"])
     lost = Bucket(top["bucket"]) is Bucket.LOST
-    if document["rollup"]:
-        dollars = usd(top["saving_usd"])
-        effect = f"{dollars} {_FOR_NOTHING}" if lost else f"would have saved {dollars}"
-        return f"{start}{effect} over all its jobs"
-    alone, span = top["saving_alone_usd"], top["saving_range_usd"]
-    if lost:
-        return f"{start}{usd(alone)} {_FOR_NOTHING}"
-    dollars = f"{usd(span[0])} to {usd(span[-1])}" if span else usd(alone)
-    return f"{start}saves {dollars} per run if applied alone"
+    said = f"{dollars} was paid for nothing" if lost else f"would have saved {dollars}"
+    return f"{start}{said} over all its jobs"
 
 
 def _facts(document: AuditDocument, finding: FindingDocument) -> tuple[tuple[str, str], ...]:
@@ -210,7 +209,7 @@ def phase_split(document: AuditDocument) -> str:
             seconds, dollars = spent.get(phase["name"], (Decimal(0), Decimal(0)))
             spent[phase["name"]] = seconds + phase["seconds"], dollars + (phase["usd"] or 0)
     return ", ".join(
-        f"{name.lower()} {duration(seconds)}" + (f" {usd(dollars)}" if dollars else "")
+        f"{name.lower()} {duration(seconds)}" + (f" {cents(dollars)}" if dollars else "")
         for name, (seconds, dollars) in spent.items()
     )
 
@@ -221,7 +220,7 @@ def _again(job: JobDocument) -> str | None:
 
 def _rule_and_saving(finding: FindingDocument) -> str:
     saving = finding["saving_usd"]
-    return finding["rule"] if saving is None else f"{finding['rule']} {usd(saving)}"
+    return finding["rule"] if saving is None else f"{finding['rule']} {cents(saving)}"
 
 
 def _possible_savings(document: AuditDocument) -> list[str]:
@@ -238,7 +237,7 @@ def _possible_savings(document: AuditDocument) -> list[str]:
 
 def _rule_and_upper_end(finding: FindingDocument) -> str:
     span = finding["saving_range_usd"] if not finding["saving_usd"] else None
-    return f"{finding['rule']} up to {usd(span[-1])}" if span else _rule_and_saving(finding)
+    return f"{finding['rule']} up to {cents(span[-1])}" if span else _rule_and_saving(finding)
 
 
 def _rest(hidden: int) -> tuple[str, ...]:

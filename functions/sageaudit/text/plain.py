@@ -9,6 +9,7 @@ from typing import TypedDict
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.text.envelope import REPEAT, Payload, check_types
+from sageaudit.text.idle_capacity import IDLE_LABEL
 from sageaudit.text.message import Message, message_of
 from sageaudit.text.notice import counted_findings, worst
 from sageaudit.text.untrusted import middle, plain
@@ -111,6 +112,7 @@ def _body(parts: Message) -> str:
         f"Why: {_line(parts.why)}",
         "",
         *_fix(parts),
+        *_idle_capacity(parts),
         *_evidence(parts),
         f"Owner: {_line(parts.owner) if parts.owner else 'unknown (no owner tag)'}",
         *(f"{link.word}: {link.url}" for link in parts.links),
@@ -132,6 +134,10 @@ def _fix(parts: Message) -> list[str]:
         lines.append(f"  +{len(parts.fix) - _FIXES} more")
     lines += [f"{label}: {_line(sentence)}" for label, sentence in parts.remarks]
     return [*lines, ""]
+
+
+def _idle_capacity(parts: Message) -> list[str]:
+    return [f"{IDLE_LABEL}: {_line(parts.idle_capacity)}", ""] if parts.idle_capacity else []
 
 
 def _evidence(parts: Message) -> list[str]:

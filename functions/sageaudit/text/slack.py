@@ -14,6 +14,7 @@ from typing import Any
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.text.envelope import REPEAT, Payload, check_types
+from sageaudit.text.idle_capacity import IDLE_LABEL
 from sageaudit.text.message import Message, message_of
 from sageaudit.text.slack_fit import fit
 from sageaudit.text.untrusted import slack, slack_code
@@ -46,6 +47,7 @@ def message(
         {"type": "header", "block_id": "headline", "text": _plain(first_line)},
         {"type": "section", "block_id": "why", "text": _plain(slack(parts.why, _WHY))},
         _section("fix", _fix(parts)),
+        *_idle_capacity(parts),
         *_evidence(parts),
         _section("owner", f"Owner: {_owner(parts.owner, owner_ids or {})}"),
         *_links(parts),
@@ -101,6 +103,12 @@ def _fix(parts: Message) -> str:
         lines.append(f"+{len(parts.fix) - _FIXES} more")
     lines += [f"{label}: {slack(sentence, _REMARK)}" for label, sentence in parts.remarks]
     return "\n".join(lines)
+
+
+def _idle_capacity(parts: Message) -> list[Block]:
+    if parts.idle_capacity is None:
+        return []
+    return [_section("idle", f"*{IDLE_LABEL}*: {slack(parts.idle_capacity, _REMARK)}")]
 
 
 def _evidence(parts: Message) -> list[Block]:

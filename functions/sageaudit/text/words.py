@@ -42,8 +42,29 @@ _UNITS = {
 }
 _SPELLED = {
     word.lower(): word
-    for word in ("GPU", "GPUs", "CPU", "CPUs", "vCPU", "vCPUs", "EBS", "S3", "IO", "FSx", "EFS")
+    for word in (
+        "GPU",
+        "GPUs",
+        "CPU",
+        "CPUs",
+        "vCPU",
+        "vCPUs",
+        "EBS",
+        "S3",
+        "IO",
+        "FSx",
+        "EFS",
+        "P95",
+    )
 }
+
+_SAID = {
+    "histogram_distance": "Difference between hosts, 0 to 1",
+    "reason_class": "Kind of failure",
+    "active_minutes": "Active time",
+    "left": "It left",
+}
+"""Labels of facts whose key alone does not say enough."""
 
 
 def duration(seconds: Decimal | None) -> str:
@@ -99,6 +120,8 @@ def capitalised(text: str) -> str:
 
 def label(key: str) -> str:
     """`gpu_mean_percent` -> `GPU mean`: the unit moves to the value."""
+    if key in _SAID:
+        return _SAID[key]
     words = [word for word in key.split("_") if word]
     if len(words) > 1 and _unit(key):
         words.pop()

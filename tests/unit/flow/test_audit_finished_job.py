@@ -62,6 +62,8 @@ def test_a_job_that_ended_is_priced_judged_and_recorded() -> None:
     assert (document["audit"]["settled"], document["audit"]["due_at"]) == (True, None)
     assert document["audit"]["coverage"]["hosts"] == 2
     assert kept(of)["bill"] == document["bill"]
+    assert document["idle_capacity"] is not None
+    assert kept(of)["idle_capacity"] == document["idle_capacity"]
 
 
 def test_a_second_delivery_changes_nothing() -> None:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
-from sageaudit.text.money import usd
+from sageaudit.text.saving import counted, effect
 from sageaudit.text.sparkline import plain_facts, sparklines
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import assignment, before, label, value
@@ -39,6 +39,9 @@ def _show(finding: FindingDocument, console: Console) -> None:
     style = "dim" if aside else _STYLES[Severity(finding["severity"]).rank]
     console.print(_block(Text.assemble((finding["severity"].upper(), style), _title(finding)), 2))
     console.print(_block(Text(terminal(finding["summary"])), 4))
+    if aside:
+        console.print(_block(Text(terminal(aside), "dim"), 4))
+        return
     if finding["evidence"]:
         facts = [
             f"{label(key)} {middle(value(key, fact), _FACT)}"
@@ -48,8 +51,6 @@ def _show(finding: FindingDocument, console: Console) -> None:
         ascii_only = console.options.ascii_only
         for line in sparklines(finding["evidence"], console.width - 4, ascii_only=ascii_only):
             console.print(_block(Text(terminal(line), "dim"), 4))
-    if aside:
-        console.print(_block(Text(terminal(aside), "dim"), 4))
     if finding["caution"]:
         console.print(
             _block(Text.assemble(("Caveat: ", "yellow"), terminal(finding["caution"])), 4)
@@ -58,19 +59,16 @@ def _show(finding: FindingDocument, console: Console) -> None:
 
 
 def _title(finding: FindingDocument) -> str:
-    dollars = "" if Bucket(finding["bucket"]) is Bucket.NONE else f"  {_dollars(finding)}"
+    dollars = "" if _set_aside(finding) or not counted(finding) else f"  {counted(finding)}"
     card = f"{finding['id']}, {finding['confidence']}"
     return terminal(f"x{dollars}  {finding['rule']} ({card})")[1:]
 
 
-def _dollars(finding: FindingDocument) -> str:
-    if finding["saving_usd"] is None:
-        return f"{finding['bucket']}, no figure"
-    return f"{usd(finding['saving_usd'])} {finding['bucket']}"
-
-
 def _set_aside(finding: FindingDocument) -> str | None:
-    """Why a finding is not counted: it is exempt or covered by another; None if neither."""
+    """Why a finding is not counted: it is exempt or covered by another; None if neither.
+
+    What it says is then said by the other one, with the fix and one figure.
+    """
     exempt = finding["exempt"]
     if exempt is not None:
         until = f" until {exempt['until']}" if exempt["until"] else ""
@@ -82,19 +80,16 @@ def _set_aside(finding: FindingDocument) -> str | None:
 def _fixes(finding: FindingDocument, console: Console) -> None:
     ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
     for position, way in enumerate(ways):
-        title = _saving(finding) if position == 0 else "Or"
+        title = "Or" if position else "Fix"
+        if not position and (saves := effect(finding)) and not _lost(finding):
+            title = f"Fix, {saves}"
         console.print(_block(Text(f"{title}:", "bold"), 4))
         for fix in way:
             _fix(fix, console)
 
 
-def _saving(finding: FindingDocument) -> str:
-    alone, span = finding["saving_alone_usd"], finding["saving_range_usd"]
-    if span is not None:
-        return f"Fix, saves {usd(span[0])} to {usd(span[-1])} per run if applied alone"
-    if alone is None or Bucket(finding["bucket"]) is Bucket.LOST:
-        return "Fix"
-    return f"Fix, saves {usd(alone)} per run if applied alone"
+def _lost(finding: FindingDocument) -> bool:
+    return Bucket(finding["bucket"]) is Bucket.LOST
 
 
 def _fix(fix: FixDocument, console: Console) -> None:

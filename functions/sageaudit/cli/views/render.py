@@ -16,6 +16,7 @@ from rich.text import Text
 from sageaudit.cli.views import findings, tables
 from sageaudit.domain.audit.document import AuditDocument, NotApplicableDocument
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
+from sageaudit.text.idle_capacity import IDLE_LABEL, idle_sentence
 from sageaudit.text.message import headline, money_notes, ran_on
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import capitalised, counted, duration, time_of
@@ -63,6 +64,9 @@ def _head(document: AuditDocument, console: Console) -> None:
     if document["unauditable"] is None:
         console.print()
         _line(console, capitalised(headline(document)), _news_style(document))
+        if idle := idle_sentence(document):
+            console.print()
+            _line(console, f"{IDLE_LABEL}: {idle}", "yellow")
 
 
 def _family(name: str) -> str:

@@ -10,6 +10,7 @@ from sageaudit.domain.bill.bill import Bill, BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.bill.finding import Outcome, RuleName
+from sageaudit.domain.bill.idle_capacity import IdleCapacity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements
@@ -38,6 +39,8 @@ class Audit:
     ruleset: str
     policy: str
     notes: tuple[str, ...] = ()
+    idle_capacity: IdleCapacity | None = None
+    """None where it is not known; `notes` then says why."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
 

@@ -33,9 +33,12 @@ from sageaudit.domain.bill.finding import (
     Severity,
     Unknown,
 )
+from sageaudit.domain.bill.idle_capacity import IdleCapacity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import PriceKind
+from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.worked import Unit
 
 SCHEMA = 1
 _MICRO = Decimal("0.000001")
@@ -53,6 +56,8 @@ class AuditDocument(TypedDict):
     avoidable_usd: Decimal | None
     lost_usd: Decimal | None
     possible_usd: Decimal | None
+    idle_capacity: IdleCapacityDocument | None
+    """In no sum. None where it is not known: `audit.coverage.missing` then says why."""
     findings: list[FindingDocument]
     unknown: list[UnknownDocument]
     not_applicable: list[NotApplicableDocument]
@@ -78,6 +83,7 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "avoidable_usd": rounded(audit.savings.avoidable_usd),
         "lost_usd": rounded(audit.savings.lost_usd),
         "possible_usd": rounded(audit.savings.possible_usd),
+        "idle_capacity": _idle_capacity(audit.idle_capacity),
         "findings": [finding_document(finding) for finding in audit.savings.findings],
         "unknown": unknown_documents(audit.outcomes),
         "not_applicable": not_applicable_documents(audit.outcomes),
@@ -273,6 +279,38 @@ def _line(line: Line) -> LineDocument:
         "price_source": line.rate.source if line.rate else None,
         "price_kind": line.rate.kind if line.rate else None,
         "note": line.note,
+    }
+
+
+class IdleCapacityDocument(TypedDict):
+    """Device hours paid for, worked and idle (paid = worked + idle), with the idle ones' value.
+
+    `list_usd` None: no rate is known. `counted_usd`: how much of it is in `avoidable_usd` or
+    `lost_usd` already. `look_at`: what may keep the devices waiting.
+    """
+
+    unit: Unit
+    paid: Decimal
+    worked: Decimal
+    idle: Decimal
+    list_usd: Decimal | None
+    counted_usd: Decimal | None
+    look_at: list[LookAt]
+
+
+def _idle_capacity(figure: IdleCapacity | None) -> IdleCapacityDocument | None:
+    """Worked is rounded first, so that worked and idle add up to paid."""
+    if figure is None:
+        return None
+    paid, worked = figure.paid.quantize(_MICRO), figure.worked.quantize(_MICRO)
+    return {
+        "unit": figure.unit,
+        "paid": paid,
+        "worked": worked,
+        "idle": paid - worked,
+        "list_usd": rounded(figure.list_usd),
+        "counted_usd": rounded(figure.counted_usd),
+        "look_at": list(figure.look_at),
     }
 
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.audit import Audit, Outcomes
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, read_finding, stands
+from sageaudit.domain.audit.idle_of_children import idle_of_children
 from sageaudit.domain.audit.tuning_savings import TrialSavings
 from sageaudit.domain.bill.bill import BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
@@ -66,6 +67,8 @@ def roll_up(
     empty = _ZERO if launched == 0 else None
     missing = tuple(_missing(children, launched))
     total_usd = _sum((child["bill"]["total_usd"] for child in children), empty)
+    own_usd = own.usd(Bucket.AVOIDABLE) + own.usd(Bucket.LOST)
+    idle, no_idle = idle_of_children(children, own_usd)
     return Audit(
         job=job,
         family=family,
@@ -83,7 +86,8 @@ def roll_up(
         recheck_at=None,
         ruleset=ruleset,
         policy=policy,
-        notes=missing,
+        notes=(*missing, f"idle capacity: {no_idle}") if no_idle else missing,
+        idle_capacity=idle,
     )
 
 

@@ -104,7 +104,8 @@ class Move:
         used = f"the GPU was busy for {busy:.0%} of the time"
         if self.today.gpus > 1:
             used = f"the GPUs were busy for {busy:.0%} of the time on average"
-        return f"{', and '.join(said)}; {used}."
+        why = ", and ".join(said)
+        return f"{why[0].upper()}{why[1:]}; {used}."
 
     def _compared(self, weaker: Weaker) -> str:
         today, other = self.today.gpu_model, self.other.gpu_model
@@ -120,8 +121,7 @@ class Move:
                 f"the {self.today.gpus} GPUs together never did more than one can, "
                 "and were often at that limit: one of them did the work"
             )
-        share = f"{self._share_one} GPUs' work on one may not overlap"
-        return f"{share}, although it fits on {self.other.gpus} of {self.today.gpus}"
+        return f"the work of {self.today.gpus} GPUs shares {self.other.gpus} and may take turns"
 
     def _it_holds(self) -> str:
         need, today = self.need, self.today

@@ -63,7 +63,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "memory_p95_percent": round(memory, 1),
             "memory_needed_gib": None if needed is None else round(needed, 1),
             "memory_gib": today.memory_gib,
-            "memory_gib_there": leaner.type.memory_gib,
+            "new_memory_gib": leaner.type.memory_gib,
             "active_minutes": round(case.usage.minutes),
             "vcpu": today.vcpu,
         },

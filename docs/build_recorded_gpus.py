@@ -1,0 +1,175 @@
+"""Writes docs/recorded-gpu-jobs.md: what the audit says of the recorded jobs with idle GPUs.
+
+Part of `make docs`. A job is in the table when its recording has at least three GPU points and
+their mean is under 15% of its GPUs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from sageaudit.adapters.files import recording
+from sageaudit.auditing import audit_job
+from sageaudit.cli.sources.recorded_run import Run, of_recording
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, document, stands
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import Metric
+from sageaudit.rules import catalogue
+from sageaudit.text.money import share, usd
+
+PAGE = Path(__file__).parent / "recorded-gpu-jobs.md"
+RECORDINGS = Path(__file__).parents[1] / "tests" / "recorded" / "data" / "jobs"
+LOW_PERCENT = 15.0
+"""Jobstats shows a job's mean GPU use in red at 15% or less."""
+MIN_POINTS = 3
+"""Fewer points are no mean."""
+_OF_USE = ("SA1", "SA2")
+"""Rules on phases and use: those that speak of a GPU that does not work."""
+_JUDGES_USE = "gpu-underused"
+"""The rule whose answer is the reason where no rule has a finding."""
+_ZERO = Decimal(0)
+
+_PAGE = """\
+# Recorded GPU jobs that hardly used their GPU
+
+{jobs} recorded jobs have at least three GPU points. In {low} of them the mean of these points is
+under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours together. In {idle}
+of these ({share}) the GPU did no work: {list} at list price, without the {unpriced} jobs on a type
+without a known price. {counted} of that is counted as avoidable or lost.
+
+All {figures} are in the key `idle_capacity` of their audits, which is in no sum. {found} have a
+finding: about their phases or their use, or one that counts dollars. For the others the last column
+says why `gpu-underused` has none. Messages and the terminal show idle capacity from $10 on, so none
+of these runs gets that line.
+
+| recording | ran on | hours | mean GPU use | idle GPU-hours | at list price | what the audit says |
+|---|---|--:|--:|--:|--:|---|
+{rows}
+
+*Hours* are those billed for each instance. *Mean GPU use* is that of all recorded points. *Idle
+GPU-hours* are of the whole billed time, with download and upload, in which no GPU works; a missing
+point counts as work.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LowJob:
+    """A recorded job, the mean of its GPU points in percent, and its audit."""
+
+    recording: str
+    mean: float
+    audit: AuditDocument
+
+    @property
+    def findings(self) -> list[FindingDocument]:
+        """Those that stand and are about its phases or its use, or count dollars."""
+        return [
+            finding
+            for finding in self.audit["findings"]
+            if stands(finding) and (finding["id"].startswith(_OF_USE) or _counts(finding))
+        ]
+
+    @property
+    def reason(self) -> str | None:
+        """Why gpu-underused has no finding; None where it judged."""
+        for row in (*self.audit["unknown"], *self.audit["not_applicable"]):
+            if row["rule"] == _JUDGES_USE:
+                return row["reason"]
+        return None
+
+
+def gpu_jobs() -> Iterator[LowJob]:
+    """Every recorded job with at least three GPU points, whatever their mean."""
+    for path in sorted(RECORDINGS.glob("*.json")):
+        read = recording.read(path)
+        if isinstance(read, recording.RecordedSet):
+            continue
+        run = of_recording(read)
+        points = [
+            value / (run.usage.gpus or 1)
+            for series in read.series
+            if series.metric == Metric.GPU.value
+            for value in series.values
+            if value is not None
+        ]
+        if len(points) >= MIN_POINTS:
+            yield LowJob(path.stem, math.fsum(points) / len(points), _audit(run))
+
+
+def low(jobs: list[LowJob]) -> list[LowJob]:
+    """Those under 15%."""
+    return [job for job in jobs if job.mean < LOW_PERCENT]
+
+
+def _audit(run: Run) -> AuditDocument:
+    ruleset = catalogue.ruleset()
+    return document(audit_job(run.job, run.usage, run.market, Policy(), ruleset, now=run.now))
+
+
+def page() -> str:
+    """The whole of docs/recorded-gpu-jobs.md."""
+    jobs = list(gpu_jobs())
+    rows = low(jobs)
+    figures = [figure for job in rows if (figure := job.audit["idle_capacity"])]
+    paid = sum((figure["paid"] for figure in figures), _ZERO)
+    idle = sum((figure["idle"] for figure in figures), _ZERO)
+    priced = [figure for figure in figures if figure["list_usd"] is not None]
+    return _PAGE.format(
+        jobs=len(jobs),
+        low=len(rows),
+        hours=f"{paid:.1f}",
+        idle=f"{idle:.1f}",
+        share=share(idle, paid),
+        list=usd(sum((figure["list_usd"] or _ZERO for figure in priced), _ZERO)),
+        counted=usd(sum((figure["counted_usd"] or _ZERO for figure in priced), _ZERO)),
+        found=sum(bool(job.findings) for job in rows),
+        rows="\n".join(_row(job) for job in rows),
+        unpriced=len(figures) - len(priced),
+        figures=len(figures),
+    )
+
+
+def _row(job: LowJob) -> str:
+    figure = job.audit["idle_capacity"]
+    seconds = [part["seconds"] or _ZERO for part in job.audit["phases"] if part["billed"]]
+    idle = value = "unknown"
+    if figure is not None:
+        idle = f"{figure['idle']:.2f} of {figure['paid']:.2f}"
+        value = "no known price" if figure["list_usd"] is None else usd(figure["list_usd"])
+    cells = [
+        job.recording,
+        job.audit["job"]["instances"] or "unknown",
+        f"{sum(seconds, _ZERO) / 3600:.2f}",
+        f"{job.mean:.1f}%",
+        idle,
+        value,
+        _said(job),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _said(job: LowJob) -> str:
+    """Its findings with their dollars, else the reason."""
+    found = [_finding(finding) for finding in job.findings]
+    if found:
+        return ", ".join(found)
+    return f"no finding: {job.reason or 'every rule on use is clear'}"
+
+
+def _counts(finding: FindingDocument) -> bool:
+    return Bucket(finding["bucket"]).counted and bool(finding["saving_usd"])
+
+
+def _finding(finding: FindingDocument) -> str:
+    saving = finding["saving_usd"]
+    dollars = f" {usd(saving)} {finding['bucket']}" if saving else ""
+    return f"[{finding['rule']}](rules/{finding['rule']}.md){dollars}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,91 @@
+"""How much of the billed time a job's GPUs or vCPUs worked, as far as it was recorded.
+
+The user's program runs in the work phase only. While the data or the image is downloaded and the
+output is uploaded, no GPU and no vCPU works for it, yet these phases are billed: they count as not
+worked. Within the work phase a device works by its recorded share.
+
+What is not known counts as worked, so that later data can only add idle time: a missing point of a
+recorded host, and a billed phase in which the program may still run (Stopping, or a status that AWS
+adds). Nothing is said where a host has no points at all, or too few.
+
+"Worked" is GPUUtilization, the share of time in which any kernel ran, or CPUUtilization over all
+vCPUs: an upper bound of useful work. A vCPU is half a core: 50% may be every core at work.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.usage.measurements import MIN_COVERAGE, Measurements, Metric, Missing
+from sageaudit.domain.usage.work_windows import is_work
+
+Unit = Literal["gpu_hours", "vcpu_hours"]
+"""Accelerators without a metric (Trainium, Inferentia) have no figure, and so no unit."""
+_WITHOUT_PROGRAM = frozenset({"Downloading", "DownloadingTrainingImage", "Uploading"})
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """What is counted: `count` GPUs of each host, or its vCPUs where the hosts have no GPU."""
+
+    unit: Unit
+    count: int
+
+
+def devices(usage: Measurements) -> Devices | Missing:
+    """The devices of each host, or why they are not known."""
+    metric = _metric(usage)
+    count = usage.gpus if metric is Metric.GPU else usage.vcpu
+    if not count:
+        return usage.missing.get(metric) or Missing("type_unknown", "its devices are not known")
+    return Devices("gpu_hours" if metric is Metric.GPU else "vcpu_hours", count)
+
+
+def _metric(usage: Measurements) -> Metric:
+    """GPUUtilization unless the hosts are known to have no GPU: units never mix."""
+    return Metric.CPU if usage.gpus == 0 else Metric.GPU
+
+
+def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
+    """The share (0..1) of the billed device time that was worked, or why it is not known.
+
+    `usage` must be the whole run's, with its idle start and end. Example by hand: 10 min
+    Downloading, 50 min Training at 40% mean use: (50 x 0.4) / 60 = 1/3 of the billed hour.
+    """
+    code = _share_of_code(usage)
+    if isinstance(code, Missing):
+        return code
+    billed = [phase for phase in job.phases if phase.billed]
+    if any(phase.seconds is None for phase in billed):
+        return Missing("phases_unknown", "how long each phase took is not known")
+    whole = work = idle = _ZERO
+    for phase in billed:
+        seconds = phase.seconds or _ZERO
+        whole += seconds
+        work += seconds if is_work(phase) else _ZERO
+        idle += seconds if phase.name in _WITHOUT_PROGRAM else _ZERO
+    if not whole:
+        return Missing("phases_unknown", "no billed phase is known")
+    return (whole - idle - work * (1 - code)) / whole
+
+
+def _share_of_code(usage: Measurements) -> Decimal | Missing:
+    """The share (0..1) of its device time that all hosts worked while the program ran."""
+    metric = _metric(usage)
+    hosts, expected = usage.series.get(metric, {}), usage.hosts_expected
+    if not hosts:
+        return usage.missing.get(metric) or Missing("metric_missing", "no points")
+    if len(hosts) != expected:
+        return Missing("hosts_missing", f"{len(hosts)} of {expected} hosts have points")
+    least = min(line.share for line in hosts.values())
+    if least < MIN_COVERAGE:
+        why = f"only {least:.0%} of the points of a host"
+        return Missing("coverage_low", f"{why}, {MIN_COVERAGE:.0%} needed")
+    points = [100.0 if v is None else v for line in hosts.values() for v in line.values]
+    # Sums of as many points differ in their last digits only: fsum keeps lower points lower.
+    return min(Decimal(repr(math.fsum(points))) / (100 * len(points)), Decimal(1))

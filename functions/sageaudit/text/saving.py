@@ -1,0 +1,39 @@
+"""What one finding's fix saves, in words: the counted end of a range first, then the other end."""
+
+from __future__ import annotations
+
+from sageaudit.domain.audit.document import FindingDocument
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.text.money import cents
+
+
+def counted(finding: FindingDocument) -> str | None:
+    """`$42.50 avoidable`, `up to $9.20 avoidable` where 0 is counted; None without dollars."""
+    bucket, share, span = finding["bucket"], finding["saving_usd"], finding["saving_range_usd"]
+    if Bucket(bucket) is Bucket.NONE:
+        return None
+    if share is None:
+        return f"{bucket}, no figure"
+    if not share and span and span[-1]:
+        return f"up to {cents(span[-1])} {bucket}, not counted"
+    return f"{cents(share)} {bucket}"
+
+
+def effect(finding: FindingDocument) -> str | None:
+    """`saves $42.50 per run, at best $50.69`; None where no dollars are known.
+
+    Where other fixes take a part of it, what is left with them applied comes first: the totals have
+    that.
+    """
+    share, alone = finding["saving_usd"], finding["saving_alone_usd"]
+    if alone is None:
+        return None
+    if Bucket(finding["bucket"]) is Bucket.LOST:
+        return f"{cents(alone)} was paid for nothing"
+    span = finding["saving_range_usd"]
+    best = f", at best {cents(span[-1])}" if span and span[-1] > alone else ""
+    if not alone and span and span[-1]:
+        return f"saves up to {cents(span[-1])} per run, none of it counted"
+    if share is None or share == alone:
+        return f"saves {cents(alone)} per run{best}"
+    return f"saves {cents(share)} per run with the other fixes applied; alone {cents(alone)}{best}"

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.usage.measurements import Metric, Missing
+from sageaudit.domain.usage.worked import Devices, devices, worked_share
+from tests.fakes.jobs import flat, job, phases, ran, series, usage
+
+GPUS = "ml.g4dn.12xlarge"
+
+
+def hour(instances: int = 1, **changes: Any) -> Job:
+    """10 minutes Downloading, 50 Training, on hosts of four GPUs."""
+    plain: dict[str, Any] = {
+        "phases": phases(("Starting", -120), ("Downloading", 600), ("Training", 3000)),
+        "training_s": Decimal(3600),
+        "billable_s": Decimal(3600),
+    }
+    return job(GPUS, instances, **plain | changes)
+
+
+def test_the_download_is_not_worked_and_training_by_its_recorded_share() -> None:
+    """(50 x 0.4) / 60 minutes: the example of the docstring, by hand."""
+    of = hour()
+    assert worked_share(of, flat(of, 50, gpu=40)) == Decimal(1) / 3
+
+
+def test_hosts_count_alike() -> None:
+    """One host at work and one that is not: half."""
+    of = ran(3600, GPUS, 2)
+    whole = usage(
+        of,
+        series(Metric.GPU, [400] * 60, host="train/algo-1"),
+        series(Metric.GPU, [0] * 60, host="train/algo-2"),
+    )
+    assert worked_share(of, whole) == Decimal("0.5")
+
+
+def test_a_missing_point_counts_as_worked() -> None:
+    """So that a later point can only add idle time."""
+    of = ran(3600, GPUS)
+    gaps = usage(of, series(Metric.GPU, [0] * 45 + [None] * 15))
+    assert worked_share(of, gaps) == Decimal("0.25")
+
+
+@pytest.mark.parametrize(("points", "known"), [(42, True), (41, False)])
+def test_too_few_points_of_a_host_say_nothing(points: int, *, known: bool) -> None:
+    """70% of the points of each host, as for the rules."""
+    of = ran(3600, GPUS)
+    some = usage(of, series(Metric.GPU, [0] * points))
+    assert isinstance(worked_share(of, some), Missing) is not known
+
+
+def test_a_host_without_points_says_nothing_of_the_whole() -> None:
+    """Seven of eight hosts are idle; the eighth may not be."""
+    of = ran(3600, GPUS, 8)
+    missing = worked_share(of, flat(of, 60, hosts=7, gpu=10))
+    assert isinstance(missing, Missing)
+    assert missing.reason == "7 of 8 hosts have points"
+
+
+def test_a_phase_in_which_the_program_may_run_counts_as_worked() -> None:
+    """Stopping, and what AWS adds later: 10 of 60 minutes."""
+    of = hour(phases=phases(("Training", 3000), ("Stopping", 300), ("Tidying", 300)))
+    assert worked_share(of, flat(of, 50, gpu=0)) == Decimal(600) / 3600
+
+
+def test_a_phase_of_unknown_length_says_nothing() -> None:
+    """How much of the bill is the download is then not known."""
+    [first, *rest] = phases(("Downloading", 600), ("Training", 3000))
+    unknown = type(first)(first.name, first.started_at, None, billed=True)
+    of = hour(phases=(unknown, *rest))
+    assert isinstance(worked_share(of, flat(of, 50, gpu=40)), Missing)
+
+
+def test_spot_is_counted_by_its_share_of_the_billed_phases() -> None:
+    """The waiting between two attempts is billed to nobody."""
+    of = hour(
+        purchase=Purchase.SPOT,
+        phases=phases(("Training", 1800), ("Uploading", 600)),
+        billable_s=Decimal(1200),
+    )
+    assert worked_share(of, flat(of, 30, gpu=100)) == Decimal("0.75")
+
+
+@pytest.mark.parametrize(
+    ("instance", "expected"),
+    [(GPUS, Devices("gpu_hours", 4)), ("ml.m5.2xlarge", Devices("vcpu_hours", 8))],
+)
+def test_gpus_are_counted_where_there_are_any_and_else_vcpus(
+    instance: str, expected: Devices
+) -> None:
+    """Also for a GPU job of which the CPU alone was recorded: units never mix."""
+    of = ran(3600, instance)
+    assert devices(flat(of, 60, cpu=50)) == expected
+
+
+def test_a_gpu_job_with_cpu_points_only_says_nothing() -> None:
+    """The CPU's use is not that of the GPU."""
+    of = ran(3600, GPUS)
+    assert isinstance(worked_share(of, flat(of, 60, cpu=50)), Missing)
+
+
+def test_hosts_of_different_sizes_are_not_told_apart() -> None:
+    """CloudWatch does not say which host is which."""
+    of = ran(3600, groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.g4dn.xlarge", 1)))
+    missing = devices(usage(of, series(Metric.GPU, [50] * 60)))
+    assert isinstance(missing, Missing)
+    assert missing.code == "hosts_unmapped"
