@@ -1,0 +1,93 @@
+"""Work of several devices on fewer of them takes no longer than is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.bill.change import SetType
+from tests.labelled.machine import machine
+from tests.properties.judged import Document, audited, held
+from tests.properties.programs import SEVERAL_GPUS, Layout, Run, runs
+
+ONE_DEVICE_AT_WORK = (
+    "the sum of a host's devices lies at the ceiling of one device (P95 from 90 to 100, never "
+    "above): it is taken for one device at work, which several at a small part each can look like"
+)
+"""The one guess that the design makes knowingly; the property binds every other run."""
+_ROUNDED = Decimal("0.0001")
+
+
+def fewer_of_the_same(run: Run, audit: Audit) -> list[SetType]:
+    """The counted moves to fewer devices of the same model."""
+    return [
+        one.found.change
+        for one in audit.savings.findings
+        if one.stands and one.saving_usd and isinstance(one.found.change, SetType)
+        if machine(one.found.change.instance_type).gpu_model == run.on.gpu_model
+        if machine(one.found.change.instance_type).gpus < run.on.gpus
+    ]
+
+
+def looks_like_one(told: Document) -> bool:
+    """See ONE_DEVICE_AT_WORK."""
+    for one in told["metrics"]["series"]:
+        if one["metric"] == "GPUUtilization":
+            known = sorted(value for value in one["values"] if value is not None)
+            if known and known[-1] <= 100.5 and known[len(known) * 95 // 100] >= 89.5:
+                return True
+    return False
+
+
+@st.composite
+def steady(draw: st.DrawFn, layouts: Sequence[Layout]) -> Run:
+    """Runs on several devices whose recorded figures are what they did."""
+    run = draw(runs(SEVERAL_GPUS, whole=True))
+    layout = draw(st.sampled_from(list(layouts)))
+    program = run.program
+    if layout is Layout.COPIES and len(set(program.shares)) > 1:
+        program = replace(program, shares=(program.shares[0],) * len(program.shares))
+    return replace(run, program=replace(program, layout=layout), jitter=0.0, spot_share=None)
+
+
+def holds(run: Run) -> None:
+    """What is counted is no shorter, and costs no less, than the machine would."""
+    told = run.told()
+    at_work = sum(1 for share in run.program.shares if share)
+    audit = audited(told)
+    for change in fewer_of_the_same(run, audit):
+        assume(not (at_work > 1 and looks_like_one(told)))
+        truth = run.times_as_long(machine(change.instance_type).gpus)
+        assert change.slower >= Decimal(str(truth)) - _ROUNDED, (
+            f"{run.instance} -> {change}: {truth:.4f} times as long in truth"
+        )
+
+
+@held(100)
+@given(steady([Layout.COPIES, Layout.TURNS]))
+def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> None:
+    """Copies split their step evenly over the devices that are left; parts take turns as before."""
+    holds(run)
+
+
+@held(100)
+@given(steady([Layout.PROCESSES]))
+def test_processes_that_cannot_be_split_take_no_longer_than_counted(run: Run) -> None:
+    """Three of them on two devices: two share one, and the third does not help."""
+    holds(run)
+
+
+@held(60)
+@given(steady([Layout.TURNS, Layout.PROCESSES]))
+def test_what_several_devices_hold_together_is_held_by_those_that_are_left(run: Run) -> None:
+    """Only copies of a model do not add up; nothing in these runs says that they are copies."""
+    audit = audited(run.told())
+    for change in fewer_of_the_same(run, audit):
+        left = machine(change.instance_type)
+        there = float(left.gpu_memory_gib or 0) * left.gpus
+        assert sum(run.program.gpu_gib) <= there, f"{run.instance} -> {change.instance_type}"

@@ -1,0 +1,66 @@
+"""Idle capacity grows with idleness."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.properties.judged import Document, held, judged, told_otherwise
+from tests.properties.programs import Run, Spell, runs
+
+WORK = {"CPUUtilization", "GPUUtilization"}
+
+
+def idle_hours(told: Document) -> Decimal | None:
+    """GPU-hours, or the vCPU-hours of a CPU job, paid for and not worked; None: not known."""
+    audit: Any = judged(told)
+    capacity = audit["idle_capacity"]
+    return None if capacity is None else capacity["idle"]
+
+
+def no_fewer(before: Decimal | None, after: Decimal | None) -> bool:
+    """What is known stays known, and does not fall by more than its rounding."""
+    return before is None or (after is not None and after >= before - Decimal("0.000001"))
+
+
+@held(80)
+@given(runs(), st.data())
+def test_devices_that_work_less_are_no_less_idle(run: Run, data: st.DataObject) -> None:
+    """Some minutes of some of the hosts are turned down to a part of what they did, or to none."""
+    told = run.told()
+    hosts = sorted({one["host"] for one in told["metrics"]["series"]})
+    if not hosts:
+        return
+    chosen = data.draw(st.sets(st.sampled_from(hosts), min_size=1), label="hosts")
+    first, length = data.draw(st.integers(0, 599)), data.draw(st.integers(1, 600))
+    left = data.draw(st.sampled_from((0.0, 0.3, 0.9)), label="what is left of the work")
+
+    def idler(one: Document) -> Document:
+        if one["metric"] in WORK and one["host"] in chosen:
+            one["values"] = [
+                value * left if value is not None and first <= minute < first + length else value
+                for minute, value in enumerate(one["values"])
+            ]
+        return one
+
+    before, after = idle_hours(told), idle_hours(told_otherwise(told, idler))
+    assert no_fewer(before, after), f"{before} idle hours, then {after}"
+
+
+@held(60)
+@given(runs(), st.integers(1, 120), st.booleans())
+def test_a_longer_pause_is_no_less_idle(run: Run, minutes: int, at_head: bool) -> None:
+    """The program does the same, and waits for so many minutes before it or after it."""
+    spells = run.program.spells
+    pause = Spell(minutes, 0.0)
+    longer = (pause, *spells) if at_head else (*spells, pause)
+    paused = replace(run, program=replace(run.program, spells=longer))
+    before, after = idle_hours(run.told()), idle_hours(paused.told())
+    if run.jitter == 0 and run.missing_share == 0:
+        assert no_fewer(before, after), f"{before} idle hours, then {after}"
+    else:
+        assert before is None or after is not None
