@@ -13,7 +13,7 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
 from tests.labelled.machine import machine
 from tests.properties.judged import Document, audited, held
-from tests.properties.programs import SEVERAL_GPUS, Layout, Run, runs
+from tests.properties.programs import GPU_TYPES, SEVERAL_GPUS, Layout, Run, runs
 
 ONE_DEVICE_AT_WORK = (
     "the sum of a host's devices lies at the ceiling of one device (P95 from 90 to 100, never "
@@ -23,14 +23,23 @@ ONE_DEVICE_AT_WORK = (
 _ROUNDED = Decimal("0.0001")
 
 
-def fewer_of_the_same(run: Run, audit: Audit) -> list[SetType]:
-    """The counted moves to fewer devices of the same model."""
+def moves(audit: Audit) -> list[SetType]:
+    """The counted moves to another type."""
     return [
         one.found.change
         for one in audit.savings.findings
-        if one.stands and one.saving_usd and isinstance(one.found.change, SetType)
-        if machine(one.found.change.instance_type).gpu_model == run.on.gpu_model
-        if machine(one.found.change.instance_type).gpus < run.on.gpus
+        if one.stands and one.found.bucket.counted and one.saving_usd
+        if isinstance(one.found.change, SetType)
+    ]
+
+
+def fewer_of_the_same(run: Run, audit: Audit) -> list[SetType]:
+    """The counted moves to fewer devices of the same model."""
+    return [
+        change
+        for change in moves(audit)
+        if machine(change.instance_type).gpu_model == run.on.gpu_model
+        if machine(change.instance_type).gpus < run.on.gpus
     ]
 
 
@@ -80,6 +89,15 @@ def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> 
 def test_processes_that_cannot_be_split_take_no_longer_than_counted(run: Run) -> None:
     """Three of them on two devices: two share one, and the third does not help."""
     holds(run)
+
+
+@held(100)
+@given(runs(GPU_TYPES, whole=True))
+def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run) -> None:
+    """How long a processor takes for what a device did is not known: no end of it is certain."""
+    audit = audited(run.told())
+    gone = [change for change in moves(audit) if not machine(change.instance_type).gpus]
+    assert not (gone and run.device_seconds), f"{run.instance} -> {gone}: {run.device_seconds} s"
 
 
 @held(60)
