@@ -15,6 +15,11 @@ from tests.labelled.machine import REGION
 from tests.properties.judged import EXEMPT, Document, audited, held
 from tests.properties.programs import Run, runs
 
+TRIALS = {
+    "trainium-candidate": "other hardware and other code, dearer by the hour, with the speed from "
+    "which it pays: a trial, never a step on from this advice"
+}
+"""Rules that may name a dearer type; none may name the one that was left."""
 _DAY = timedelta(days=1)
 _ROUNDS = 3
 
@@ -49,7 +54,7 @@ def type_of(told: Document) -> str:
     return str(told["describe"]["ResourceConfig"]["InstanceType"])
 
 
-@held(60)
+@held(80)
 @given(runs(whole=True))
 def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
     """The best finding's fix is taken, the same work is done, and it is audited again."""
@@ -70,6 +75,7 @@ def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
         for finding in audit.savings.findings:
             for name in types_named(finding):
                 assert name not in left, f"{way}; then {finding.found.summary} -> {name}"
-                assert hourly_usd(name) <= hourly_usd(after), (
+                dearer = hourly_usd(name) > hourly_usd(after)
+                assert not dearer or finding.rule.name in TRIALS, (
                     f"{way}; then {finding.rule.name}: {finding.found.summary} -> {name}"
                 )
