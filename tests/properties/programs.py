@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import mean
 from typing import Any
 
 from hypothesis import strategies as st
@@ -20,8 +21,6 @@ from sageaudit.domain.prices.market import InstanceType
 from tests.labelled.machine import REGION, Doing, Plot, machine, training
 
 Document = dict[str, Any]
-LATE_MINUTES = 6
-"""A GPU's first points come up to so late (`tests.labelled.machine`): nobody saw that work."""
 METRICS = ("CPUUtilization", "MemoryUtilization", "GPUUtilization", "GPUMemoryUtilization")
 
 
@@ -109,17 +108,17 @@ class Run:
         )
         return of_one * sum(self.paces)
 
-    def times_as_long(self, devices: int) -> float:
+    def times_as_long(self, devices: int, late: int = 0) -> float:
         """The run time on so many of the same device, as a multiple, where nothing overlaps.
 
         All that was no device's work takes as long as before, and after it each device does the
         work of its processes one after the other. Copies of a model split their step evenly; a
-        process of its own lies on one device, the largest first where the least is. Minutes before
-        the first points are left out.
+        process of its own lies on one device, the largest first where the least is. Of the minutes
+        that anybody saw: all but the `late` first ones, and the last, where it was not whole.
         """
         timeline = [spell for spell in self.program.spells for _ in range(spell.minutes)]
-        seen = timeline[min(LATE_MINUTES, len(timeline) - 1) :]
-        return sum(self._longer(self.loads(spell), devices) for spell in seen) / len(seen)
+        longer = [self._longer(self.loads(spell), devices) for spell in timeline[late:]]
+        return min(mean(longer), mean(longer[:-1]))
 
     def _longer(self, loads: Sequence[float], devices: int) -> float:
         if not loads:
@@ -146,6 +145,21 @@ class Run:
                 gpu_gib=held,
                 jitter=self.jitter,
             )
+
+
+def plain(
+    instance: str,
+    *shares: float,
+    layout: Layout = Layout.COPIES,
+    gpu_gib: float = 2.0,
+    cores: float = 1.0,
+    gib: float = 4.0,
+    spells: tuple[Spell, ...] = (Spell(120),),
+    hosts: int = 1,
+) -> Run:
+    """One program on each host, as steady as it can be: for examples."""
+    held = (gpu_gib,) * len(shares)
+    return Run(instance, Program(layout, shares, held, cores, 0.0, gib, spells), (1.0,) * hosts)
 
 
 def _placed(loads: Sequence[float], devices: int) -> list[float]:

@@ -22,7 +22,7 @@ from tests.properties.judged import (
     says,
     told_otherwise,
 )
-from tests.properties.programs import METRICS, Run, runs
+from tests.properties.programs import METRICS, Run, Spell, plain, runs
 
 
 def certain(audit: AuditDocument) -> Decimal:
@@ -131,7 +131,56 @@ def losses() -> st.SearchStrategy[Loss]:
     )
 
 
+FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] = {
+    nulls: (
+        (
+            plain(
+                "ml.p5en.48xlarge",
+                *[0.4] * 8,
+                gpu_gib=14,
+                cores=35,
+                gib=205,
+                spells=(Spell(51, 0.0), Spell(5, 0.0, loading=True)),
+            ),
+            Loss(("CPUUtilization",)),
+        ),
+    ),
+    one_host_missing: (
+        (
+            plain("ml.p3.16xlarge", *[0.01] * 5, gib=464, hosts=2),
+            Loss(("GPUMemoryUtilization",)),
+        ),
+        (
+            plain("ml.g5.24xlarge", 0.03, gpu_gib=11, cores=89, gib=38, hosts=4),
+            Loss(("GPUMemoryUtilization",)),
+        ),
+    ),
+    early_end: (
+        (
+            plain("ml.p6-b200.48xlarge", *[0.0037] * 8, gpu_gib=72, cores=72, gib=819, hosts=8),
+            Loss(("GPUMemoryUtilization",), first=20),
+        ),
+    ),
+    another_job: (
+        (plain("ml.p3.8xlarge", 0.03, cores=2.1, gib=24), Loss(("GPUMemoryUtilization",))),
+    ),
+    hourly: (
+        (plain("ml.g7e.12xlarge", 0.01, 0.01, gpu_gib=10, cores=3, gib=358), Loss()),
+        (plain("ml.g7e.4xlarge", 0.01, gpu_gib=91, cores=5, gib=13), Loss()),
+    ),
+}
+"""What random runs found once, as plain as it can be told."""
 LOSSES = (nulls, one_host_missing, early_end, another_job, hourly)
+
+
+@pytest.mark.parametrize(
+    ("lost", "run", "loss"), [(lost, *pair) for lost, pairs in FOUND.items() for pair in pairs]
+)
+def test_lost_data_that_once_added_a_dollar_adds_none(
+    lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
+) -> None:
+    """Each of the runs that random ones led to."""
+    adds_nothing(lost, run, loss)
 
 
 @pytest.mark.parametrize("lost", LOSSES, ids=lambda lost: lost.__name__)
@@ -141,6 +190,11 @@ def test_lost_data_adds_no_dollar_that_more_data_would_take_back(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
 ) -> None:
     """The same run with less recorded counts no more, and each rule answers."""
+    adds_nothing(lost, run, loss)
+
+
+def adds_nothing(lost: Callable[[Document, Loss], Document], run: Run, loss: Loss) -> None:
+    """What is certain of the partial recording is certain of the whole one."""
     told = run.told()
     whole, partial = judged(told), judged(lost(told, loss))
     assert certain(partial) <= certain(whole) + MICRO, f"{says(whole)}\n{says(partial)}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.document import AuditDocument
@@ -23,7 +23,7 @@ from tests.properties.judged import (
     says,
     told_otherwise,
 )
-from tests.properties.programs import Run, runs
+from tests.properties.programs import Run, plain, runs
 
 OFFERED: dict[str, Callable[[InstanceType], float]] = {
     "CPUUtilization": lambda on: on.vcpu,
@@ -141,6 +141,14 @@ def told_ways() -> st.SearchStrategy[Way]:
 
 @held(80)
 @given(runs(pauses=False), told_ways())
+@example(plain("ml.c7i.xlarge", cores=1.58, gib=3.2), Way("CPUUtilization", 50))
+@example(plain("ml.r5d.24xlarge", cores=0.5, gib=77), Way("MemoryUtilization", 50))
+@example(plain("ml.r5.4xlarge", cores=9, gib=99.8), Way("MemoryUtilization", -50))
+@example(plain("ml.m7i.xlarge", cores=1.1, gib=6.4, hosts=8), Way("CPUUtilization", 50))
+@example(plain("ml.g5.12xlarge", 0.03, gpu_gib=21.2, cores=10, gib=54), Way("GPUUtilization", 50))
+@example(plain("ml.g5.12xlarge", 0.9, gpu_gib=8, cores=4, gib=20), Way("GPUUtilization", -50))
+@example(plain("ml.g5.12xlarge", 0.4, 0.4, 0.4, 0.4), Way("GPUUtilization", 400))
+@example(plain("ml.p3.16xlarge", *[0.2] * 8), Way("GPUUtilization", 400))
 def test_one_point_moves_the_dollars_by_one_neighbouring_type_at_most(run: Run, way: Way) -> None:
     """One percent of one core, device or memory, in some minutes of one host.
 
