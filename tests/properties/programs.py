@@ -153,13 +153,16 @@ def plain(
     layout: Layout = Layout.COPIES,
     gpu_gib: float = 2.0,
     cores: float = 1.0,
+    loader_cores: float = 0.0,
     gib: float = 4.0,
     spells: tuple[Spell, ...] = (Spell(120),),
     hosts: int = 1,
 ) -> Run:
     """One program on each host, as steady as it can be: for examples."""
     held = (gpu_gib,) * len(shares)
-    return Run(instance, Program(layout, shares, held, cores, 0.0, gib, spells), (1.0,) * hosts)
+    return Run(
+        instance, Program(layout, shares, held, cores, loader_cores, gib, spells), (1.0,) * hosts
+    )
 
 
 def _placed(loads: Sequence[float], devices: int) -> list[float]:

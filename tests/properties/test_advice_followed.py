@@ -54,7 +54,7 @@ def type_of(told: Document) -> str:
     return str(told["describe"]["ResourceConfig"]["InstanceType"])
 
 
-@held(80)
+@held(120)
 @given(runs(whole=True))
 def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
     """The best finding's fix is taken, the same work is done, and it is audited again."""

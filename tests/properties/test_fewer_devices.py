@@ -85,7 +85,7 @@ def holds(run: Run) -> None:
         )
 
 
-@held(100)
+@held(120)
 @given(steady([Layout.COPIES, Layout.TURNS]))
 @example(plain("ml.g7e.12xlarge", 0.3, 0.3))
 @example(plain("ml.p3.16xlarge", *[0.3] * 8))
@@ -97,7 +97,7 @@ def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> 
     holds(run)
 
 
-@held(100)
+@held(120)
 @given(steady([Layout.PROCESSES]))
 @example(plain("ml.g7e.12xlarge", 0.6, 0.89, layout=Layout.PROCESSES, spells=(Spell(69, 0.5),)))
 @example(plain("ml.p3.16xlarge", *[0.6] * 5, layout=Layout.PROCESSES))
@@ -107,7 +107,7 @@ def test_processes_that_cannot_be_split_take_no_longer_than_counted(run: Run) ->
     holds(run)
 
 
-@held(100)
+@held(120)
 @given(runs(GPU_TYPES, whole=True))
 @example(plain("ml.p5en.48xlarge", *[0.01] * 6, gpu_gib=134, cores=51, gib=880))
 @example(plain("ml.g4dn.xlarge", 0.005))

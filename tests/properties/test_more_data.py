@@ -33,7 +33,7 @@ def certain(audit: AuditDocument) -> Decimal:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@held(40)
+@held(60)
 @given(run=runs(whole=True))
 def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -> None:
     """Found as measured without the metric: found with it."""
@@ -138,7 +138,7 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
                 "ml.p5en.48xlarge",
                 *[0.4] * 8,
                 gpu_gib=14,
-                cores=35,
+                loader_cores=35,
                 gib=205,
                 spells=(Spell(51, 0.0), Spell(5, 0.0, loading=True)),
             ),
@@ -151,7 +151,9 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
             Loss(("GPUMemoryUtilization",)),
         ),
         (
-            plain("ml.g5.24xlarge", 0.03, gpu_gib=11, cores=89, gib=38, hosts=4),
+            plain(
+                "ml.g5.24xlarge", 0.021, gpu_gib=11, cores=63, gib=38, hosts=4, spells=(Spell(50),)
+            ),
             Loss(("GPUMemoryUtilization",)),
         ),
     ),
@@ -165,8 +167,12 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
         (plain("ml.p3.8xlarge", 0.03, cores=2.1, gib=24), Loss(("GPUMemoryUtilization",))),
     ),
     hourly: (
-        (plain("ml.g7e.12xlarge", 0.01, 0.01, gpu_gib=10, cores=3, gib=358), Loss()),
-        (plain("ml.g7e.4xlarge", 0.01, gpu_gib=91, cores=5, gib=13), Loss()),
+        (
+            plain(
+                "ml.g7e.12xlarge", 0.01, 0.01, gpu_gib=10, cores=3, gib=358, spells=(Spell(240),)
+            ),
+            Loss(),
+        ),
     ),
 }
 """What random runs found once, as plain as it can be told."""
@@ -184,7 +190,7 @@ def test_lost_data_that_once_added_a_dollar_adds_none(
 
 
 @pytest.mark.parametrize("lost", LOSSES, ids=lambda lost: lost.__name__)
-@held(80)
+@held(120)
 @given(run=runs(whole=True), loss=losses())
 def test_lost_data_adds_no_dollar_that_more_data_would_take_back(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss

@@ -10,7 +10,7 @@ from tests.properties.judged import MICRO, counted, held, judged, savings, says
 from tests.properties.programs import Run, Spell, plain, runs
 
 
-@held(120)
+@held(200)
 @given(runs())
 @example(plain("ml.g5.24xlarge", 0.3, 0.3, 0.3, 0.3))
 @example(plain("ml.g6e.8xlarge", 0.07, gpu_gib=4.5, cores=6.4, gib=25.6))
