@@ -108,8 +108,10 @@ class Run:
         )
         return of_one * sum(self.paces)
 
-    def times_as_long(self, devices: int, late: int = 0) -> float:
-        """The run time on so many of the same device, as a multiple, where nothing overlaps.
+    def times_as_long(self, devices: int, late: int = 0, weaker: float = 1.0) -> float:
+        """The run time on so many devices, as a multiple, where nothing overlaps.
+
+        Each takes `weaker` times as long as today's for the same work.
 
         All that was no device's work takes as long as before, and after it each device does the
         work of its processes one after the other. Copies of a model split their step evenly; a
@@ -117,18 +119,19 @@ class Run:
         that anybody saw: all but the `late` first ones, and the last, where it was not whole.
         """
         timeline = [spell for spell in self.program.spells for _ in range(spell.minutes)]
-        longer = [self._longer(self.loads(spell), devices) for spell in timeline[late:]]
+        longer = [self._longer(self.loads(spell), devices, weaker) for spell in timeline[late:]]
         return min(mean(longer), mean(longer[:-1]))
 
-    def _longer(self, loads: Sequence[float], devices: int) -> float:
+    def _longer(self, loads: Sequence[float], devices: int, weaker: float) -> float:
         if not loads:
             return 1.0
         if self.program.layout is Layout.TURNS:
-            return 1.0
-        waits = 1 - max(loads)
+            return 1 - sum(loads) + weaker * sum(loads)
         if self.program.layout is Layout.COPIES:
-            return waits + max(sum(loads) / devices, *loads)
-        return waits + max(_placed(loads, devices))
+            works = sum(loads) / min(devices, len(loads))
+        else:
+            works = max(_placed(loads, devices))
+        return 1 - max(loads) + weaker * works
 
     def _doings(self, paced: float) -> Iterator[Doing]:
         program = self.program

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
+from sageaudit.domain.prices.gpu import times_weaker
 from tests.labelled.machine import machine
 from tests.properties.judged import Document, audited, held
 from tests.properties.programs import GPU_TYPES, SEVERAL_GPUS, Layout, Run, Spell, plain, runs
@@ -105,6 +106,27 @@ def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> 
 def test_processes_that_cannot_be_split_take_no_longer_than_counted(run: Run) -> None:
     """Three of them on two devices: two share one, and the third does not help."""
     holds(run)
+
+
+@held(120)
+@given(steady([Layout.COPIES]))
+@example(plain("ml.p4d.24xlarge", *[0.2] * 8))
+@example(plain("ml.g6e.12xlarge", *[0.1] * 4))
+@example(plain("ml.p3.8xlarge", *[0.2] * 4))
+def test_fewer_and_weaker_devices_take_no_longer_than_counted(run: Run) -> None:
+    """One host moves to devices of another model: both their number and their peaks bind."""
+    run = replace(run, paces=(1.0,))
+    told = run.told()
+    today = run.on.gpu_peaks
+    for change in moves(audited(told)):
+        other = machine(change.instance_type)
+        if other.gpu_model == run.on.gpu_model or not (today and other.gpu_peaks):
+            continue
+        weaker = float(times_weaker(today, other.gpu_peaks, linked=False).times)
+        truth = run.times_as_long(other.gpus, late(told), weaker)
+        assert change.slower >= Decimal(str(truth)) - _ROUNDED, (
+            f"{run.instance} -> {change}: {truth:.4f} times as long, each {weaker:.2f} times weaker"
+        )
 
 
 @held(120)
