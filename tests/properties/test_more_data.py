@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import pytest
@@ -162,6 +162,10 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
             plain("ml.p6-b200.48xlarge", *[0.0037] * 8, gpu_gib=72, cores=72, gib=819, hosts=8),
             Loss(("GPUMemoryUtilization",), first=20),
         ),
+        (
+            plain("ml.g5.16xlarge", 0.2, loader_cores=40, spells=(Spell(100, 0.3), Spell(35))),
+            Loss(first=100),
+        ),
     ),
     another_job: (
         (plain("ml.p3.8xlarge", 0.03, cores=2.1, gib=24), Loss(("GPUMemoryUtilization",))),
@@ -171,6 +175,10 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
             plain(
                 "ml.g7e.12xlarge", 0.01, 0.01, gpu_gib=10, cores=3, gib=358, spells=(Spell(240),)
             ),
+            Loss(),
+        ),
+        (
+            replace(plain("ml.g5.xlarge", 0.01, spells=(Spell(240, 0.7),)), jitter=0.3),
             Loss(),
         ),
     ),
