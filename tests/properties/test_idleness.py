@@ -68,6 +68,18 @@ def test_devices_that_work_less_are_no_less_idle(run: Run, lull: Lull) -> None:
     assert no_fewer(before, after), f"{before} idle hours, then {after}"
 
 
+def on_time(told: Document) -> Document:
+    """The same without late first points, whose number is drawn anew for each recording."""
+
+    def filled(one: Document) -> Document:
+        known = [value for value in one["values"] if value is not None]
+        late = next((n for n, value in enumerate(one["values"]) if value is not None), 0)
+        one["values"] = known[:1] * late + one["values"][late:]
+        return one
+
+    return told_otherwise(told, filled)
+
+
 @held(60)
 @given(runs(), st.integers(1, 120), st.booleans())
 def test_a_longer_pause_is_no_less_idle(run: Run, minutes: int, at_head: bool) -> None:
@@ -76,5 +88,5 @@ def test_a_longer_pause_is_no_less_idle(run: Run, minutes: int, at_head: bool) -
     spells, pause = run.program.spells, Spell(minutes, 0.0)
     longer = (pause, *spells) if at_head else (*spells, pause)
     paused = replace(run, program=replace(run.program, spells=longer))
-    before, after = idle_hours(run.told()), idle_hours(paused.told())
+    before, after = idle_hours(on_time(run.told())), idle_hours(on_time(paused.told()))
     assert no_fewer(before, after), f"{before} idle hours, then {after}"
