@@ -3,6 +3,7 @@
 A leak is a message with one secret and what the same answer says of it. Tokens are put together
 here so that no scanner takes this file for a leak.
 """
+# ruff: noqa: E501 - one leak a line reads as a table
 
 from __future__ import annotations
 
@@ -17,10 +18,13 @@ PASSWORD = "c0rrect-Horse!" + "battery"
 SHORT = "hun" + "ter2"
 WORD = "swordfish"
 """Letters only: to be found behind its own key, and elsewhere by its length."""
+_BASE64 = base64.b64encode(PASSWORD.encode()).decode()
 SPACED = "correct horse " + "battery 9"
 HEX32, HEX40, HEX64 = "0f1e2d3c4b5a6978" * 2, "0f1e2d3c4b5a69788796" * 2, "0f1e2d3c4b5a6978" * 4
 BASE40 = "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"
-BASE88 = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/" + "K1SZFPTOtr/KBHBeksoGMGw=="
+BASE88 = (
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/" + "K1SZFPTOtr/KBHBeksoGMGw=="
+)
 LETTERS = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ"
 TOOLKIT = (
     'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "{}"\n'
@@ -94,16 +98,16 @@ POSITIONS: Sequence[Leak] = (
     _known("anywhere", _toolkit(f"login with {PASSWORD} refused", ""), PASSWORD),
     _known("short and mixed", _toolkit(f"login with {SHORT} refused", ""), SHORT),
     _known("eight letters", f"user typed {WORD}, refused", WORD),
-    _known("in another case", f"user typed {WORD.upper()}, refused", WORD.upper()),
+    Leak("in another case", f"user typed {WORD.upper()}, refused", WORD.upper(), {"x": WORD}),
     _known("between signs", f"<{SHORT}>", SHORT),
     _known("inside a word", f"xx{PASSWORD}yy", PASSWORD),
     _known("behind an underscore", f"user_{SHORT}_x", SHORT),
-    _known("across a line break", f"typed {SPACED.replace(' horse', chr(10) + 'horse')}", "battery 9"),
-    _known("with plus signs", f"q={SPACED.replace(' ', '+')}", SPACED.replace(" ", "+")),
-    _known("in Base64", f"payload {base64.b64encode(PASSWORD.encode()).decode()}", "YzBycmVjdC1Ib3JzZ"),
+    Leak("across a line break", "typed correct\nhorse battery 9", "horse", {"x": SPACED}),
+    Leak("with plus signs", "q=correct+horse+battery+9", "horse", {"x": SPACED}),
+    Leak("in Base64", f"payload {_BASE64}", _BASE64[:16], {"x": PASSWORD}),
     _env("a variable's value", f"KeyError: {PASSWORD!r}", PASSWORD),
     _env("a variable's own key", "DB_LOGIN=tulip", "tulip"),
-    _env("a URL's password", f"FATAL: no user for {SHORT}", SHORT, key="DSN_").__class__(
+    Leak(
         "the password in a variable's URL", f"FATAL: refused {SHORT}", SHORT, {},
         {"TRACKING": f"postgres://bob:{SHORT}@db:5432/x"},
     ),
@@ -118,17 +122,17 @@ POSITIONS: Sequence[Leak] = (
     Leak("a tuned range", f"typed {SHORT}", SHORT, more={"HyperParameterTuningJobConfig": {"ParameterRanges": {"CategoricalParameterRanges": [{"Name": "x", "Values": [SHORT]}]}}}),
     Leak("an address's query", "ok", SHORT, more={"InputDataConfig": [{"ChannelName": "train", "DataSource": {"S3DataSource": {"S3Uri": f"s3://b/k?token={SHORT}"}}}]}),
     # In other letters.
-    _known("hex escapes", _codes(PASSWORD, "\\x{:02x}"), _codes(PASSWORD, "\\x{:02x}")),
-    _known("Unicode escapes", _codes(PASSWORD, "\\u{:04x}"), _codes(PASSWORD, "\\u{:04x}")),
-    _known("percent", _codes(PASSWORD, "%{:02X}"), _codes(PASSWORD, "%{:02X}")),
-    _known("percent twice", _codes(PASSWORD, "%25{:02X}"), _codes(PASSWORD, "%25{:02X}")),
-    _known("entities", _codes(PASSWORD, "&#{};"), _codes(PASSWORD, "&#{};")),
-    _known("full width", full_width(PASSWORD), full_width(PASSWORD)),
-    _known("zero width", "\u200b".join(PASSWORD), PASSWORD),
-    _known("soft hyphens", "\u00ad".join(PASSWORD), PASSWORD),
-    _known("colours", "\x1b[31m".join(PASSWORD), PASSWORD),
-    _known("combining marks", "\u0332".join(PASSWORD), "\u0332".join(PASSWORD)),
-    _known("control characters", "\x00".join(PASSWORD), PASSWORD),
+    Leak("hex escapes", _codes(PASSWORD, "\\x{:02x}"), _codes(PASSWORD, "\\x{:02x}"), {"x": PASSWORD}),
+    Leak("Unicode escapes", _codes(PASSWORD, "\\u{:04x}"), _codes(PASSWORD, "\\u{:04x}"), {"x": PASSWORD}),
+    Leak("percent", _codes(PASSWORD, "%{:02X}"), _codes(PASSWORD, "%{:02X}"), {"x": PASSWORD}),
+    Leak("percent twice", _codes(PASSWORD, "%25{:02X}"), _codes(PASSWORD, "%25{:02X}"), {"x": PASSWORD}),
+    Leak("entities", _codes(PASSWORD, "&#{};"), _codes(PASSWORD, "&#{};"), {"x": PASSWORD}),
+    Leak("full width", full_width(PASSWORD), full_width(PASSWORD), {"x": PASSWORD}),
+    Leak("zero width", "\u200b".join(PASSWORD), PASSWORD, {"x": PASSWORD}),
+    Leak("soft hyphens", "\u00ad".join(PASSWORD), PASSWORD, {"x": PASSWORD}),
+    Leak("colours", "\x1b[31m".join(PASSWORD), PASSWORD, {"x": PASSWORD}),
+    Leak("combining marks", "\u0332".join(PASSWORD), "\u0332".join(PASSWORD), {"x": PASSWORD}),
+    Leak("control characters", "\x00".join(PASSWORD), PASSWORD, {"x": PASSWORD}),
     Leak("an escaped key", "\\u0070assword=tulip", "tulip"),
     Leak("a key with a percent", "%70assword%3Dtulip", "tulip"),
     Leak("a key in hex", r"\x70assword=tulip", "tulip"),
@@ -136,10 +140,10 @@ POSITIONS: Sequence[Leak] = (
     Leak("a full-width key", full_width("password=") + "tulip", "tulip"),
     Leak("a key with zero width", "pass\u200bword=tulip", "tulip"),
     # Cut in the middle.
-    _known("cut at the end", f"login failed with {PASSWORD[:10]}", PASSWORD[:10]),
-    _known("cut at the start", f"{PASSWORD[-10:]} was refused", PASSWORD[-10:]),
-    _known("cut with dots", f"user {PASSWORD[:9]}… refused", PASSWORD[:9]),
-    _known("cut in the tool's quotes", f'ErrorMessage "typed {PASSWORD[:9]}" Command "x"', PASSWORD[:9]),
+    Leak("cut at the end", f"login failed with {PASSWORD[:10]}", PASSWORD[:10], {"x": PASSWORD}),
+    Leak("cut at the start", f"{PASSWORD[-10:]} was refused", PASSWORD[-10:], {"x": PASSWORD}),
+    Leak("cut with dots", f"user {PASSWORD[:9]}… refused", PASSWORD[:9], {"x": PASSWORD}),
+    Leak("cut in the tool's quotes", f'ErrorMessage "typed {PASSWORD[:9]}" Command "x"', PASSWORD[:9], {"x": PASSWORD}),
     Leak("an open quote", 'password="tulip and', "tulip and"),
 )  # fmt: skip
 
@@ -209,7 +213,7 @@ TOKENS: Mapping[str, str] = {
     "PyPI": "pypi-" + "AgEIcHlwaS5vcmc" + LETTERS * 2,
     "Stripe": "sk_live_" + LETTERS[:24],
     "Stripe webhook": "whsec_" + LETTERS,
-    "SendGrid": "SG." + "a1B2c3D4e5F6g7H8i9J0k1" + "." + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V",
+    "SendGrid": "SG.a1B2c3D4e5F6g7H8i9J0k1.a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V",
     "Twilio": "SK" + HEX32,
     "Databricks": "dapi" + HEX32,
     "DigitalOcean": "dop_v1_" + HEX64,
@@ -230,7 +234,7 @@ TOKENS: Mapping[str, str] = {
     "Neptune": "eyJhcGlfYWRkcmVzcyI6" + LETTERS * 2,
 }
 PRIVATE_KEY = (
-    "-----BEGIN RSA " + f"PRIVATE KEY-----\nMII{LETTERS}\n{LETTERS}\n-----END RSA " + "PRIVATE KEY-----"
+    f"-----BEGIN RSA PRIVATE KEY-----\nMII{LETTERS}\n{LETTERS}\n-----END RSA PRIVATE KEY-----"
 )
 SHAPES: Sequence[Leak] = (
     *(Leak(name, f"ValueError: 401 for {token} today", token) for name, token in TOKENS.items()),
@@ -253,15 +257,15 @@ ORDINARY: Sequence[str] = (
     "ClientError: Data download failed:S3 key: s3://bucket/ matched no files on s3",
     "CapacityError: Unable to provision requested ML compute capacity.",
     "ValueError: expected 3 tokens, got 5 (tokenizer bert-base)",
-    "AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage \"RuntimeError: CUDA out of memory. Tried to"
-    " allocate 2.00 GiB (GPU 0; 14.76 GiB total capacity)\"\nCommand \"/opt/conda/bin/python3.10 train.py --batch-size"
-    " 32 --epochs 10 --learning_rate 0.1\", exit code: 1",
+    ('AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "RuntimeError: CUDA out of memory. Tried to'
+    ' allocate 2.00 GiB (GPU 0; 14.76 GiB total capacity)"\nCommand "/opt/conda/bin/python3.10 train.py --batch-size'
+    ' 32 --epochs 10 --learning_rate 0.1", exit code: 1'),
     "learning_rate=0.1 epochs 10 dropout: 0.5",
     "No such file or directory: '/opt/ml/code/src/train.py'",
     "tokenizer=bert-base-uncased max_tokens: 512 pad_token_id=50256 eos_token=</s> num_tokens 7",
     "KeyError: 'label' in /opt/ml/input/data/train/part-00001.csv line 12, column 3",
-    "User: arn:aws:sts::111122223333:assumed-role/Role/SageMaker is not authorized to perform:"
-    " secretsmanager:GetSecretValue on resource: arn:aws:secretsmanager:eu-west-1:111122223333:secret:prod/db-AbCdEf",
+    ("User: arn:aws:sts::111122223333:assumed-role/Role/SageMaker is not authorized to perform:"
+    " secretsmanager:GetSecretValue on resource: arn:aws:secretsmanager:eu-west-1:111122223333:secret:prod/db-AbCdEf"),
     "ExpiredTokenException: The security token included in the request is expired",
     "InvalidToken: the token was refused; password authentication failed for the user",
     "OSError: [Errno 28] No space left on device: '/tmp/a.bin' (100%)",

@@ -12,8 +12,14 @@ _PIECE = re.compile(r"[^\s\"'`<>]+")
 _SCHEME = re.compile(r"[:=]?(?::|%3[aA])(?:\\*/){2}")
 _PORT = re.compile(r"[^/@:]*:[0-9]{1,5}(?:[/?#]|\Z)")
 _PAIR = re.compile(r"[?&#;]([^=&#?;]{1,80})=([^&#;]*)")
+_VERSION = re.compile(r"(?:^|&)versionid=\w", re.IGNORECASE)
+_SOME_VERSION = "?versionId=redacted"
 _OPEN_USERS = frozenset({"git", "ssh", "hg"})
-_PUBLIC = frozenset("page size version versionid lang format region prefix delimiter".split())
+_PUBLIC = frozenset(
+    {
+        "delimiter", "format", "lang", "page", "prefix", "region", "size", "version", "versionid",
+    }
+)  # fmt: skip
 
 
 def address_secrets(text: str) -> Iterator[tuple[int, int]]:
@@ -32,12 +38,17 @@ def address_secrets(text: str) -> Iterator[tuple[int, int]]:
 
 
 def without_query(address: str) -> str:
-    """An address without user, query and fragment: these may sign it."""
+    """An address without user, query and fragment, which may sign it.
+
+    That it names a version of an object stays, but not which one.
+    """
     scheme, found, rest = address.partition("://")
     if not found:
         return address
     at = _user_end(rest)
-    return f"{scheme}://{re.split('[?#]', rest[at + 1 if at else 0 :], maxsplit=1)[0]}"
+    place, *query = re.split("[?#]", rest[at + 1 if at else 0 :], maxsplit=1)
+    pinned = query and _VERSION.search(query[0])
+    return f"{scheme}://{place}{_SOME_VERSION if pinned else ''}"
 
 
 def _of_address(rest: str, scheme: str) -> Iterator[tuple[int, int]]:

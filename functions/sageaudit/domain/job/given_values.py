@@ -1,9 +1,9 @@
 """The values that a user gave a job, and where they stand in a text that the job wrote.
 
-SageMaker's training toolkit writes the whole command line into FailureReason. So every value of the
-same answer's hyperparameters, environment, arguments and the like leaves every free text: behind its
-own key in any case, elsewhere when it is long or mixed. Numbers, switches and fields that are shown
-by design (the job's name, its instance type, its script) stay readable.
+SageMaker's training toolkit writes the whole command line into FailureReason. So every value of
+the same answer's hyperparameters, environment, arguments and the like leaves every free text:
+behind its own key in any case, elsewhere when it is long or mixed. Numbers, switches and fields
+that are shown by design (the job's name, its instance type, its script) stay readable.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _PREFIXES = ("sm_hp_", "sagemaker_")
 _PART = re.compile(r"(?:^|(?<=[?&;,\s{]))-{0,2}([A-Za-z_][\w.-]{0,80})\s?[=:]\s?([^\s;,&}]+)")
 _OPTION = re.compile(r"(?:^|(?<=\s))--?([A-Za-z_][\w.-]{0,80})\s+([^\s-]\S*)")
 _PASSWORD = re.compile(r"://([^\s/:@]{0,200}):([^\s]{1,400})@")
-_NAME = re.compile(r"[\w.\-]+")
+_NAME = re.compile(r"\w+(?:[.\-]+\w+)*")
 _BETWEEN = re.compile(r"""[\s"'`=:,;()\[\]{}<>|\\*>-]{1,24}(?:value[\s"'`=:\\]{1,12})?""")
-_CUT = re.compile(r"…|\.{3}|\[truncated|\(truncated|\"[\s,]{0,3}Command |<snip|\[\.\.\.")
+_CUT = re.compile(r"…|\.{3}|\[truncated|\(truncated|\"[\s,]{0,3}command |<snip|\[\.\.\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class GivenValues:
                 yield from _behind(text, end, between.end(), value) if between else ()
 
     def _of_name(self, name: str) -> frozenset[str]:
-        normal = _normal(name)
+        normal = name.strip("_").replace("-", "_")
         return self.named.get(normal) or self.named.get(normal.rpartition(".")[2]) or frozenset()
 
     def _cut_off(self, text: str) -> Iterator[tuple[int, int]]:
@@ -268,12 +268,7 @@ def _encoded(value: str) -> set[str]:
 
 def _names(text: str, named: Mapping[str, frozenset[str]]) -> Iterator[tuple[int, int]]:
     """Where a key may stand: each word, and each place of a key that is no word."""
-    for hit in _NAME.finditer(text):
-        end = hit.end()
-        while end > hit.start() and text[end - 1] in "-.":
-            end -= 1
-        if end > hit.start():
-            yield hit.start(), end
+    yield from (hit.span() for hit in _NAME.finditer(text))
     for name in named:
         if _NAME.fullmatch(name) is None:
             for hit in re.finditer(re.escape(name), text):

@@ -11,10 +11,14 @@ _NUMBER = re.compile(
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.]{4,15}(?:Z|[+-][0-9:]{2,5})?)?\Z"
 )
 _WORDS = frozenset(
-    "true false none null nan inf -inf infinity auto yes no on off s3 s3:// fp8 fp16 fp32 bf16 int8"
-    " float16 float32 float64 bfloat16 utf8 utf-8 ascii cuda cuda:0 x86_64 python3 sha256 md5 gpu0"
-    " adam8bit utf_8 file:// https:// http:// 127.0.0.1 0.0.0.0 localhost".split()
-)
+    {
+        "-inf", "127.0.0.1", "adam8bit", "ascii", "auto", "bf16", "bfloat16", "cuda",
+        "cuda:0", "false", "file://", "float16", "float32", "float64", "fp16", "fp32", "fp8",
+        "gpu0", "http://", "https://", "inf", "infinity", "int8", "localhost", "md5", "nan", "no",
+        "none", "null", "off", "on", "python3", "s3", "s3://", "sha256", "true", "utf-8", "utf8",
+        "utf_8", "x86_64", "yes",
+    }
+)  # fmt: skip
 """Ordinary words that mix letters with digits or signs, or stand for no value."""
 _FOLDERS = re.compile(
     r"/opt/ml(?:/(?:code|src|checkpoints|failure|model|input|output|processing|config|data"

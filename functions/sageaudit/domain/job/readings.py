@@ -1,6 +1,6 @@
-"""The readings of a text: how it reads without tricks, each with the way back to the text itself.
+r"""How a text reads without tricks, each reading with the way back to the text itself.
 
-A secret or its key may be written in escapes (`\\u0070`, `\\x70`, `%70`, `&#112;`), in full-width
+A secret or its key may be written in escapes (`\u0070`, `\x70`, `%70`, `&#112;`), in full-width
 letters, or with characters between its letters that nobody sees. Each reading takes one layer of
 that away. What is found in a reading is hidden in the text; everything else stays as it was.
 """
@@ -10,13 +10,16 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 _LAYERS = 5
 """Most layers of escapes: JSON in JSON in a log line has three."""
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x9b[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_ANSI = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x9b[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+)
 _ESCAPE = re.compile(
     r"""(?x)
       (?<!\\)\\++(?:
@@ -30,6 +33,7 @@ _ESCAPE = re.compile(
     | (?P<entity>&(?:\#[0-9]{1,7};?|\#[xX][0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,30};))
     """
 )
+_ESCAPES = frozenset("\\%&")
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 _HEXADECIMAL = ("braced", "u", "long", "x", "percent", "percent_u")
 _UNSEEN = frozenset({"Cf", "Cc", "Mn", "Me"})
@@ -38,11 +42,17 @@ _UNSEEN = frozenset({"Cf", "Cc", "Mn", "Me"})
 
 @dataclass(frozen=True)
 class Reading:
-    """One reading; character `i` stands for `starts[i]` to `ends[i]` of the text itself."""
+    """One reading of a text, and the pieces in which it differs from the reading before it.
+
+    Piece `i` is `begins[i]` to `stops[i]` here and `old_begins[i]` to `old_stops[i]` there.
+    """
 
     text: str
-    starts: Sequence[int]
-    ends: Sequence[int]
+    before: Reading | None = None
+    begins: Sequence[int] = ()
+    stops: Sequence[int] = ()
+    old_begins: Sequence[int] = ()
+    old_stops: Sequence[int] = ()
 
     @cached_property
     def lower(self) -> str:
@@ -52,18 +62,32 @@ class Reading:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where a part of the reading, not an empty one, stands in the text itself."""
-        return self.starts[start], self.ends[end - 1]
+        if self.before is None:
+            return start, end
+        return self.before.span(self._old(start)[0], self._old(end - 1)[1])
+
+    def _old(self, place: int) -> tuple[int, int]:
+        """Start and end, in the reading before, of what the character at `place` stands for."""
+        piece = bisect_right(self.begins, place) - 1
+        if piece < 0:
+            return place, place + 1
+        if place < self.stops[piece]:
+            return self.old_begins[piece], self.old_stops[piece]
+        old = self.old_stops[piece] + place - self.stops[piece]
+        return old, old + 1
 
 
 def readings(text: str) -> tuple[Reading, ...]:
     """All readings that differ: as written, then without one layer of escapes after the other."""
-    found = [_folded(Reading(text, range(len(text)), range(1, len(text) + 1)))]
-    if (coloured := _ANSI.search(text)) is not None:
-        plain = Reading(text, range(len(text)), range(1, len(text) + 1))
-        found.append(_folded(_without(plain, _ANSI, coloured.start())))
+    written = Reading(text)
+    found = [_folded(written)]
+    if "\x1b" in text or "\x9b" in text:
+        found.append(_folded(_replaced(written, _ANSI, lambda _: "")))
     for _ in range(_LAYERS):
         last = found[-1]
-        decoded = _folded(_replaced(last, _unescaped(last.text)))
+        if not _ESCAPES & set(last.text):
+            break
+        decoded = _folded(_replaced(last, _ESCAPE, _meant))
         if decoded.text == last.text:
             break
         found.append(decoded)
@@ -72,7 +96,7 @@ def readings(text: str) -> tuple[Reading, ...]:
 
 def folded(text: str) -> str:
     """A text as readings show it: compatible letters alike, without characters nobody sees."""
-    return _folded(Reading(text, range(len(text)), range(1, len(text) + 1))).text
+    return _folded(Reading(text)).text
 
 
 def _folded(reading: Reading) -> Reading:
@@ -83,9 +107,7 @@ def _folded(reading: Reading) -> Reading:
     if not changed:
         return reading
     odd = re.compile(f"[{''.join(map(re.escape, changed))}]")
-    return _replaced(
-        reading, ((hit.start(), hit.end(), changed[hit[0]]) for hit in odd.finditer(text))
-    )
+    return _replaced(reading, odd, lambda hit: changed[hit[0]])
 
 
 def _plain(char: str) -> str:
@@ -93,20 +115,6 @@ def _plain(char: str) -> str:
         return "\n" if char in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else " "
     parts = unicodedata.normalize("NFKD", char)
     return "".join(part for part in parts if unicodedata.category(part) not in _UNSEEN)
-
-
-def _without(reading: Reading, pattern: re.Pattern[str], first: int) -> Reading:
-    hits = pattern.finditer(reading.text, first)
-    return _replaced(reading, ((hit.start(), hit.end(), "") for hit in hits))
-
-
-def _unescaped(text: str) -> Iterator[tuple[int, int, str]]:
-    if "\\" not in text and "%" not in text and "&" not in text:
-        return
-    for hit in _ESCAPE.finditer(text):
-        new = _meant(hit)
-        if new != hit[0]:
-            yield hit.start(), hit.end(), new
 
 
 def _meant(hit: re.Match[str]) -> str:
@@ -125,25 +133,28 @@ def _meant(hit: re.Match[str]) -> str:
     return html.unescape(written) if kind == "entity" else written
 
 
-def _replaced(reading: Reading, changes: Iterable[tuple[int, int, str]]) -> Reading:
-    """The reading with some parts written otherwise. `changes`: start, end, new text, in order."""
-    texts: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    done = 0
-    for start, end, new in changes:
-        texts += (reading.text[done:start], new)
-        starts += reading.starts[done:start]
-        ends += reading.ends[done:start]
-        starts += [reading.starts[start]] * len(new)
-        ends += [reading.ends[end - 1]] * len(new)
-        done = end
-    if not texts:
-        return reading
-    texts.append(reading.text[done:])
-    starts += reading.starts[done:]
-    ends += reading.ends[done:]
-    return Reading("".join(texts), starts, ends)
+def _replaced(
+    reading: Reading, pattern: re.Pattern[str], new_of: Callable[[re.Match[str]], str]
+) -> Reading:
+    """The reading with every hit of the pattern written otherwise."""
+    begins: list[int] = []
+    stops: list[int] = []
+    old_begins: list[int] = []
+    old_stops: list[int] = []
+    grown = 0
+
+    def replace(hit: re.Match[str]) -> str:
+        nonlocal grown
+        new, (start, end) = new_of(hit), hit.span()
+        begins.append(start + grown)
+        grown += len(new) - (end - start)
+        stops.append(end + grown)
+        old_begins.append(start)
+        old_stops.append(end)
+        return new
+
+    text = pattern.sub(replace, reading.text)
+    return Reading(text, reading, begins, stops, old_begins, old_stops) if begins else reading
 
 
 def _lower(char: str) -> str:

@@ -44,7 +44,7 @@ def redacted_pairs(pairs: Mapping[str, str]) -> dict[str, str]:
 def _secrets(reading: Reading, given: GivenValues) -> Iterator[tuple[int, int]]:
     yield from tokens(reading.text)
     yield from address_secrets(reading.text)
-    yield from settings(reading.text)
+    yield from settings(reading.text, reading.lower)
     yield from given.places(reading)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 _CORE = re.compile(
-    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passkey|pwd|secret|token|credential|authoriz|cookie"
+    r"passw(?:or)?[dt]|passphrase|passcode|passkey|pwd|secret|token|credential|authoriz|cookie"
     r"|bearer|jwt|(?<![a-z])(?:auth|pat|pin|otp|sas|dsn|sig|signature|pw|pass)(?![a-z])"
     r"|(?:api|app|access|account|auth|client|connect|consumer|customer|deploy|encryption|hmac|host"
     r"|instance|license|licence|master|private|project|secret|service|session|shared|signing|ssh"
@@ -23,17 +23,24 @@ _NAME = re.compile(r"[\w.-]{0,64}")
 _LONGEST_NAME = 64
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _OF_A_MODEL = frozenset(
-    "pad eos bos unk cls sep mask special num n max min per image audio video text stop start end"
-    " decoder encoder forced suppress next prev first last new total avg mean ignore added oov"
-    " tokens prompt context".split()
-)
+    {
+        "added", "audio", "avg", "bos", "cls", "context", "decoder", "encoder", "end", "eos",
+        "first", "forced", "ignore", "image", "last", "mask", "max", "mean", "min", "n", "new",
+        "next", "num", "oov", "pad", "per", "prev", "prompt", "sep", "special", "start", "stop",
+        "suppress", "text", "tokens", "total", "unk", "video",
+    }
+)  # fmt: skip
 """Words that make a `token` one of a language model."""
 _NOT_SECRET = frozenset(
-    "file path dir directory folder name names type types count counts length len limit size arn"
-    " manager version enabled required policy expiry ttl error exception warning invalid expired"
-    " missing denied unrecognized malformed embedding embeddings classification budget dim level"
-    " loss accuracy provider service operation found field".split()
-)
+    {
+        "accuracy", "arn", "budget", "classification", "count", "counts", "denied", "dim", "dir",
+        "directory", "embedding", "embeddings", "enabled", "error", "exception", "expired",
+        "expiry", "field", "file", "folder", "found", "invalid", "len", "length", "level",
+        "limit", "loss", "malformed", "manager", "missing", "name", "names", "operation", "path",
+        "policy", "provider", "required", "service", "size", "ttl", "type", "types",
+        "unrecognized", "version", "warning",
+    }
+)  # fmt: skip
 """Words that make a name one of something about a secret, or of an error."""
 _WHOLE_LINE = re.compile(r"(?i)(?:.*-)?(?:authorization|cookie2?)\Z")
 _CLOSED = r"""\\*["'`]?[\])]{0,2}"""
@@ -60,16 +67,23 @@ _GROUP = re.compile(r"[(\[{][^)\]}\n]{0,4000}")
 _LINE = re.compile(r"[^\n\"'`]+")
 _TRAILING = ")]}>\"'`,.;:\\"
 _PROSE = frozenset(
-    "the a an is was not no none null nil true false expected invalid missing expired required must"
-    " unknown unexpected cannot could failed at in for of or and to undefined nan empty unset".split()
-)
+    {
+        "a", "an", "and", "at", "cannot", "could", "empty", "expected", "expired", "failed",
+        "false", "for", "in", "invalid", "is", "missing", "must", "nan", "nil", "no", "none",
+        "not", "null", "of", "or", "required", "the", "to", "true", "undefined", "unexpected",
+        "unknown", "unset", "was",
+    }
+)  # fmt: skip
 HIDDEN = "[redacted]"
 
 
-def settings(text: str) -> Iterator[tuple[int, int]]:
-    """The places of all values behind a name that tells of a secret."""
+def settings(text: str, lower: str) -> Iterator[tuple[int, int]]:
+    """The places of all values behind a name that tells of a secret.
+
+    `lower` is the same text in lower case, character by character.
+    """
     position = 0
-    while (core := _CORE.search(text, position)) is not None:
+    while (core := _CORE.search(lower, position)) is not None:
         start, end = _whole_name(text, core)
         position = max(end, core.end())
         if not is_telling(text[start:end]) or _in_an_arn(text, start):
@@ -84,7 +98,7 @@ def settings(text: str) -> Iterator[tuple[int, int]]:
 def is_telling(name: str) -> bool:
     """Whether a setting of this name holds a secret: `dbPassword`, `API key`, not `max_tokens`."""
     words = [word.lower() for word in _WORDS.findall(name)]
-    if not words or _CORE.search(name) is None:
+    if not words or _CORE.search(name.lower()) is None:
         return False
     if words[-1] in _NOT_SECRET or "secretsmanager" in words:
         return False

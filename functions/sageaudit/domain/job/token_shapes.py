@@ -26,7 +26,8 @@ _TOKENS = re.compile(
       | hooks\.slack(?:-gov)?\.com/[^\s"'<>]+
       | (?:discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/[^\s"'<>]+
       | (?:sk|rk|gsk|pk)[-_](?:proj|live|test|ant|or|svcacct|admin|lf)[-_][\w-]{10,}
-      | sk-[\w-]{16,} | gsk_[A-Za-z0-9]{16,} | whsec_[A-Za-z0-9+/]{16,} | pplx-[A-Za-z0-9]{16,}
+      | sk-(?:[A-Za-z0-9]{16,}|(?=[\w-]{0,60}[A-Z])(?=[\w-]{0,60}[0-9])[\w-]{16,})
+      | gsk_[A-Za-z0-9]{16,} | whsec_[A-Za-z0-9+/]{16,} | pplx-[A-Za-z0-9]{16,}
       | xai-[A-Za-z0-9]{16,} | nvapi-[\w-]{16,} | r8_[A-Za-z0-9]{16,} | fw_[A-Za-z0-9]{20,}
       | AIza[\w-]{30,} | ya29\.[\w-]{16,} | GOCSPX-[\w-]{16,} | 1//0[\w-]{20,}
       | eyJ[\w-]{8,}(?:\.[\w-]*){1,4} | eyJ[\w+/-]{40,}={0,2}            # JSON in Base64: JWT
