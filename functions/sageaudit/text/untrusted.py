@@ -92,6 +92,7 @@ _NO_DOMAINS = frozenset(
         "cc",
         "cpp",
         "cu",
+        "exe",
         "png",
         "jpg",
         "jpeg",
@@ -133,7 +134,7 @@ def terminal(text: str) -> str:
 
 
 def log(text: str, limit: int = 300) -> str:
-    """One line for a structured log."""
+    """One line for what programs read: a structured log, an attribute to filter by."""
     return middle(terminal(text), limit)
 
 
