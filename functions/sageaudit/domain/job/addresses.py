@@ -27,11 +27,9 @@ def address_secrets(text: str) -> Iterator[tuple[int, int]]:
     if "//" not in text:
         return
     for piece in _PIECE.finditer(text):
-        if "//" not in piece[0]:
-            continue
         places = [hit.span() for hit in _SCHEME.finditer(piece[0])]
-        ends = [start for start, _ in places[1:]] + [len(piece[0])]
-        for (start, host), end in zip(places, ends, strict=True):
+        ends = [*(start for start, _ in places[1:]), len(piece[0])]
+        for (start, host), end in zip(places, ends, strict=False):
             scheme = piece[0][max(0, start - 12) : start]
             for begin, stop in _of_address(piece[0][host:end], scheme):
                 yield piece.start() + host + begin, piece.start() + host + stop

@@ -114,7 +114,8 @@ def given_values(answer: Mapping[str, Any], tags: Mapping[str, str] | None = Non
     named: dict[str, set[str]] = {}
     anywhere: set[str] = set()
     for name, value in pairs:
-        if is_plain(value) or value.strip().lower() in shown or script(value.strip()) is not None:
+        bare = value.strip().strip("\"'")
+        if is_plain(bare) or bare.lower() in shown or script(bare) is not None:
             continue
         forms = set(_forms(value))
         for key in _keys(name):
