@@ -58,6 +58,8 @@ _PREFIXES = ("sm_hp_", "sagemaker_")
 _PART = re.compile(r"(?:^|(?<=[?&;,\s{]))-{0,2}([A-Za-z_][\w.-]{0,80})\s?[=:]\s?([^\s;,&}]+)")
 _OPTION = re.compile(r"(?:^|(?<=\s))--?([A-Za-z_][\w.-]{0,80})\s+([^\s-]\S*)")
 _PASSWORD = re.compile(r"://([^\s/:@]{0,200}):([^\s]{1,400})@")
+_SOFT = re.compile(r"(\s+|\\+)")
+"""What a text may write otherwise than the value."""
 _NAME = re.compile(r"\w+(?:[.\-]+\w+)*")
 _BETWEEN = re.compile(r"""[\s"'`=:,;()\[\]{}<>|\\*>-]{1,24}(?:value[\s"'`=:\\]{1,12})?""")
 _CUT = re.compile(r"…|\.{3}|\[truncated|\(truncated|\"[\s,]{0,3}command |<snip|\[\.\.\.")
@@ -290,15 +292,20 @@ def _behind(text: str, end: int, latest: int, value: str) -> Iterator[tuple[int,
 
 
 def _occurrences(needle: str, text: str) -> Iterator[tuple[int, int]]:
-    parts = needle.split()
-    if len(parts) == 1 and needle not in text:
+    """A value in a text, with any blanks for its blanks and any number of its backslashes."""
+    pieces = _SOFT.split(needle)
+    if not all(piece in text for piece in pieces[::2]):
         return
-    if parts and parts[0] not in text:
-        return
-    written = r"\s{1,40}".join(map(re.escape, parts))
+    written = "".join(map(_written, pieces))
     before, after = _edges(needle)
     for hit in re.finditer(f"{before}{written}{after}", text):
         yield hit.span()
+
+
+def _written(piece: str) -> str:
+    if piece.isspace():
+        return r"\s{1,40}"
+    return r"\\{1,64}" if piece.startswith("\\") else re.escape(piece)
 
 
 def _edges(needle: str) -> tuple[str, str]:

@@ -64,6 +64,7 @@ _RUN = re.compile(
 """An unquoted value: to a blank, a closing tag or the next setting."""
 _FIELDS = re.compile(r"[^;\n\"'`=]{1,200}(?=;\s?[A-Za-z][\w ]{0,40}=)")
 _GROUP = re.compile(r"[(\[{][^)\]}\n]{0,4000}")
+_ELEMENT = re.compile(r"[^<]{1,4000}(?=</)")
 _LINE = re.compile(r"[^\n\"'`]+")
 _TRAILING = ")]}>\"'`,.;:\\"
 _PROSE = frozenset(
@@ -143,6 +144,8 @@ def _value_after(text: str, start: int, end: int) -> tuple[int, int] | None:
     begin = link.end()
     if _WHOLE_LINE.match(name.lstrip("-")) and (line := _line(text, begin)):
         return line
+    if text[begin - 1] == ">" and (element := _ELEMENT.match(text, begin)):
+        return element.span()
     span = value_at(text, begin, fields=text[link.start() : begin].endswith("="))
     if span is None or text.startswith(HIDDEN, span[0]):
         return None
