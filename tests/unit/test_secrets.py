@@ -154,8 +154,8 @@ def test_no_value_of_the_answer_is_left_in_a_text(values: dict[str, str], parts:
 @given(_values(), st.integers(0, 400))
 def test_a_text_cut_anywhere_hides_the_rest_of_its_secret(value: str, length: int) -> None:
     """FailureReason ends after 1,024 characters, wherever that is."""
-    text = f"{'a failure that says much ' * 8}login with {value}"[: 210 + length % (len(value) + 2)]
-    shown = redact(text, given_values({"Environment": {"k": value}}))
+    text = f"{'a failure that says much ' * 8}login with {value}"[: 211 + length % (len(value) + 2)]
+    shown = redact(text, given_values({"Environment": {"k": value}})).partition("login with")[2]
     assert not any(value[:size] in shown for size in range(5, len(value) + 1))
 
 

@@ -24,7 +24,7 @@ _ANSI = re.compile(
 _SCHEME = re.compile(r"\b(https?|ftps?|file|mailto)(:)(?=//|\S+@)", re.IGNORECASE)
 _HOST = re.compile(r"(?<=\bwww)\.|(?<=[a-z0-9-])\.(?=[a-z]{2,24}/)", re.IGNORECASE)
 _BARE = re.compile(
-    r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]))", re.IGNORECASE
+    r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]|[.]\w))", re.IGNORECASE
 )
 """The last dot of what a mail program may take for a host: `evil.example`, `bob@evil.example`."""
 _DOMAINS = frozenset(

@@ -19,9 +19,9 @@ _CALLER = 3
 class _Formatter(LambdaPowertoolsFormatter):
     """Powertools' JSON lines; the message of an unexpected error may quote a secret."""
 
-    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name in `logging`
-        """The traceback without secrets."""
-        return redact(super().formatException(ei))
+    def serialize(self, log: Any) -> str:
+        """The line, with no secret in its traceback."""
+        return super().serialize(_redacted(log))
 
 
 class Report:
@@ -64,3 +64,11 @@ def _safe(named: Mapping[str, Any]) -> dict[str, Any]:
         key: untrusted.log(redact(value)) if isinstance(value, str) else value
         for key, value in named.items()
     }
+
+
+def _redacted(part: Any) -> Any:
+    if isinstance(part, str):
+        return redact(part)
+    if isinstance(part, Mapping):
+        return {key: _redacted(inner) for key, inner in part.items()}
+    return [_redacted(inner) for inner in part] if isinstance(part, list | tuple) else part

@@ -121,7 +121,7 @@ def test_no_line_of_the_log_has_a_secret(capsys: pytest.CaptureFixture[str]) -> 
     a_batch(work, service="batch-secret")(batch(*MAILS["Records"][:2]), None)
     printed = capsys.readouterr().out
     assert "hunter2" not in printed
-    assert printed.count("[redacted]") == 2
+    assert printed.count("[redacted]") >= 2
 
 
 def test_a_record_that_waits_is_neither_a_failure_nor_a_line(
