@@ -67,8 +67,8 @@ def _safe(named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _redacted(part: Any) -> Any:
-    if isinstance(part, str):
-        return redact(part)
+    if isinstance(part, str | BaseException):
+        return redact(str(part))
     if isinstance(part, Mapping):
         return {key: _redacted(inner) for key, inner in part.items()}
     return [_redacted(inner) for inner in part] if isinstance(part, list | tuple) else part
