@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,17 @@ def test_a_line_parts_the_reports_of_a_batch(run: Run) -> None:
     [parted] = [place for place, line in enumerate(lines) if line and not line.strip("─")]
     assert 0 < parted < len(lines) - 1
     assert "  training job, " in lines[parted + 1]
+
+
+def test_json_has_no_character_that_a_terminal_obeys(run: Run, tmp_path: Path) -> None:
+    """Control, format and bidirectional characters are escapes, and read back as they were."""
+    recorded = json.loads(FAILED.read_text())
+    attack = "\x9b2J \x7f \u202egnp.exe\u2066 \u2028 \ue000 \U000e0041 é \x1b[31m"
+    recorded["describe"]["FailureReason"] = attack
+    path = tmp_path / "hostile.json"
+    path.write_text(json.dumps(recorded))
+    result = run("audit", "--recording", path, "--output", "json")
+    unseen = {unicodedata.category(char) for char in result.stdout.rstrip("\n")}
+    assert not unseen & {"Cc", "Cf", "Co", "Cn", "Zl", "Zp"}
+    reasons = [row["evidence"].get("failure_reason") for row in result.document()["findings"]]
+    assert attack in reasons

@@ -1,12 +1,35 @@
-"""Messages of the command line, printed to stderr."""
+"""What the command line prints besides its views: messages to stderr, JSON to stdout."""
 
 from __future__ import annotations
 
+import json
+import re
+import unicodedata
+
 import click
 
+from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.text.untrusted import terminal
+
+_NOT_ASCII = re.compile(r"[\x7f-\U0010ffff]")
+_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
+"""Unicode's categories of characters that a terminal obeys, or that turn a line around."""
 
 
 def say(text: str) -> None:
     """Prints one message to stderr, without control characters."""
     click.echo(f"sageaudit: {terminal(text)}", err=True)
+
+
+def echo_json(value: object) -> None:
+    """Prints one line of JSON that a terminal shows as it is: no character moves or colours it.
+
+    Control, format and separator characters are JSON escapes, on a terminal and in a pipe (which
+    may end at a terminal too); what a program reads is the same.
+    """
+    click.echo(_NOT_ASCII.sub(_escaped, to_json(value)))
+
+
+def _escaped(hit: re.Match[str]) -> str:
+    char = hit[0]
+    return json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char

@@ -12,7 +12,7 @@ from sageaudit.text.envelope import REPEAT, Payload, check_types
 from sageaudit.text.idle_capacity import IDLE_LABEL
 from sageaudit.text.message import Message, message_of
 from sageaudit.text.notice import counted_findings, worst
-from sageaudit.text.untrusted import middle, plain
+from sageaudit.text.untrusted import log, middle, plain
 
 SUBJECT = 99
 """SNS takes less than 100 characters, without line breaks; ASCII is safe with every mail reader."""
@@ -96,7 +96,7 @@ def attributes(document: AuditDocument) -> dict[str, Attribute]:
     ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
     result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
     for name, text in texts.items():
-        value = plain(text or "", _VALUE)
+        value = log(text or "", _VALUE)
         if value:
             result[name] = {"type": "String", "value": value}
     for name, amount in numbers.items():

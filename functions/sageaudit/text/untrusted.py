@@ -23,6 +23,92 @@ _ANSI = re.compile(
 )
 _SCHEME = re.compile(r"\b(https?|ftps?|file|mailto)(:)(?=//|\S+@)", re.IGNORECASE)
 _HOST = re.compile(r"(?<=\bwww)\.|(?<=[a-z0-9-])\.(?=[a-z]{2,24}/)", re.IGNORECASE)
+_BARE = re.compile(
+    r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]|[.]\w))", re.IGNORECASE
+)
+"""The last dot of what a mail program may take for a host: `evil.example`, `bob@evil.example`."""
+_DOMAINS = frozenset(
+    [
+        "com",
+        "net",
+        "org",
+        "io",
+        "ai",
+        "app",
+        "dev",
+        "co",
+        "info",
+        "biz",
+        "edu",
+        "gov",
+        "ru",
+        "cn",
+        "uk",
+        "de",
+        "fr",
+        "eu",
+        "us",
+    ]
+)
+"""Ends that make a host in any mix of cases."""
+_NO_DOMAINS = frozenset(
+    [
+        "py",
+        "sh",
+        "ipynb",
+        "js",
+        "ts",
+        "rb",
+        "jl",
+        "pl",
+        "json",
+        "toml",
+        "yaml",
+        "yml",
+        "xml",
+        "html",
+        "csv",
+        "tsv",
+        "txt",
+        "md",
+        "log",
+        "cfg",
+        "ini",
+        "conf",
+        "gz",
+        "tar",
+        "tgz",
+        "bz",
+        "pt",
+        "pth",
+        "pb",
+        "bin",
+        "npy",
+        "npz",
+        "pkl",
+        "parquet",
+        "jar",
+        "so",
+        "cc",
+        "cpp",
+        "cu",
+        "exe",
+        "png",
+        "jpg",
+        "jpeg",
+        "large",
+        "medium",
+        "small",
+        "micro",
+        "nano",
+        "metal",
+        "xlarge",
+        "off",
+        "on",
+        "mean_below",
+    ]
+)
+"""Ends of file names, instance types and policy keys: no host, where only one dot is before."""
 _FORMAT = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")
 _LOOKALIKE = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}  # noqa: RUF001, RUF100
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
@@ -48,13 +134,13 @@ def terminal(text: str) -> str:
 
 
 def log(text: str, limit: int = 300) -> str:
-    """One line for a structured log."""
+    """One line for what programs read: a structured log, an attribute to filter by."""
     return middle(terminal(text), limit)
 
 
 def plain(text: str, limit: int = 1000) -> str:
-    """One line for an e-mail; addresses in it do not become links."""
-    return middle(_unlinked(terminal(text)), limit)
+    """One line for an e-mail; no address or host in it becomes a link."""
+    return middle(_BARE.sub(_broken, _unlinked(terminal(text))), limit)
 
 
 def slack(text: str, limit: int = 1000) -> str:
@@ -105,6 +191,15 @@ def _shown(char: str, category: str) -> str:
 def _unlinked(text: str) -> str:
     """Mail programs turn addresses into links; brackets prevent that and stay readable."""
     return _HOST.sub("[.]", _SCHEME.sub(r"\1[\2]", text))
+
+
+def _broken(dot: re.Match[str]) -> str:
+    """The dot in brackets, unless what follows ends a file name or is a name in code."""
+    end = dot[1].lower()
+    if end in _DOMAINS:
+        return "[.]"
+    in_code = not (dot[1].islower() or dot[1].isupper() or not dot[1].isascii())
+    return dot[0] if end in _NO_DOMAINS or in_code else "[.]"
 
 
 def _escaped(text: str) -> str:

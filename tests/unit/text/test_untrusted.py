@@ -56,8 +56,33 @@ def test_plain_breaks_addresses() -> None:
     """A mail reader finds no address to link, and a person still reads what it was."""
     shown = untrusted.plain("see HTTPS://evil.example/a, www.evil.example/b, mailto:x@evil.example")
     assert shown == (
-        "see HTTPS[:]//evil[.]example/a, www[.]evil[.]example/b, mailto[:]x@evil.example"
+        "see HTTPS[:]//evil[.]example/a, www[.]evil[.]example/b, mailto[:]x@evil[.]example"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("evil.example and bob@evil.example", "evil[.]example and bob@evil[.]example"),
+        ("go to EVIL.COM:8080?x=1", "go to EVIL[.]COM:8080?x=1"),
+        ("a.b.eViL.cOm", "a.b.eViL[.]cOm"),
+        (
+            "\u043f\u0440.\u0440\u0444 xn--e1.xn--p1ai",
+            "\u043f\u0440[.]\u0440\u0444 xn--e1[.]xn--p1ai",
+        ),
+        ("evil\u3002com", "evil[.]com"),
+        ("train.py on ml.g5.2xlarge, ml.m5.large", "train.py on ml.g5.2xlarge, ml.m5.large"),
+        ("rules.off in policy.toml, $0.51 of 3.10", "rules.off in policy.toml, $0.51 of 3.10"),
+        (
+            "torch.cuda.OutOfMemoryError in train.ipynb.",
+            "torch.cuda.OutOfMemoryError in train.ipynb.",
+        ),
+        ("ResourceConfig.InstanceType", "ResourceConfig.InstanceType"),
+    ],
+)
+def test_plain_breaks_bare_hosts(text: str, shown: str) -> None:
+    """Mail programs link a host without a scheme too; files, types and names in code stay."""
+    assert untrusted.plain(text) == shown
 
 
 def test_log_is_short() -> None:

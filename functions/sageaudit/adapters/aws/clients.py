@@ -22,6 +22,7 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
+from sageaudit.domain.job.redact import redact
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
 
 CONFIG = Config(
@@ -50,8 +51,11 @@ def code_of(error: ClientError) -> str:
 
 
 def message_of(error: ClientError) -> str:
-    """AWS's error message, at most 300 characters."""
-    return str(error.response.get("Error", {}).get("Message", ""))[:300]
+    """AWS's error message without secrets, at most 300 characters.
+
+    AWS quotes in it what the caller sent.
+    """
+    return redact(str(error.response.get("Error", {}).get("Message", "")))[:300]
 
 
 @contextmanager
@@ -65,9 +69,9 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
     except ClientError as error:
         raise translated(error, service, where) from error
     except _CREDENTIALS_MISSING as error:
-        raise NoCredentials(f"No usable AWS credentials: {error}") from error
+        raise NoCredentials(f"No usable AWS credentials: {redact(str(error))}") from error
     except BotoCoreError as error:
-        raise Unavailable(f"{service} did not answer: {error}") from error
+        raise Unavailable(f"{service} did not answer: {redact(str(error))}") from error
 
 
 def translated(error: ClientError, service: str, where: str = "") -> AwsError:

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.files import policy_file
-from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.auditing import audit_account
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
+from sageaudit.cli.messages import echo_json
 from sageaudit.cli.sources import history_table, stored
 from sageaudit.cli.views import account as view
 from sageaudit.cli.views.layout import console_for
@@ -68,7 +68,7 @@ def account(
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
     audited = view.AuditedAccount(account, days, len(runs), audit)
     if output == "json":
-        click.echo(to_json(view.document(audited)))
+        echo_json(view.document(audited))
     else:
         view.show(audited, console_for(no_color=no_color))
     return int(Exit.DONE)

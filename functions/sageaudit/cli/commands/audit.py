@@ -12,11 +12,10 @@ import click
 from rich.console import Console
 
 from sageaudit.adapters.files import policy_file, recording
-from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.auditing import Child, audit_job, audit_tuning
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.sources import live, recorded_run
 from sageaudit.cli.views import fixes
 from sageaudit.cli.views.layout import console_for
@@ -161,7 +160,7 @@ def _fails(audited: AuditDocument, severity: str) -> bool:
 
 
 def _json(audited: AuditDocument) -> None:
-    click.echo(to_json(audited))
+    echo_json(audited)
 
 
 def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument], None]:

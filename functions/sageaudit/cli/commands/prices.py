@@ -16,11 +16,10 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
-from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.sources import live_prices
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
@@ -125,7 +124,7 @@ def show(
         say(f"no {kind}price is known for {instance_type} {where}: it is unknown, not 0")
         codes.append(Exit.NOT_FOUND)
     elif output == "json":
-        click.echo(to_json([asdict(row) for row in rows]))
+        echo_json([asdict(row) for row in rows])
     else:
         Console().print(_rates(rows))
     return gravest(codes)
@@ -148,7 +147,7 @@ def coverage(output: str) -> int:
     }
     totals = {component.value: len(names) for component, names in types.items()}
     if output == "json":
-        click.echo(to_json({"as_of": tables.as_of, "types": totals, "priced": counts}))
+        echo_json({"as_of": tables.as_of, "types": totals, "priced": counts})
         return Exit.DONE
     table = plain_table("Region", *totals)
     for region, row in counts.items():

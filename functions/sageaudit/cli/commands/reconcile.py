@@ -20,9 +20,9 @@ from sageaudit.adapters.billing.cost_explorer import (
     USD_PER_REQUEST,
     CostExplorer,
 )
-from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
+from sageaudit.cli.messages import echo_json
 from sageaudit.cli.sources import history_table
 from sageaudit.cli.views import reconciliation
 from sageaudit.cli.views.layout import console_for
@@ -96,7 +96,7 @@ def reconcile(
         ongoing=first_day == today.replace(day=1),
     )
     if output == "json":
-        click.echo(to_json(reconciliation.document(reconciled)))
+        echo_json(reconciliation.document(reconciled))
     else:
         reconciliation.show(reconciled, console_for(no_color=no_color))
     return int(Exit.DONE)

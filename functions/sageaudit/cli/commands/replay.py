@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.files import policy_file
-from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.auditing import audit_job
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
+from sageaudit.cli.messages import echo_json
 from sageaudit.cli.sources import history_table, stored
 from sageaudit.cli.views import replay as view
 from sageaudit.cli.views.layout import console_for
@@ -76,7 +76,7 @@ def replay(
     if not result.runs and not result.not_kept:
         raise JobNotFound("no run was found to judge again")
     if output == "json":
-        click.echo(to_json(view.document(result)))
+        echo_json(view.document(result))
     else:
         view.show(result, console_for(no_color=no_color))
     return int(Exit.DONE)

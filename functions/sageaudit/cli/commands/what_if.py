@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from sageaudit.adapters.files import policy_file, recording
-from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
+from sageaudit.cli.messages import echo_json
 from sageaudit.cli.sources import live, recorded_run
 from sageaudit.cli.sources.recorded_run import Run
 from sageaudit.cli.views import candidates
@@ -94,7 +94,7 @@ def what_if(
     run = replace(run, market=own(run.market, policy.discounts).relative_to(run.job))
     document = document_of(run, types, Decimal(f"{headroom:g}"))
     if output == "json":
-        click.echo(to_json(document))
+        echo_json(document)
     else:
         candidates.show(document, console_for(no_color=no_color), everything=everything)
 

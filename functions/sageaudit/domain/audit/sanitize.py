@@ -1,8 +1,9 @@
 """The data kept to audit a job again: its sanitized Describe answer and its packed series.
 
-Hyperparameters and environment are never stored, because they often contain secrets. Flags derived
-from them and the script's name are stored, so that rules give the same outcomes again. Free texts
-are redacted.
+Hyperparameters, environment, arguments, parameters of Debugger rules and hooks, and the users and
+queries of addresses are never stored, because they often contain secrets. Flags derived from them
+and the script's name are stored, so that rules give the same outcomes again. Free texts are
+redacted.
 """
 
 from __future__ import annotations
@@ -13,24 +14,22 @@ from typing import Any
 
 from sageaudit.domain.audit.document import iso
 from sageaudit.domain.audit.record import Detail
-from sageaudit.domain.job import entry_point, hints, job_outputs
-from sageaudit.domain.job.redact import redact
+from sageaudit.domain.job import entry_point, failure_words, hints, job_outputs
+from sageaudit.domain.job.addresses import without_query
+from sageaudit.domain.job.given_values import (
+    FREE_TEXTS,
+    PAIRS,
+    RANGES,
+    WORDS,
+    GivenValues,
+    given_values,
+)
+from sageaudit.domain.job.redact import redact, redacted_pairs
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series_codec import pack
 
 MAX_BYTES = 200 * 1024
-_NEVER_KEPT = frozenset(
-    {
-        "HyperParameters",
-        "StaticHyperParameters",
-        "TunedHyperParameters",
-        "Environment",
-        "ContainerArguments",
-        "ContainerEntrypoint",
-        "ResponseMetadata",
-    }
-)
-_FREE_TEXT = frozenset({"FailureReason", "ExitMessage", "StatusMessage", "StatusDetails"})
+_NEVER_KEPT = PAIRS | WORDS | RANGES | {"ResponseMetadata"}
 
 
 def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measurements) -> Detail:
@@ -44,17 +43,21 @@ def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measure
         note = "series of the extreme hosts in full, of the others as quantiles; no curves"
     if len(packed) > MAX_BYTES:
         packed, note = b"", "the series were too large to keep"
-    return Detail(scrubbed(answer), dict(tags), packed, note)
+    safe_tags = redacted_pairs(tags)
+    return Detail(scrubbed(answer, safe_tags), safe_tags, packed, note)
 
 
-def scrubbed(answer: Mapping[str, Any]) -> dict[str, Any]:
+def scrubbed(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The answer without possible secrets, with the flags derived from them; times as ISO 8601."""
-    cleaned = {key: _kept(key, item) for key, item in answer.items() if key not in _NEVER_KEPT}
+    given = given_values(answer, tags)
+    cleaned: dict[str, Any] = _kept("", answer, given)
     objective = job_outputs.objective(answer)
+    said = failure_words.of_answer(answer)
     own = {
         hints.KEY: hints.kept(hints.of_answer(answer)),
         entry_point.ENTRY_POINT: entry_point.entry_point(answer),
         job_outputs.TUNED_FOR: objective.metric if objective else None,
+        failure_words.KEY: None if said == failure_words.said(_failure(cleaned)) else said,
     }
     for key, value in own.items():
         cleaned.pop(key, None)
@@ -63,11 +66,19 @@ def scrubbed(answer: Mapping[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
-def _kept(key: str, item: Any) -> Any:
+def _kept(key: str, item: Any, given: GivenValues) -> Any:
     if isinstance(item, Mapping):
-        return {name: _kept(name, inner) for name, inner in item.items() if name not in _NEVER_KEPT}
+        return {
+            name: _kept(name, inner, given)
+            for name, inner in item.items()
+            if name not in _NEVER_KEPT
+        }
     if isinstance(item, list | tuple):
-        return [_kept(key, inner) for inner in item]
-    if isinstance(item, str) and key in _FREE_TEXT:
-        return redact(item)
+        return [_kept(key, inner, given) for inner in item]
+    if isinstance(item, str):
+        return redact(item, given) if key in FREE_TEXTS else without_query(item)
     return iso(item) if isinstance(item, datetime) else item
+
+
+def _failure(cleaned: Mapping[str, Any]) -> str:
+    return cleaned.get("FailureReason") or cleaned.get("ExitMessage") or ""

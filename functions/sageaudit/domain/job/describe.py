@@ -16,13 +16,15 @@ from sageaudit.domain.job import (
     describe_training,
     describe_transform,
     describe_tuning,
+    failure_words,
     fields,
     hints,
 )
 from sageaudit.domain.job.family import fingerprint
+from sageaudit.domain.job.given_values import given_values
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.redact import redact
+from sageaudit.domain.job.redact import redact, redacted_pairs
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import Malformed
 
@@ -68,6 +70,7 @@ def parse(
     specific = _FIELDS[kind](answer)
     failure = fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage")
     hashed = specific.pop("hashed", None)
+    safe_tags = redacted_pairs(tags)
     job = Job(
         kind=kind,
         name=name,
@@ -75,12 +78,13 @@ def parse(
         account=account or (ref.account if ref else None),
         region=region or (ref.region if ref else None),
         status=status,
-        failure=redact(failure) if failure else None,
+        failure=redact(failure, given_values(answer, safe_tags)) if failure else None,
+        failure_class=failure_words.of_answer(answer),
         created_at=fields.time(answer, "CreationTime"),
         last_modified_at=fields.time(answer, "LastModifiedTime"),
         parent=_parent(answer),
-        pipeline_step=_pipeline_step(tags),
-        tags=dict(tags),
+        pipeline_step=_pipeline_step(safe_tags),
+        tags=safe_tags,
         hints=hints.of_answer(answer),
         fingerprint=(fingerprint(key, {"kind": kind.value, **hashed}) if key and hashed else None),
     )

@@ -10,25 +10,33 @@ from sageaudit.domain.job import fields
 
 ENTRY_POINT = "EntryPoint"
 """The key under which a sanitized answer stores the script's name."""
-_SCRIPT = re.compile(r"[\w./][\w./+-]*\Z")
+_SCRIPT = re.compile(
+    r"(?:[\w./:-]*/)?([\w.+-]+\.(?:py|pyc|pyz|ipynb|sh|bash|zsh|R|r|Rmd|jl|pl|rb|js|mjs|ts|lua|m|sql"
+    r"|scala|jar|php|go|exe|bat|ps1))\Z",
+    re.ASCII,
+)
+"""A file of a language that jobs are written in. Any other word may be a secret."""
+_LONGEST = 255
+"""A file name is not longer."""
 
 
 def entry_point(answer: Mapping[str, Any]) -> str | None:
     """The script's file name, or None.
 
-    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), from the end of a
-    processing command, or from the key of a sanitized answer, which has neither.
+    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), from the first
+    script of a processing command, or from the key of a sanitized answer, which has neither.
     """
     program = fields.section(answer, "HyperParameters").get("sagemaker_program")
     if isinstance(program, str):
         return script(program.strip('"'))
     command = fields.section(answer, "AppSpecification").get("ContainerEntrypoint")
-    if isinstance(command, list) and command:
-        return script(str(command[-1]))
+    if isinstance(command, list):
+        return next((name for word in command if (name := script(str(word)))), None)
     kept = fields.text(answer, ENTRY_POINT)
     return script(kept) if kept else None
 
 
 def script(word: str) -> str | None:
-    """A script's file name; None for other words, such as an inline command with secrets."""
-    return word.rpartition("/")[2] or None if _SCRIPT.match(word) else None
+    """A script's file name; None for a word without a script's suffix."""
+    found = _SCRIPT.match(word)
+    return found[1] if found and len(found[1]) <= _LONGEST else None

@@ -14,6 +14,7 @@ from typing import Any
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.redact import redacted_pairs
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.errors import Malformed, RejectedEvent
 
@@ -53,7 +54,7 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
             raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
     if ref.region != region:
         raise RejectedEvent("wrong_region", "the ARN's region is not the audited region")
-    return JobEnded(ref, status, created_at, at, _tags(detail.get("Tags")))
+    return JobEnded(ref, status, created_at, at, redacted_pairs(_tags(detail.get("Tags"))))
 
 
 def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:

@@ -6,29 +6,13 @@ order. SecondaryStatus is an enum, so it is checked before the text.
 
 from __future__ import annotations
 
-import re
-
+from sageaudit.domain.job import failure_words
+from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.domain.job.job import Job, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 
-MAX_RUNTIME, MAX_WAIT = "MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"
-LIMIT_REACHED, AWS_ERROR = "limit reached", "AWS error"
+LIMIT_REACHED = "limit reached"
 _LIMITS = {"MaxRuntimeExceeded": MAX_RUNTIME, "MaxWaitTimeExceeded": MAX_WAIT}
-_LIMIT_WORDS = (
-    (r"maxruntime(?:inseconds)?\W*exceeded|exceeded \W*maxruntime", MAX_RUNTIME),
-    (r"maxwaittime(?:inseconds)?\W*exceeded|exceeded \W*maxwaittime", MAX_WAIT),
-)
-_CLASSES = (
-    ("memory error", (r"out ?of ?memory", r"\boom\b", r"exit code:? 137\b", r"more memory")),
-    ("disk error", (r"no space left", r"disk is full", r"disk quota")),
-    ("capacity error", (r"capacityerror", r"insufficient capacity")),
-    ("data error", (r"data download failed", r"matched no files", r"nosuchkey", r"no such file")),
-    ("permission error", (r"access ?denied", r"not authorized", r"forbidden")),
-    (AWS_ERROR, (r"internal ?server ?error",)),
-    ("code error", (r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit code")),
-    ("request error", (r"clienterror", r"validationexception")),
-)
-"""First match wins."""
 
 
 def limit_hit(job: Job) -> str | None:
@@ -41,10 +25,8 @@ def limit_hit(job: Job) -> str | None:
         return None
     if job.secondary_status in _LIMITS:
         return _LIMITS[job.secondary_status]
-    text = (job.failure or "").lower()
-    for words, limit in _LIMIT_WORDS:
-        if re.search(words, text):
-            return limit
+    if (word := _said(job)) in {MAX_RUNTIME, MAX_WAIT}:
+        return word
     out_of_time = (
         job.kind is JobKind.PROCESSING
         and job.status == "Stopped"
@@ -59,11 +41,15 @@ def reason_class(job: Job) -> str:
     """One or two words for the reason, from the statuses and the failure message."""
     if limit_hit(job):
         return LIMIT_REACHED
-    text = f"{job.secondary_status or ''} {job.failure or ''}".lower()
-    for word, marks in _CLASSES:
-        if any(re.search(mark, text) for mark in marks):
-            return word
+    if word := _said(job):
+        return word
     return "stopped" if job.status == "Stopped" else "reason unknown"
+
+
+def _said(job: Job) -> str | None:
+    return job.failure_class or failure_words.said(
+        f"{job.secondary_status or ''} {job.failure or ''}"
+    )
 
 
 def kept(job: Job) -> str | None:

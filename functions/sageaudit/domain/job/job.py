@@ -203,6 +203,8 @@ class Job:
     status: str
     secondary_status: str | None = None
     failure: str | None = None
+    failure_class: str | None = None
+    """What `failure` said before it was redacted (`failure_words`), or None."""
     created_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields
+from sageaudit.domain.job.given_values import given_values
 from sageaudit.domain.job.job import (
     Direction,
     Objective,
@@ -40,6 +41,7 @@ def profiled(answer: Mapping[str, Any]) -> bool | None:
 
 def evaluations(answer: Mapping[str, Any]) -> Iterator[RuleEvaluation]:
     """The status of each Debugger rule, profiler rules first."""
+    given = given_values(answer)
     for key in _EVALUATIONS:
         for item in fields.items(answer, key):
             status = fields.text(item, "RuleEvaluationStatus")
@@ -48,7 +50,7 @@ def evaluations(answer: Mapping[str, Any]) -> Iterator[RuleEvaluation]:
                 yield RuleEvaluation(
                     rule=fields.text(item, "RuleConfigurationName") or "without a name",
                     status=status,
-                    details=redact(details).strip() if details else None,
+                    details=redact(details, given).strip() if details else None,
                 )
 
 

@@ -1,30 +1,59 @@
-"""Removes secrets from text that a user's container wrote, before it is stored or shown."""
+"""Removes secrets from text that a user's container wrote, before it is stored or shown.
+
+Three things are hidden: the values that the same Describe answer gives (`given_values`), what
+follows a name that tells of a secret (`telling_names`, `addresses`), and tokens of a known shape
+(`token_shapes`). They are looked for in every reading of the text (`readings`), so that escapes and
+characters nobody sees hide nothing; the rest of the text stays as it was written.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Iterator, Mapping
 
-# Repetitions that may fail late are bounded: a hostile text must not take quadratic time.
-_SECRETS = re.compile(
-    r"""
-      -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----.*?(?:-----END[ ][A-Z ]*PRIVATE[ ]KEY-----|\Z)
-    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b                                    # AWS access key ids
-    | \bgh[pousr]_[A-Za-z0-9]{20,}\b | \bgithub_pat_\w{20,}\b          # GitHub
-    | \bhf_[A-Za-z0-9]{20,}\b                                          # Hugging Face
-    | \bxox[abeoprs]-[A-Za-z0-9-]{10,} | hooks\.slack(?:-gov)?\.com/\S+   # Slack
-    | \bsk-[A-Za-z0-9_-]{20,}\b                                        # model providers
-    | \beyJ[\w-]{8,999}\.[\w-]{8,}\.[\w-]*                              # JSON web tokens
-    | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)                                  # user:password@host
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_ASSIGNED = re.compile(
-    r"(?i)((?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w.-]{0,64}"
-    r"[\"']?\s{0,8}[=:]\s{0,8})(\"[^\"]*\"|'[^']*'|[^\s,;&]+)"
-)
-REDACTED = "[redacted]"
+from sageaudit.domain.job.addresses import address_secrets
+from sageaudit.domain.job.given_values import NOTHING, GivenValues
+from sageaudit.domain.job.readings import Reading, readings
+from sageaudit.domain.job.telling_names import HIDDEN, is_telling, settings
+from sageaudit.domain.job.token_shapes import tokens
+
+REDACTED = HIDDEN
 
 
-def redact(text: str) -> str:
-    """The text without known token patterns and without what follows `password=` and the like."""
-    return _ASSIGNED.sub(rf"\1{REDACTED}", _SECRETS.sub(REDACTED, text))
+def redact(text: str, given: GivenValues = NOTHING) -> str:
+    """The text with `[redacted]` for each secret. Takes linear time, whatever the text.
+
+    Redacted again, it stays the same.
+    """
+    found = {
+        reading.span(start, end)
+        for reading in readings(text)
+        for start, end in _secrets(reading, given)
+        if start < end
+    }
+    return _hidden(text, sorted(found))
+
+
+def redacted_pairs(pairs: Mapping[str, str]) -> dict[str, str]:
+    """Names and values, such as tags, without the values that are secrets."""
+    return {
+        redact(name): REDACTED if value and is_telling(name) else redact(value)
+        for name, value in pairs.items()
+    }
+
+
+def _secrets(reading: Reading, given: GivenValues) -> Iterator[tuple[int, int]]:
+    yield from tokens(reading.text)
+    yield from address_secrets(reading.text)
+    yield from settings(reading.text, reading.lower)
+    yield from given.places(reading)
+
+
+def _hidden(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    kept: list[str] = []
+    done, last = 0, -1
+    for start, end in spans:
+        if start > done or last < 0:
+            kept += (text[done:start], REDACTED)
+        done, last = max(done, end), start
+    kept.append(text[done:])
+    return "".join(kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import MAX_RUNTIME, MAX_WAIT
+from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.rules import api
 
 LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}

@@ -18,7 +18,8 @@ Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processi
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import MAX_RUNTIME, is_trial, kept, limit_hit
+from sageaudit.domain.job.failure import is_trial, kept, limit_hit
+from sageaudit.domain.job.failure_words import MAX_RUNTIME
 from sageaudit.rules import api
 from sageaudit.rules.limits.higher_limit import LONGEST_LIMIT_S, higher_limit
 from sageaudit.rules.limits.not_lost import not_lost

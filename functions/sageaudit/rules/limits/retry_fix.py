@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import AWS_ERROR, reason_class
+from sageaudit.domain.job.failure import reason_class
+from sageaudit.domain.job.failure_words import AWS_ERROR
 from sageaudit.rules import api
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from sageaudit.domain.audit.sanitize import MAX_BYTES, detail_of, scrubbed
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, RawSeries
@@ -80,6 +82,33 @@ def test_the_script_is_kept_by_its_name() -> None:
     inline = {"AppSpecification": {"ContainerEntrypoint": ["bash", "-c", "x --password=hunter2"]}}
     assert "hunter2" not in json.dumps(scrubbed(inline))
     assert parse(training_answer(EntryPoint="rm -rf / #"), {}).entry_point is None
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["python3", "/opt/ml/code/clean.py", "--token", "hunter2"], "clean.py"),
+        (["torchrun", "--nproc", "8", "src/train.py", "setup.sh"], "train.py"),
+        (["Rscript", "model.R"], "model.R"),
+        (["bash", "run.sh"], "run.sh"),
+        (["./hunter2"], None),
+        (["python3", "-m", "hunter2"], None),
+        (["hunter2"], None),
+        (["run.py --password=hunter2"], None),
+        (["python", "s3://hunter2@bucket/x.py?token=hunter2"], None),
+    ],
+)
+def test_only_a_word_with_a_scripts_suffix_is_an_entry_point(
+    command: list[str], name: str | None
+) -> None:
+    """Any other word of a command may be a secret."""
+    answer = {
+        "ProcessingJobName": "p",
+        "ProcessingJobStatus": "Completed",
+        "AppSpecification": {"ContainerEntrypoint": command},
+    }
+    assert parse(answer, {}).entry_point == name
+    assert "hunter2" not in json.dumps(scrubbed(answer))
 
 
 def test_free_texts_are_redacted() -> None:
