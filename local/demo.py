@@ -76,7 +76,7 @@ def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
 
 def _dearest_first(head: Head) -> tuple[Decimal, Decimal, str]:
     """Sort key: what was avoidable or lost, then the cost."""
-    wasted = (head.avoidable_usd or 0) + (head.lost_usd or 0)
+    wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
     return -wasted, -(head.total_usd or Decimal(0)), head.name
 
 

@@ -15,8 +15,6 @@ from sageaudit.domain.usage.demand import Demand, Need
 _NOT_STEADY = ("t3", "-flex")
 """Families without their full CPU all the time: never advised for a job that computes."""
 _NUMBER = re.compile(r"\d+")
-_COPIES = frozenset({"smddp", "ddp", "horovod", "mirrored"})
-"""Distributions (`Hints.distribution`) that keep a whole copy of the model on each GPU."""
 
 
 def refusals(
@@ -98,7 +96,7 @@ class _GpuMemory:
     def refusal(self, other: InstanceType) -> Refusal | None:
         """Why the memory of the other type's GPUs is too small or cannot be checked, or None."""
         each, offered = (float(row.gpu_memory_gib or 0) for row in (self.today, other))
-        copies = self.job.hints.distribution in _COPIES
+        copies = self.job.hints.copies
         if not self.need.today or (offered >= each and (copies or other.gpus >= self.today.gpus)):
             return None
         if self.need.needed is None:

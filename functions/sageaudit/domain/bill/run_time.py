@@ -1,10 +1,12 @@
 """How many times as long a run takes on another type, at most and at best.
 
-The GPUs of a host are each busy for a share u of the time. On a GPU that is r times weaker the
-host takes at most 1 + u (r - 1) times as long. Where n GPUs become m of the same model, k = n / m
-share one: their work may not overlap, so it takes at most 1 + u (k - 1) times as long. Both
-together: 1 + u (r k - 1). If the sum of a host's GPUs lies at the ceiling of one GPU, one of them
-did the work, and k is 1. The slowest host decides. This slow end is counted.
+The GPUs of a host are each busy for a share u of the time, on average. On a GPU that is r times
+weaker the host takes at most 1 + u (r - 1) times as long. Where n GPUs become m < n of the same
+model, their work takes turns: at most 1 + u (k - 1) times as long, with k = 1 + (n - 1) / m, since
+the GPU that ends last was never idle before its last piece of work (Graham's bound of 1966 for list
+scheduling); k = n / m for equal parts, as in data-parallel training. Both together: 1 + u (r k - 1).
+If the sum of a host's GPUs lies at the ceiling of one GPU, one of them did the work, and k is 1.
+The slowest host decides. This slow end is counted.
 """
 
 from __future__ import annotations
@@ -61,9 +63,12 @@ class Move:
         return row.gpu_model, row.gpu_memory_gib
 
     @property
-    def _share_one(self) -> int:
-        """How many of today's GPUs share one of the other type, at most."""
-        return max(math.ceil(self.today.gpus / self.other.gpus), 1)
+    def _share_one(self) -> Decimal:
+        """How many times a GPU's own work may have to be done by one of the other type: k."""
+        n, m = self.today.gpus, self.other.gpus
+        if m >= n:
+            return _ONE
+        return Decimal(math.ceil(n / m)) if self.job.hints.copies else 1 + Decimal(n - 1) / m
 
     def _weaker(self) -> Weaker | Refusal:
         today, other = self.today, self.other

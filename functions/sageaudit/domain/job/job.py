@@ -142,6 +142,11 @@ class Hints:
     loader_workers: int | None = None
     schedule: str | None = None
 
+    @property
+    def copies(self) -> bool:
+        """Whether each GPU is known to hold a whole copy of the model and an equal part of the work."""
+        return self.distribution in {"smddp", "ddp", "horovod", "mirrored"}
+
 
 @dataclass(frozen=True, slots=True)
 class CustomRule:

@@ -1,0 +1,116 @@
+"""What the project says of a recording: its audit, and its other types as `what-if` has them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, settings
+
+from sageaudit.adapters.files import recording
+from sageaudit.auditing import audit_job
+from sageaudit.cli.commands.what_if import document_of
+from sageaudit.cli.sources import recorded_run
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, document
+from sageaudit.domain.bill.resize import HEADROOM_PERCENT
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import Ruleset
+
+Document = dict[str, Any]
+CENT = Decimal("0.01")
+MICRO = Decimal("0.000001")
+"""Documents are rounded to it: two figures of one sum may be so far apart."""
+EXEMPT = {
+    "failed-spend": "a failed run is lost as a whole, whatever its metrics say",
+    "limit-hit": "so is one that a limit stopped",
+    "retry-storm": "it counts failed runs of the family, not what they used",
+    "metric-plateau": "it reads the curve of an algorithm metric, not the machine",
+}
+"""Rules that no property of the machine binds, each with its reason."""
+
+
+def held(examples: int) -> settings:
+    """The same examples each time."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    )
+
+
+@cache
+def _ruleset() -> Ruleset:
+    return catalogue.ruleset()
+
+
+def audited(told: Document) -> Audit:
+    """As `sageaudit audit --recording` does, with the policy that nobody has changed."""
+    run = recorded_run.of_recording(recording.of_document(told))
+    return audit_job(run.job, run.usage, run.market, Policy(), _ruleset(), now=run.now)
+
+
+def judged(told: Document) -> AuditDocument:
+    """The audit's document."""
+    return document(audited(told))
+
+
+def candidates(told: Document) -> list[Document]:
+    """The rows of `what-if` with its default headroom, that of the policy."""
+    run = recorded_run.of_recording(recording.of_document(told))
+    rows: list[Document] = document_of(run, (), HEADROOM_PERCENT)["candidates"]
+    return rows
+
+
+def savings(told: Document) -> dict[str, Decimal]:
+    """What each type that holds the run certainly saves, where it saves."""
+    return {
+        row["type"]: row["saving_usd"]
+        for row in candidates(told)
+        if row["fits"] and row["saving_usd"] is not None and row["saving_usd"] > 0
+    }
+
+
+def counted(of: AuditDocument) -> Decimal:
+    """Avoidable, lost and exempt dollars; those that are not known are none."""
+    exempt = [one["saving_alone_usd"] or Decimal(0) for one in of["findings"] if one["exempt"]]
+    known = (of["avoidable_usd"] or Decimal(0)) + (of["lost_usd"] or Decimal(0))
+    return known + sum(exempt, Decimal(0))
+
+
+def of_the_machine(of: AuditDocument) -> Iterator[FindingDocument]:
+    """The findings that count, but those of exempt rules."""
+    for one in of["findings"]:
+        if one["bucket"] in {"avoidable", "lost"} and one["rule"] not in EXEMPT:
+            yield one
+
+
+def dollars(findings: Iterable[FindingDocument]) -> Decimal:
+    """The sum of their shares."""
+    return sum((one["saving_usd"] or Decimal(0) for one in findings), Decimal(0))
+
+
+def told_otherwise(told: Document, change: Callable[[Document], Document | None]) -> Document:
+    """The recording with each series changed, or left out where the change gives None."""
+    other = copy.deepcopy(told)
+    series = (change(one) for one in other["metrics"]["series"])
+    other["metrics"]["series"] = [one for one in series if one is not None]
+    return other
+
+
+def says(of: AuditDocument) -> str:
+    """The counted findings in a line, for a failure."""
+    told = [
+        f"{one['rule']} ({one['confidence']}) ${one['saving_usd']}: "
+        + ", ".join(f"{fix['old']} -> {fix['new']}" for fix in one["fix"])
+        for one in of["findings"]
+        if one["bucket"] in {"avoidable", "lost"} and one["saving_usd"]
+    ]
+    return f"total ${of['bill']['total_usd']}; " + ("; ".join(told) or "nothing counted")

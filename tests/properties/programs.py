@@ -1,0 +1,297 @@
+"""A made-up machine and the program that runs on it: hosts, devices, processes, loader, memory.
+
+It knows what physics knows: a device is busy for a share of a second and never for more, a loader
+that falls behind leaves the devices waiting, what is held in memory is held on a device. It knows
+no threshold of this project. `tests.labelled.machine` prints it as a recording.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import Any
+
+from hypothesis import strategies as st
+
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.prices.market import InstanceType
+from tests.labelled.machine import REGION, Doing, Plot, machine, training
+
+Document = dict[str, Any]
+METRICS = ("CPUUtilization", "MemoryUtilization", "GPUUtilization", "GPUMemoryUtilization")
+
+
+class Layout(enum.Enum):
+    """How processes lie on the devices of one host."""
+
+    COPIES = "copies: each device has one, and all take the same step together"
+    PROCESSES = "processes: each device has one of its own, none can be split"
+    TURNS = "turns: parts of one model, of which one works at a time"
+
+
+@dataclass(frozen=True)
+class Spell:
+    """Some minutes: the share of them that the program runs (0: it waits), or its loader alone."""
+
+    minutes: int
+    pace: float = 1.0
+    loading: bool = False
+
+
+@dataclass(frozen=True)
+class Program:
+    """What one host's program does while it runs, and how long it does so.
+
+    `shares`: how busy each device in use is at full pace (0..1); `gpu_gib` on each of them; `cores`
+    of the processes and `loader_cores` of the loader that feeds them.
+    """
+
+    layout: Layout
+    shares: tuple[float, ...]
+    gpu_gib: tuple[float, ...]
+    cores: float
+    loader_cores: float
+    gib: float
+    spells: tuple[Spell, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A program on its hosts. `paces`: how much of the program's work each host has (0..1)."""
+
+    instance: str
+    program: Program
+    paces: tuple[float, ...] = (1.0,)
+    recorded: tuple[str, ...] = METRICS
+    missing_share: float = 0.0
+    jitter: float = 0.0
+    spot_share: float | None = None
+    seed: int = 0
+
+    @property
+    def on(self) -> InstanceType:
+        """What each host has."""
+        return machine(self.instance)
+
+    def told(self) -> Document:
+        """The recording."""
+        hosts = tuple(tuple(self._doings(pace)) for pace in self.paces)
+        told = training(
+            Plot(
+                self.instance,
+                hosts,
+                missing_share=self.missing_share,
+                spot_billed_share=self.spot_share,
+                name="made-up",
+            ),
+            self.seed,
+        )
+        metrics = told["metrics"]
+        metrics["series"] = [one for one in metrics["series"] if one["metric"] in self.recorded]
+        return told
+
+    def loads(self, spell: Spell) -> tuple[float, ...]:
+        """How busy each device in use of the busiest host is in these minutes."""
+        pace = 0.0 if spell.loading else spell.pace * max(self.paces)
+        return tuple(share * pace for share in self.program.shares)
+
+    @property
+    def device_seconds(self) -> float:
+        """The work on all devices of all hosts."""
+        of_one = sum(
+            60 * spell.minutes * share * (0 if spell.loading else spell.pace)
+            for spell in self.program.spells
+            for share in self.program.shares
+        )
+        return of_one * sum(self.paces)
+
+    def times_as_long(self, devices: int, late: int = 0, weaker: float = 1.0) -> float:
+        """The run time on so many devices, as a multiple, where nothing overlaps.
+
+        Each takes `weaker` times as long as today's for the same work.
+
+        All that was no device's work takes as long as before, and after it each device does the
+        work of its processes one after the other. Copies of a model split their step evenly; a
+        process of its own lies on one device, the largest first where the least is. Of the minutes
+        that anybody saw: all but the `late` first ones, and the last, where it was not whole.
+        """
+        timeline = [spell for spell in self.program.spells for _ in range(spell.minutes)]
+        longer = [self._longer(self.loads(spell), devices, weaker) for spell in timeline[late:]]
+        return min(mean(longer), mean(longer[:-1]))
+
+    def _longer(self, loads: Sequence[float], devices: int, weaker: float) -> float:
+        if not loads:
+            return 1.0
+        if self.program.layout is Layout.TURNS:
+            return 1 - sum(loads) + weaker * sum(loads)
+        if self.program.layout is Layout.COPIES:
+            works = sum(loads) / min(devices, len(loads))
+        else:
+            works = max(_placed(loads, devices))
+        return 1 - max(loads) + weaker * works
+
+    def _doings(self, paced: float) -> Iterator[Doing]:
+        program = self.program
+        held = tuple(program.gpu_gib)
+        for spell in program.spells:
+            pace = 0.0 if spell.loading else spell.pace * paced
+            feeding = program.loader_cores * (paced if spell.loading else pace)
+            cores = min(max(program.cores * pace + feeding, 0.05), 0.985 * self.on.vcpu)
+            yield Doing(
+                spell.minutes,
+                cores=cores,
+                gpus=tuple(share * pace for share in program.shares),
+                gib=program.gib,
+                gpu_gib=held,
+                jitter=self.jitter,
+            )
+
+
+def plain(
+    instance: str,
+    *shares: float,
+    layout: Layout = Layout.COPIES,
+    gpu_gib: float = 2.0,
+    cores: float = 1.0,
+    loader_cores: float = 0.0,
+    gib: float = 4.0,
+    spells: tuple[Spell, ...] = (Spell(120),),
+    hosts: int = 1,
+) -> Run:
+    """One program on each host, as steady as it can be: for examples."""
+    held = (gpu_gib,) * len(shares)
+    return Run(
+        instance, Program(layout, shares, held, cores, loader_cores, gib, spells), (1.0,) * hosts
+    )
+
+
+def _placed(loads: Sequence[float], devices: int) -> list[float]:
+    """What each device has to do, the processes placed the largest first where the least is."""
+    on = [0.0] * devices
+    for load in sorted(loads, reverse=True):
+        on[on.index(min(on))] += load
+    return on
+
+
+def _priced(*, gpus: bool) -> list[str]:
+    """Types that training jobs take, the smallest first; burstable and Trainium ones left out."""
+    market = packaged.market()
+    rows = [
+        row
+        for row in packaged.types().values()
+        if JobKind.TRAINING in row.kinds
+        and bool(row.gpus) == gpus
+        and (row.gpus or not row.accelerator)
+        and not row.family.startswith("t3")
+        and market.hourly(REGION, JobKind.TRAINING, row.name) is not None
+    ]
+    return [row.name for row in sorted(rows, key=lambda row: (row.gpus, row.vcpu, row.name))]
+
+
+GPU_TYPES = _priced(gpus=True)
+SEVERAL_GPUS = [name for name in GPU_TYPES if machine(name).gpus > 1]
+CPU_TYPES = _priced(gpus=False)
+
+
+def percents(*telling: int, least: int = 0, most: int = 100) -> st.SearchStrategy[float]:
+    """A share in whole percents; the first of the telling ones is what an example shrinks to."""
+    whole = st.sampled_from(telling) | st.integers(least, most)
+    return whole.map(lambda number: number / 100)
+
+
+BUSY = percents(30, 10, 3, 60, 85, 96, 1, least=1, most=98)
+"""How busy one device is while the program runs."""
+HELD = percents(10, 25, 40, 70, 95, least=2, most=97)
+"""How much of a device's or a host's memory is in use."""
+FED = percents(5, 0, 20, 45, 90, most=98)
+"""How many of a host's cores the loader keeps busy."""
+PACE = percents(100, 50, 70, least=30)
+"""How much of its minutes a program runs that now and then waits a little."""
+
+
+def _minutes(*telling: int, least: int, most: int) -> st.SearchStrategy[int]:
+    return st.sampled_from(telling) | st.integers(least, most)
+
+
+@st.composite
+def spells(draw: st.DrawFn, *, pauses: bool) -> tuple[Spell, ...]:
+    """20 to 600 minutes: steady or in bursts, the loader alone, still at head, middle or tail."""
+    runs_on = st.builds(Spell, _minutes(120, 60, 30, least=20, most=150), PACE)
+    if not pauses:
+        return tuple(draw(st.lists(runs_on, min_size=1, max_size=2)))
+    stands = st.builds(Spell, _minutes(40, 60, least=5, most=90), st.just(0.0))
+    loads = st.builds(Spell, _minutes(5, 20, least=1, most=30), st.just(0.0), st.just(True))
+    drawn = draw(st.lists(runs_on | runs_on | stands | loads, min_size=1, max_size=5))
+    if sum(spell.minutes for spell in drawn) < 20:
+        drawn = [replace(drawn[0], minutes=drawn[0].minutes + 20), *drawn[1:]]
+    if draw(st.sampled_from((False, False, False, True))):
+        drawn = drawn * draw(st.integers(2, 4))
+    cut, left = [], 600
+    for spell in drawn:
+        if left:
+            cut.append(replace(spell, minutes=min(spell.minutes, left)))
+            left -= cut[-1].minutes
+    return tuple(cut)
+
+
+@st.composite
+def programs(draw: st.DrawFn, on: InstanceType, *, pauses: bool) -> Program:
+    """A program that the machine holds."""
+    layout = draw(st.sampled_from(Layout))
+    used = on.gpus and draw(st.sampled_from((on.gpus, 1)) | st.integers(1, on.gpus))
+    if used and pauses and draw(st.sampled_from((False,) * 14 + (True,))):
+        used = 0
+    full = draw(BUSY) if used else 0.0
+    if layout is Layout.COPIES:
+        busy = (full,) * used
+    elif layout is Layout.TURNS:
+        busy = (round(full / used, 4),) * used if used else ()
+    else:
+        busy = tuple(draw(BUSY) for _ in range(used))
+    memory = float(on.gpu_memory_gib or 16)
+    held = round(draw(HELD) * memory, 2)
+    processes = max(used, 1)
+    return Program(
+        layout,
+        busy,
+        (held,) * used,
+        cores=round(draw(percents(50, 100, 10, least=1)) * processes, 2),
+        loader_cores=round(draw(FED) * on.vcpu, 2),
+        gib=round(draw(HELD) * float(on.memory_gib), 1),
+        spells=draw(spells(pauses=pauses)),
+    )
+
+
+@st.composite
+def runs(
+    draw: st.DrawFn,
+    types: Sequence[str] | None = None,
+    *,
+    whole: bool = False,
+    pauses: bool = True,
+) -> Run:
+    """Any run. `whole`: each metric and point is there; without `pauses`: it always does some work.
+
+    Three in four runs are on GPUs.
+    """
+    of = types or draw(st.sampled_from((GPU_TYPES, GPU_TYPES, GPU_TYPES, CPU_TYPES)))
+    instance = draw(st.sampled_from(of))
+    on = machine(instance)
+    hosts = draw(st.sampled_from((1, 1, 1, 2, 4, 8)))
+    uneven = hosts > 1 and draw(st.booleans())
+    lazy = percents(50, 0, 100) if pauses else percents(50, 100, least=40)
+    paces = (1.0, *((draw(lazy) if uneven else 1.0) for _ in range(hosts - 1)))
+    recorded = METRICS if whole else tuple(name for name in METRICS if draw(st.integers(0, 5)) < 5)
+    return Run(
+        instance,
+        draw(programs(on, pauses=pauses)),
+        paces,
+        recorded=recorded,
+        missing_share=0.0 if whole else draw(st.sampled_from((0.0, 0.0, 0.02, 0.2, 0.4))),
+        jitter=draw(st.sampled_from((0.0, 0.05, 0.3))),
+        spot_share=draw(st.sampled_from((None, None, None, 0.4))),
+        seed=draw(st.integers(0, 3)),
+    )

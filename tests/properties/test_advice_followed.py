@@ -1,0 +1,81 @@
+"""Advice that was followed is not turned back, on any machine."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+from hypothesis import given
+
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.bill.finding import Finding
+from sageaudit.domain.job.kinds import JobKind
+from tests.labelled.advised import Way, followed, ways
+from tests.labelled.machine import REGION
+from tests.properties.judged import EXEMPT, Document, audited, held
+from tests.properties.programs import Run, runs
+
+TRIALS = {
+    "trainium-candidate": "other hardware and other code, dearer by the hour, with the speed from "
+    "which it pays: a trial, never a step on from this advice"
+}
+"""Rules that may name a dearer type; none may name the one that was left."""
+_DAY = timedelta(days=1)
+_ROUNDS = 3
+
+
+def hourly_usd(name: str) -> Decimal:
+    """Today's price of one instance."""
+    rate = packaged.market().hourly(REGION, JobKind.TRAINING, name)
+    return Decimal("Infinity") if rate is None else rate.usd
+
+
+def types_named(finding: Finding) -> list[str]:
+    """The types that its fix and its alternatives name."""
+    return [
+        str(one.new)
+        for fix in (finding.found.fix, *finding.found.alternatives)
+        for one in fix
+        if one.path.endswith("InstanceType") and str(one.new) in packaged.types()
+    ]
+
+
+def best_way(findings: tuple[Finding, ...]) -> Way | None:
+    """The fix of the first finding that counts and says every value."""
+    for one in findings:
+        if one.stands and one.saving_usd and one.rule.name not in EXEMPT:
+            for way in ways(one):
+                return way
+    return None
+
+
+def type_of(told: Document) -> str:
+    """The instance type."""
+    return str(told["describe"]["ResourceConfig"]["InstanceType"])
+
+
+@held(120)
+@given(runs(whole=True))
+def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
+    """The best finding's fix is taken, the same work is done, and it is audited again."""
+    told = run.told()
+    left: list[str] = []
+    audit = audited(told)
+    for _ in range(_ROUNDS):
+        way = best_way(audit.savings.findings)
+        if way is None:
+            return
+        before = type_of(told)
+        told = followed(told, [way], later=_DAY)
+        after = type_of(told)
+        left += [before] if before != after else []
+        audit = audited(told)
+        if not left:
+            continue
+        for finding in audit.savings.findings:
+            for name in types_named(finding):
+                assert name not in left, f"{way}; then {finding.found.summary} -> {name}"
+                dearer = hourly_usd(name) > hourly_usd(after)
+                assert not dearer or finding.rule.name in TRIALS, (
+                    f"{way}; then {finding.rule.name}: {finding.found.summary} -> {name}"
+                )

@@ -1,0 +1,92 @@
+"""Idle capacity grows with idleness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.properties.judged import Document, held, judged, told_otherwise
+from tests.properties.programs import Run, Spell, runs
+
+WORK = {"CPUUtilization", "GPUUtilization"}
+
+
+def idle_hours(told: Document) -> Decimal | None:
+    """GPU-hours, or the vCPU-hours of a CPU job, paid for and not worked; None: not known."""
+    audit: Any = judged(told)
+    capacity = audit["idle_capacity"]
+    return None if capacity is None else capacity["idle"]
+
+
+def no_fewer(before: Decimal | None, after: Decimal | None) -> bool:
+    """What is known stays known, and does not fall by more than its rounding."""
+    return before is None or (after is not None and after >= before - Decimal("0.000001"))
+
+
+@dataclass(frozen=True)
+class Lull:
+    """Minutes in which a host, or each (0), does only a share of what it did."""
+
+    left: float = 0.0
+    host: int = 0
+    first: int = 0
+    minutes: int = 600
+
+
+def lulls() -> st.SearchStrategy[Lull]:
+    """Of the whole run or a part, to nothing or to a part."""
+    return st.builds(
+        Lull,
+        st.sampled_from((0.0, 0.3, 0.9)),
+        st.integers(0, 8),
+        st.sampled_from((0, 60)) | st.integers(0, 599),
+        st.sampled_from((600, 30)) | st.integers(1, 600),
+    )
+
+
+@held(80)
+@given(runs(), lulls())
+def test_devices_that_work_less_are_no_less_idle(run: Run, lull: Lull) -> None:
+    """Some minutes of some of the hosts are turned down to a part of what they did, or to none."""
+    lasts = range(lull.first, lull.first + lull.minutes)
+
+    def idler(one: Document) -> Document:
+        chosen = lull.host == 0 or one["host"].endswith(f"/algo-{lull.host}")
+        if one["metric"] in WORK and chosen:
+            one["values"] = [
+                value * lull.left if value is not None and minute in lasts else value
+                for minute, value in enumerate(one["values"])
+            ]
+        return one
+
+    told = run.told()
+    before, after = idle_hours(told), idle_hours(told_otherwise(told, idler))
+    assert no_fewer(before, after), f"{before} idle hours, then {after}"
+
+
+def on_time(told: Document) -> Document:
+    """The same without late first points, whose number is drawn anew for each recording."""
+
+    def filled(one: Document) -> Document:
+        known = [value for value in one["values"] if value is not None]
+        late = next((n for n, value in enumerate(one["values"]) if value is not None), 0)
+        one["values"] = known[:1] * late + one["values"][late:]
+        return one
+
+    return told_otherwise(told, filled)
+
+
+@held(60)
+@given(runs(), st.integers(1, 120), st.booleans())
+def test_a_longer_pause_is_no_less_idle(run: Run, minutes: int, at_head: bool) -> None:
+    """The program does the same, and waits for so many minutes before it or after it."""
+    run = replace(run, jitter=0.0, missing_share=0.0)
+    spells, pause = run.program.spells, Spell(minutes, 0.0)
+    longer = (pause, *spells) if at_head else (*spells, pause)
+    paused = replace(run, program=replace(run.program, spells=longer))
+    before, after = idle_hours(on_time(run.told())), idle_hours(on_time(paused.told()))
+    assert no_fewer(before, after), f"{before} idle hours, then {after}"

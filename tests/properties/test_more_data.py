@@ -1,0 +1,214 @@
+"""What more data would take back is not said of less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.audit.document import AuditDocument
+from tests.properties.judged import (
+    EXEMPT,
+    MICRO,
+    Document,
+    dollars,
+    held,
+    judged,
+    of_the_machine,
+    says,
+    told_otherwise,
+)
+from tests.properties.programs import METRICS, Run, Spell, plain, runs
+
+
+def certain(audit: AuditDocument) -> Decimal:
+    """The counted dollars of measured and derived findings."""
+    return dollars(
+        one for one in of_the_machine(audit) if one["confidence"] in {"measured", "derived"}
+    )
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@held(40)
+@given(run=runs(whole=True))
+def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -> None:
+    """Found as measured without the metric: found with it."""
+    told = run.told()
+    less = told_otherwise(told, lambda one: None if one["metric"] == metric else one)
+    measured = {
+        one["rule"]
+        for one in judged(less)["findings"]
+        if one["confidence"] == "measured" and one["rule"] not in EXEMPT
+    }
+    assert measured <= {one["rule"] for one in judged(told)["findings"]}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a recording lacks: of which metrics, on which host, from which minute on, how many."""
+
+    metrics: tuple[str, ...] = METRICS
+    host: int = 0
+    first: int = 0
+    minutes: int = 600
+
+
+def nulls(told: Document, loss: Loss) -> Document:
+    """All points of some metrics, or those of some minutes, are null."""
+    lost = range(loss.first, loss.first + loss.minutes)
+
+    def torn(one: Document) -> Document:
+        if one["metric"] in loss.metrics:
+            one["values"] = [
+                None if minute in lost else value for minute, value in enumerate(one["values"])
+            ]
+        return one
+
+    return told_otherwise(told, torn)
+
+
+def one_host_missing(told: Document, loss: Loss) -> Document:
+    """One host has no series of some metrics."""
+    hosts = sorted({one["host"] for one in told["metrics"]["series"]})
+    host = hosts[loss.host % len(hosts)]
+    return told_otherwise(
+        told,
+        lambda one: None if one["host"] == host and one["metric"] in loss.metrics else one,
+    )
+
+
+def early_end(told: Document, loss: Loss) -> Document:
+    """The series of some metrics end early."""
+
+    def ended(one: Document) -> Document:
+        if one["metric"] in loss.metrics:
+            one["values"] = one["values"][: max(loss.first, 1)]
+        return one
+
+    return told_otherwise(told, ended)
+
+
+def another_job(told: Document, loss: Loss) -> Document:
+    """The series of some metrics carry the name of another job."""
+
+    def foreign(one: Document) -> Document:
+        if one["metric"] in loss.metrics:
+            one["host"] = f"another-{one['host']}"
+        return one
+
+    return told_otherwise(told, foreign)
+
+
+def hourly(told: Document, loss: Loss) -> Document:
+    """A point an hour: the mean of its minutes."""
+
+    def coarser(one: Document) -> Document:
+        values = one["values"]
+        hours = [
+            [value for value in values[first : first + 60] if value is not None]
+            for first in range(0, len(values), 60)
+        ]
+        one["values"] = [sum(known) / len(known) if known else None for known in hours]
+        return one
+
+    other = told_otherwise(told, coarser)
+    other["metrics"]["period_s"] = 3600
+    return other
+
+
+def losses() -> st.SearchStrategy[Loss]:
+    """Of one metric or of all; of all minutes or of some."""
+    return st.builds(
+        Loss,
+        st.sampled_from((METRICS, *((name,) for name in METRICS))),
+        st.integers(0, 7),
+        st.sampled_from((0, 5, 60)) | st.integers(0, 599),
+        st.sampled_from((600, 30)) | st.integers(1, 120),
+    )
+
+
+FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] = {
+    nulls: (
+        (
+            plain(
+                "ml.p5en.48xlarge",
+                *[0.4] * 8,
+                gpu_gib=14,
+                loader_cores=35,
+                gib=205,
+                spells=(Spell(51, 0.0), Spell(5, 0.0, loading=True)),
+            ),
+            Loss(("CPUUtilization",)),
+        ),
+    ),
+    one_host_missing: (
+        (
+            plain("ml.p3.16xlarge", *[0.01] * 5, gib=464, hosts=2),
+            Loss(("GPUMemoryUtilization",)),
+        ),
+        (
+            plain(
+                "ml.g5.24xlarge", 0.021, gpu_gib=11, cores=63, gib=38, hosts=4, spells=(Spell(50),)
+            ),
+            Loss(("GPUMemoryUtilization",)),
+        ),
+    ),
+    early_end: (
+        (
+            plain("ml.p6-b200.48xlarge", *[0.0037] * 8, gpu_gib=72, cores=72, gib=819, hosts=8),
+            Loss(("GPUMemoryUtilization",), first=20),
+        ),
+        (
+            plain("ml.g5.16xlarge", 0.2, loader_cores=40, spells=(Spell(100, 0.3), Spell(35))),
+            Loss(first=100),
+        ),
+    ),
+    another_job: (
+        (plain("ml.p3.8xlarge", 0.03, cores=2.1, gib=24), Loss(("GPUMemoryUtilization",))),
+    ),
+    hourly: (
+        (
+            plain(
+                "ml.g7e.12xlarge", 0.01, 0.01, gpu_gib=10, cores=3, gib=358, spells=(Spell(240),)
+            ),
+            Loss(),
+        ),
+        (
+            replace(plain("ml.g5.xlarge", 0.01, spells=(Spell(240, 0.7),)), jitter=0.3),
+            Loss(),
+        ),
+    ),
+}
+"""What random runs found once, as plain as it can be told."""
+LOSSES = (nulls, one_host_missing, early_end, another_job, hourly)
+
+
+@pytest.mark.parametrize(
+    ("lost", "run", "loss"), [(lost, *pair) for lost, pairs in FOUND.items() for pair in pairs]
+)
+def test_lost_data_that_once_added_a_dollar_adds_none(
+    lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
+) -> None:
+    """Each of the runs that random ones led to."""
+    adds_nothing(lost, run, loss)
+
+
+@pytest.mark.parametrize("lost", LOSSES, ids=lambda lost: lost.__name__)
+@held(80)
+@given(run=runs(whole=True), loss=losses())
+def test_lost_data_adds_no_dollar_that_more_data_would_take_back(
+    lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
+) -> None:
+    """The same run with less recorded counts no more, and each rule answers."""
+    adds_nothing(lost, run, loss)
+
+
+def adds_nothing(lost: Callable[[Document, Loss], Document], run: Run, loss: Loss) -> None:
+    """What is certain of the partial recording is certain of the whole one."""
+    told = run.told()
+    whole, partial = judged(told), judged(lost(told, loss))
+    assert certain(partial) <= certain(whole) + MICRO, f"{says(whole)}\n{says(partial)}"
