@@ -89,9 +89,7 @@ class Compared:
         if document["judged"] != expert.judged:
             yield "judged"
         idle = document["idle_capacity"]
-        if (idle is None) != (expert.idle_hours is None) and not document["rollup"]:
-            yield "idle"
-        elif idle is not None and not _within(idle["idle"], expert.idle_hours):
+        if ((idle is None) != (expert.idle_hours is None) and not document["rollup"]) or (idle is not None and not _within(idle["idle"], expert.idle_hours)):
             yield "idle"
         said = {finding["rule"] for finding in document["findings"]}
         wanted = ({topic} if isinstance(topic, str) else topic for topic in expert.must_say)
