@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from moto import mock_aws
 
 from local.recorded import of_file
 from local.sagemaker import RecordedSageMaker, put_series
+from sageaudit.adapters.prices import packaged
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer
 
@@ -78,25 +80,34 @@ def test_the_same_gpu_takes_as_long_at_its_own_rate(what_if: Run, tmp_path: Path
 
 
 def test_another_gpu_is_a_range_with_its_break_even(what_if: Run, tmp_path: Path) -> None:
-    """T4: r = 35 / (8.1 x 0.3679); 10% busy: 1 + 0.1 (r - 1) = 2.0746 hours at $0.94."""
-    document = what_if("--recording", recorded(tmp_path, LITTLE), "--output", "json").document()
+    """T4: r = 35 / (8.1 x 0.3679); 9% busy: 1 + 0.09 (r - 1) = 1.9671 hours at $0.94."""
+    path = recorded(tmp_path, LITTLE | {"GPUUtilization": 9.0})
+    document = what_if("--recording", path, "--output", "json").document()
     row = candidate(document, "ml.g4dn.2xlarge")
-    assert (row["times_as_long"], row["times_as_long_at_best"]) == (2.0746, 1)
-    assert row["usd"] == pytest.approx(2.0746 * 0.94)
-    # 1.515 - 1.950124 and 1.515 - 0.94
-    assert row["saving_range_usd"] == pytest.approx([-0.435124, 0.575])
+    assert (row["times_as_long"], row["times_as_long_at_best"]) == (1.9671, 1)
+    assert row["usd"] == pytest.approx(1.9671 * 0.94)
+    # 1.515 - 1.849074 and 1.515 - 0.94
+    assert row["saving_range_usd"] == pytest.approx([-0.334074, 0.575])
     assert row["break_even_times_as_long"] == pytest.approx(1.515 / 0.94, abs=1e-6)
 
 
+def test_too_few_vcpus_bind_beside_another_gpu_too(what_if: Run, tmp_path: Path) -> None:
+    """60% of 8 need 5.8; the four of ml.g4dn.xlarge hold 20%."""
+    for cpu, binding in ((60.0, "vCPU"), (20.0, None)):
+        path = recorded(tmp_path, LITTLE | {"CPUUtilization": cpu, "GPUUtilization": 5.0})
+        document = what_if("--recording", path, "--output", "json").document()
+        assert candidate(document, "ml.g4dn.xlarge")["constraint"] == binding
+
+
 def test_what_binds_is_named(what_if: Run, tmp_path: Path) -> None:
-    """No GPU, too few vCPUs beside another GPU, and a type without a price."""
+    """No GPU, over twice as long on a weaker GPU, and a type without a price."""
     document = what_if("--recording", recorded(tmp_path, LITTLE), "--output", "json").document()
     binding = {
         name: candidate(document, name)["constraint"]
         for name in ("ml.m5.2xlarge", "ml.g4dn.xlarge", "ml.g7e.2xlarge", "ml.trn1.2xlarge")
     }
     assert binding["ml.m5.2xlarge"] == "GPU count"
-    assert binding["ml.g4dn.xlarge"] == "vCPU"
+    assert binding["ml.g4dn.xlarge"] == "run time"
     assert binding["ml.g7e.2xlarge"] in {"GPU model", "no price"}
     assert binding["ml.trn1.2xlarge"] in {"accelerator", "no price"}
     assert {row["type"] for row in document["candidates"] if row["fits"]}.isdisjoint(binding)
@@ -132,25 +143,42 @@ def test_more_headroom_refuses_more(what_if: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("absent", "unknown"),
-    [("MemoryUtilization", "memory_gib"), ("GPUMemoryUtilization", "gpu_memory_gib")],
+    ("absent", "unknown", "smaller", "least_gib"),
+    [
+        ("MemoryUtilization", "memory_gib", "ml.g5.xlarge", 32),
+        ("GPUMemoryUtilization", "gpu_memory_gib", "ml.g4dn.xlarge", 22),
+    ],
 )
-def test_unrecorded_memory_refuses(what_if: Run, tmp_path: Path, absent: str, unknown: str) -> None:
-    """Host or GPU: not recorded is not little."""
+def test_unrecorded_memory_must_not_shrink(
+    what_if: Run, tmp_path: Path, absent: str, unknown: str, smaller: str, least_gib: int
+) -> None:
+    """Host or GPU: not recorded is not little, and never more than there was."""
     use = {metric: value for metric, value in LITTLE.items() if metric != absent}
     document = what_if("--recording", recorded(tmp_path, use), "--output", "json").document()
     assert document["needs"][unknown] is None
     assert unknown in document["needs"]["unknown"]
+    assert candidate(document, smaller)["constraint"] == "not recorded"
+    fitting = [packaged.types()[row["type"]] for row in document["candidates"] if row["fits"]]
+    assert fitting
+    assert all((getattr(kind, unknown) or 0) >= least_gib for kind in fitting)
+
+
+def test_without_metrics_only_what_has_no_less_of_anything_fits(
+    what_if: Run, tmp_path: Path
+) -> None:
+    """Of 8 vCPUs, 32 GiB, and one GPU of 22.35 GiB; no cheaper type does."""
+    path = recorded(tmp_path, {})
+    shown = what_if("--recording", path)
+    assert shown.exit_code == 0
+    assert "Needs: nothing known" in shown.stdout
+    document = what_if("--recording", path, "--output", "json").document()
+    for row in document["candidates"]:
+        kind = packaged.types()[row["type"]]
+        if row["fits"]:
+            assert (kind.vcpu >= 8, kind.memory_gib >= 32, kind.gpus >= 1) == (True, True, True)
+            assert (kind.gpu_memory_gib or 0) >= Decimal("22.35")
+            assert row["saving_usd"] < 0
     assert candidate(document, "ml.g5.xlarge")["constraint"] == "not recorded"
-    assert not any(row["fits"] for row in document["candidates"])
-
-
-def test_without_metrics_nothing_fits(what_if: Run, tmp_path: Path) -> None:
-    """Every priced type is refused: not recorded."""
-    done = what_if("--recording", recorded(tmp_path, {}))
-    assert done.exit_code == 0
-    assert "Cannot tell whether another type fits" in done.stdout
-    assert "not recorded" in done.stdout
 
 
 def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_path: Path) -> None:

@@ -89,9 +89,11 @@ class Compared:
         if document["judged"] != expert.judged:
             yield "judged"
         idle = document["idle_capacity"]
-        if ((idle is None) != (expert.idle_hours is None) and not document["rollup"]) or (
-            idle is not None and not _within(idle["idle"], expert.idle_hours)
-        ):
+        expected = expert.idle_hours
+        if idle is None or expected is None:
+            if idle is not expected and not document["rollup"]:
+                yield "idle"
+        elif not _within(idle["idle"], expected):
             yield "idle"
         said = {finding["rule"] for finding in document["findings"]}
         wanted = ({topic} if isinstance(topic, str) else topic for topic in expert.must_say)

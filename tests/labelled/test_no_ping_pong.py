@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -16,7 +17,7 @@ from sageaudit.auditing import audit_job, run_facts
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import FindingDocument, FixDocument
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Finding, Found
+from sageaudit.domain.bill.finding import Finding, Found, Parameter
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Missing, measure
@@ -102,14 +103,25 @@ GOES_ON = "gpu-underused"
 still: `test_type_steps` holds that such steps end. Every other rule is silent once heeded."""
 
 
-def turned_back(taken: Sequence[Way], after: Audit) -> Iterator[str]:
-    """Each rule that fires again, and each parameter that is told to be what it was."""
+def told(fix: Sequence[Parameter]) -> frozenset[tuple[str, str]]:
+    """What it sets, and to what."""
+    return frozenset((one.path, str(one.new)) for one in fix)
+
+
+def turned_back(
+    taken: Sequence[Way], after: Audit, still_better: frozenset[tuple[str, str]] = frozenset()
+) -> Iterator[str]:
+    """Each rule that fires again, and each parameter that is told to be what it was.
+
+    `still_better`: the fix itself, where its alternative was taken. That one is still the better,
+    so a rule may tell it again, in the very same words, and nothing else.
+    """
     undone = {(parameter.path, str(parameter.old)) for way in taken for parameter in way.fix}
     names = {way.rule for way in taken}
     for name, outcome in after.outcomes:
         if isinstance(outcome, Found):
             said = [Way(name.name, fix, None) for fix in (outcome.fix, *outcome.alternatives)]
-            if name.name in names - {GOES_ON}:
+            if name.name in names - {GOES_ON} and told(outcome.fix) != still_better:
                 yield f"again: {outcome.summary} {said[0]}"
             for way in said:
                 if any((one.path, str(one.new)) in undone for one in way.fix):
@@ -131,9 +143,24 @@ def test_one_advice_is_not_turned_back(name: str) -> None:
     """Taken alone, at both ends of its range, and each of its alternatives."""
     document, audit, earlier, pace = last(name)
     for finding in standing(audit):
+        fix = finding.found.fix
         for way in ways(finding):
             after = audited(followed(document, [way], later=pace), earlier)
-            assert list(turned_back([way], after)) == [], str(way)
+            better = frozenset[tuple[str, str]]() if way.fix == fix else told(fix)
+            assert list(turned_back([way], after, better)) == [], str(way)
+
+
+def test_what_is_still_better_may_be_told_again_and_nothing_else() -> None:
+    """After the second best type: the best one is; a third, or the one it came from, is not."""
+    document, audit, earlier, pace = last("one-well-fed-gpu-on-a-host-for-many-loaders")
+    [finding] = [one for one in standing(audit) if one.rule.name == "cheaper-type"]
+    [_, second] = ways(finding)
+    after = audited(followed(document, [second], later=pace), earlier)
+    assert list(turned_back([second], after, told(finding.found.fix))) == []
+    [again] = turned_back([second], after, told(second.fix))
+    assert again.startswith("again: ")
+    back = replace(second, fix=tuple(replace(one, old=one.new) for one in finding.found.fix))
+    assert any(line.startswith("back: ") for line in turned_back([back], after, told(back.fix)))
 
 
 @pytest.mark.parametrize("name", RUNS)

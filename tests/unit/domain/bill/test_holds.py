@@ -28,10 +28,13 @@ def machine(gpus: int, gib: int = 16) -> InstanceType:
     return replace(plain, gpu_memory_gib=Decimal(gib))
 
 
-def need_of(
-    today: InstanceType, hosts: int = 1, points: dict[str, Points] | None = None, **percent: float
-) -> Demand:
-    """Even use on each host, less what is negative; `points` are sums, minute by minute."""
+def need_of(today: InstanceType, **percent: float) -> Demand:
+    """Even use of an hour, less what is negative."""
+    return need_by(today, {}, percent)
+
+
+def need_by(today: InstanceType, points: dict[str, Points], percent: dict[str, float]) -> Demand:
+    """`points` are sums, minute by minute."""
     times = {"cpu": today.vcpu, "gpu": today.gpus, "gpu_memory": today.gpus}
     given_points: dict[str, Points] = {
         word: [value * times.get(word, 1)] * 60
@@ -39,13 +42,12 @@ def need_of(
         if value >= 0
     }
     raw = [
-        series(Metric[word.upper()], values, host=f"train/algo-{number}")
-        for word, values in (given_points | (points or {})).items()
-        for number in range(1, hosts + 1)
+        series(Metric[word.upper()], values)
+        for word, values in (given_points | points).items()
         if Metric[word.upper()] in {Metric.CPU, Metric.MEMORY} or today.gpus
     ]
     absent = Missing("metric_missing", "no points")
-    run = ran(3600, today.name, hosts)
+    run = ran(3600, today.name)
     return demand(measure(run, raw, {today.name: today}, absent=absent), today, Decimal(20))
 
 
@@ -103,7 +105,7 @@ def test_gpus_hold_their_mean_work(percent: float, gpus: int, holds: bool) -> No
 
 def test_a_peak_of_the_gpus_takes_time_and_is_no_refusal() -> None:
     """Half of the minutes at 200% of four GPUs' 400, the others at nothing: one GPU's work."""
-    need = need_of(machine(4), points={"gpu": [200.0, 0.0] * 30})
+    need = need_by(machine(4), {"gpu": [200.0, 0.0] * 30}, {})
     assert broken(machine(4), machine(1), need) is None
 
 

@@ -124,7 +124,7 @@ def test_fewer_and_weaker_gpus_take_both_times() -> None:
 
 
 def test_stronger_gpus_make_up_for_being_fewer() -> None:
-    """Four at 40% on two that do twice as much each: 1 + 0.4 x (0.5 x 2 - 1); not at the same link."""
+    """Four at 40% on two that do twice as much each: 1 + 0.4 x (0.5 x 2 - 1), given the link."""
     strong = machine(2, peaks=replace(PEAKS, link_gb_s=Decimal(120)))
     assert times(machine(4, "W", HALF), strong, [160.0] * 60) == 1
     assert times(machine(4, "W", HALF), machine(2), [160.0] * 60) == Decimal("1.4")
@@ -136,7 +136,7 @@ def test_the_slowest_host_decides() -> None:
 
 
 def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
-    """One GPU at 100% on one of half the strength is exactly twice; two points of r more are not."""
+    """One GPU at 100% on one of half the strength is exactly twice; a little less is more."""
     weaker = replace(HALF, memory_gb_s=Decimal(299))
     assert times(machine(1), machine(1, "W", HALF), [100.0] * 60) == MOST_TIMES_AS_LONG
     refused = moved(machine(1), machine(1, "W", weaker), [100.0] * 60)
@@ -180,7 +180,7 @@ def test_what_is_shared_is_said_with_how_busy_it_was() -> None:
     found = moved(machine(4), machine(1), [80.0] * 60)
     assert isinstance(found, Duration)
     assert found.because == (
-        "4 GPUs' work on one may not overlap, although it fits on 1 of 4; "
+        "The work of 4 GPUs shares 1 and may take turns; "
         "the GPUs were busy for 20% of the time on average."
     )
     alone = moved(machine(4), machine(1), [95.0] * 60)
