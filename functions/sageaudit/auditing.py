@@ -11,12 +11,13 @@ from sageaudit.domain.audit import rollup
 from sageaudit.domain.audit.audit import Audit, Outcomes
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.audit.judgement import judgement
 from sageaudit.domain.audit.trial import trial_of
 from sageaudit.domain.audit.tuning_savings import allocate_trials
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
-from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Finding, Found
+from sageaudit.domain.bill.counterfactual import UNKNOWN_SAVINGS, Severities, allocate
+from sageaudit.domain.bill.finding import Finding, Found, Outcome
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
@@ -56,6 +57,8 @@ def audit_job(
     case = FamilyCase(job, usage.active(), usage, billed, market, earlier, policy=policy)
     outcomes = judge(case, ruleset.rules)
     founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
+    savings = allocate(job, billed, founds, market, _severities(policy), exempt, savings_plan=plan)
+    judged = judgement(job, billed, usage, _on_waste(outcomes, ruleset, policy), savings)
     pool_ends_at = _pool_ends_at(job, now)
     return Audit(
         job=job,
@@ -65,15 +68,21 @@ def audit_job(
         facts=facts(job, billed, market, savings_plan=plan),
         usage=usage,
         outcomes=tuple(outcomes),
-        savings=allocate(
-            job, billed, founds, market, _severities(policy), exempt, savings_plan=plan
-        ),
+        savings=judged.known(savings) if job.finished else UNKNOWN_SAVINGS,
+        judgement=judged,
         final=job.finished and pool_ends_at is None,
         recheck_at=pool_ends_at,
         ruleset=ruleset.version,
         policy=policy.version,
         notes=tuple(warnings),
     )
+
+
+def _on_waste(outcomes: Outcomes, ruleset: Ruleset, policy: Policy) -> list[Outcome]:
+    """The outcomes of the rules that look for waste in the use of the hosts, without those off."""
+    rules = {rule.name.name for rule in ruleset.rules if rule.finds_waste}
+    looking = rules - policy.rules_off
+    return [outcome for name, outcome in outcomes if name.name in looking]
 
 
 def run_facts(audit: Audit) -> RunFacts:

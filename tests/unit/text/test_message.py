@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.text.message import headline, message_of, money_notes
+from sageaudit.text.headline import headline
+from sageaudit.text.message import message_of, money_notes
 from tests.fakes.documents import document, finding, lost_document, phase, rollup_document
 
 BILL = document()["bill"]

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.audit import Audit, Outcomes
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, read_finding, stands
+from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
 from sageaudit.domain.audit.tuning_savings import TrialSavings
 from sageaudit.domain.bill.bill import BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
@@ -66,6 +67,7 @@ def roll_up(
     empty = _ZERO if launched == 0 else None
     missing = tuple(_missing(children, launched))
     total_usd = _sum((child["bill"]["total_usd"] for child in children), empty)
+    judged = _judgement(children, launched)
     return Audit(
         job=job,
         family=family,
@@ -78,13 +80,31 @@ def roll_up(
         facts=_facts(children),
         usage=None,
         outcomes=tuple(outcomes),
-        savings=_savings(children, total_usd, empty, severities, own),
+        savings=judged.known(_savings(children, total_usd, empty, severities, own)),
+        judgement=judged,
         final=not missing and all(child["audit"]["settled"] for child in children),
         recheck_at=None,
         ruleset=ruleset,
         policy=policy,
         notes=missing,
     )
+
+
+def _judgement(children: Sequence[AuditDocument], launched: int | None) -> Judgement:
+    """How much of the training jobs was judged; nothing, where none is known."""
+    if not children and launched != 0:
+        return Judgement(Judged.NO, ("Its training jobs are not audited.",))
+    parts = [
+        Judgement(Judged(child["judged"]), tuple(child["not_judged"])) if child["judged"] else None
+        for child in children
+    ]
+    return judged_together(parts, max((launched or 0) - len(children), 0))
+
+
+def _avoidable(children: Sequence[AuditDocument]) -> Iterable[Decimal | None]:
+    """The children's avoidable dollars, without those of children that nothing could judge."""
+    known = [child for child in children if child["judged"] != Judged.NO]
+    return (child["avoidable_usd"] for child in known)
 
 
 def _facts(children: Sequence[AuditDocument]) -> BillFacts:
@@ -125,7 +145,7 @@ def _savings(
     findings.sort(key=lambda finding: (-(finding.saving_usd or _ZERO), finding.rule.id))
     return Savings(
         tuple(findings),
-        total((child["avoidable_usd"] for child in children), Bucket.AVOIDABLE),
+        total(_avoidable(children), Bucket.AVOIDABLE),
         total((child["lost_usd"] for child in children), Bucket.LOST),
         total((child["possible_usd"] for child in children), Bucket.POSSIBLE),
         () if total_usd is None else tuple(_waterfall(children, own)),

@@ -19,7 +19,7 @@ class Trial:
 
     `objective` is the last value of the tuning job's metric. `claimed_usd` is the part of its bill
     in the trial's own findings (avoidable and lost), `possible_usd` the part in possible ones;
-    tuning findings take from the rest.
+    tuning findings take from the rest. A trial that was not judged has claimed nothing.
     """
 
     name: str
@@ -48,7 +48,7 @@ def trial_of(
         ended_at=_moment(job["ended_at"]),
         elapsed_s=sum(known, _ZERO) if billed and len(known) == len(billed) else None,
         total_usd=document["bill"]["total_usd"],
-        claimed_usd=None if avoidable is None or lost is None else avoidable + lost,
+        claimed_usd=None if lost is None else (avoidable or _ZERO) + lost,
         objective=final_metrics.get(objective.metric) if objective else None,
         possible_usd=document["possible_usd"],
     )

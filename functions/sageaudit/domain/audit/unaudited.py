@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.judgement import Judged, Judgement
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.bill_facts import BillFacts
-from sageaudit.domain.bill.counterfactual import Savings
+from sageaudit.domain.bill.counterfactual import UNKNOWN_SAVINGS
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
@@ -31,7 +32,8 @@ def unaudited(ended: JobEnded, reason: str, policy: Policy, ruleset: str) -> Aud
         facts=BillFacts(None, None, None, ()),
         usage=None,
         outcomes=(),
-        savings=Savings((), None, None, None, ()),
+        savings=UNKNOWN_SAVINGS,
+        judgement=Judgement(Judged.NO, (f"It could not be audited: {reason}.",)),
         final=True,
         recheck_at=None,
         ruleset=ruleset,

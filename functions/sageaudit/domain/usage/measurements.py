@@ -63,10 +63,11 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why a metric cannot be judged: a stable code and a sentence."""
+    """Why a metric cannot be judged: a stable code, a sentence, and what to do about it, if any."""
 
     code: str
     reason: str
+    advice: str | None = None
 
 
 HOSTS_UNMAPPED = Missing(
@@ -270,7 +271,8 @@ def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, i
     unseen = [name for name in sorted(names) if types[name].accelerator and not types[name].gpus]
     if unseen and len(vcpu) == 1:
         why = f"CloudWatch records no use of the accelerators of {unseen[0]}"
-        return vcpu.pop(), None, Missing("accelerator_unseen", why)
+        inside = "Measure it inside the container, such as with neuron-monitor."
+        return vcpu.pop(), None, Missing("accelerator_unseen", why, inside)
     same_vcpu, same_gpus = (counts.pop() if len(counts) == 1 else None for counts in (vcpu, gpus))
     return same_vcpu, same_gpus, HOSTS_UNMAPPED
 

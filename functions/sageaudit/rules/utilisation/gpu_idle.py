@@ -35,6 +35,7 @@ FROM = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(FROM, api.HEADROOM),
     needs=(api.Metric.GPU,),
+    finds_waste=True,
     whole_run=True,
     subsumes={"cpu-bottleneck", "old-generation", "profile-me", "trainium-candidate"},
 )

@@ -42,6 +42,7 @@ CORES_AT_MOST = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(FROM, SHARE_FROM, CORES_AT_MOST),
     needs=(api.Metric.CPU,),
+    finds_waste=True,
     coarsest_period_s=300,
     whole_run=True,
 )

@@ -34,6 +34,7 @@ FROM = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "
     kinds=api.ON_INSTANCES,
     thresholds=(FROM,),
     needs=(api.Metric.CPU,),
+    finds_waste=True,
     coarsest_period_s=300,
     whole_run=True,
 )

@@ -40,6 +40,7 @@ FITS_ON = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(FITS_ON, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.GPU_MEMORY),
+    finds_waste=True,
     coarsest_period_s=300,
     not_applicable=(api.mixed_types, one_gpu),
     subsumes={"gpu-underused", "trainium-candidate"},

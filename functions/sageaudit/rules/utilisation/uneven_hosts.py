@@ -47,6 +47,7 @@ SHORT_FROM = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(DISTANCE_OVER, GAP_FROM, SHORT_FROM),
     needs=(api.Metric.CPU,),
+    finds_waste=True,
     coarsest_period_s=300,
     per_host=True,
     not_applicable=(api.one_instance,),
