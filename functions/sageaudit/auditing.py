@@ -16,7 +16,7 @@ from sageaudit.domain.audit.trial import trial_of
 from sageaudit.domain.audit.tuning_savings import allocate_trials
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
-from sageaudit.domain.bill.counterfactual import UNKNOWN_SAVINGS, Severities, allocate
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, Outcome
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.family import family
@@ -68,7 +68,7 @@ def audit_job(
         facts=facts(job, billed, market, savings_plan=plan),
         usage=usage,
         outcomes=tuple(outcomes),
-        savings=judged.known(savings) if job.finished else UNKNOWN_SAVINGS,
+        savings=judged.known(savings),
         judgement=judged,
         final=job.finished and pool_ends_at is None,
         recheck_at=pool_ends_at,

@@ -31,11 +31,18 @@ def headline(document: AuditDocument) -> str:
 
 
 def _no_money(document: AuditDocument, whole: str | None) -> str:
+    bill = document["bill"]
     cost = f"it cost {whole}" if whole else "its cost is not known"
+    if bill["basis"] == "prepaid":
+        cost = "its capacity is prepaid"
     if document["judged"] == Judged.NO:
         return f"{cost}, and what was avoidable could not be judged"
-    if document["avoidable_usd"] is None and document["lost_usd"] is None:
-        return "the avoidable cost is not known"
+    if document["avoidable_usd"] is None or document["lost_usd"] is None:
+        return f"{cost}, and what was avoidable is not known"
+    if bill["total_usd"] == 0 and bill["basis"] == "none":
+        return "it cost nothing"
+    if bill["basis"] == "prepaid":
+        return f"{cost}, so no dollars were avoidable"
     found = f"none of {whole or 'the cost'} was found avoidable"
     if document["judged"] is None:
         return f"{found}, in an audit that does not say how much it could judge"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.counterfactual import Savings
-from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, Unknown
+from sageaudit.domain.bill.finding import Bucket, Clear, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.usage.judged_use import unjudged_use
 from sageaudit.domain.usage.measurements import Measurements
@@ -52,15 +52,32 @@ class Judged(enum.StrEnum):
 class Judgement:
     """`not_judged`: one sentence for each thing that was not judged, and what to do; none for YES.
 
-    NO: no figure of avoidable dollars is known.
+    NO: the avoidable dollars are not known. `runs`: neither are the others, as the job still runs.
     """
 
     judged: Judged
     not_judged: tuple[str, ...] = ()
+    runs: bool = False
 
     def known(self, savings: Savings) -> Savings:
-        """The savings without a sum of avoidable dollars where nothing could judge."""
-        return replace(savings, avoidable_usd=None) if self.judged is Judged.NO else savings
+        """The savings without the sums that are not known, which a 0 would hide.
+
+        A sum of 0 is not known either where a finding that stands has no figure: its fix has no
+        price, or the bill is an upper bound.
+        """
+        if self.runs:
+            return replace(savings, avoidable_usd=None, lost_usd=None, possible_usd=None)
+        open_ended = {
+            finding.found.bucket
+            for finding in savings.findings
+            if finding.stands and finding.found.change is not None and finding.saving_usd is None
+        }
+        open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
+        if self.judged is Judged.NO or open_sum:
+            savings = replace(savings, avoidable_usd=None)
+        if Bucket.LOST in open_ended and not savings.lost_usd:
+            savings = replace(savings, lost_usd=None)
+        return savings
 
 
 WHOLE = Judgement(Judged.YES)
@@ -76,7 +93,7 @@ def judgement(
     finding that needs no metrics (a long download) judges a part of the run.
     """
     if not job.finished:
-        return Judgement(Judged.NO, (_not_ended(job),))
+        return Judgement(Judged.NO, (_not_ended(job),), runs=True)
     if _nothing_left(billed, savings):
         return WHOLE
     answered = any(isinstance(outcome, Found | Clear) for outcome in waste)
@@ -133,7 +150,10 @@ def judged_together(children: Sequence[Judgement | None], unaudited: int) -> Jud
     if all(part is Judged.YES for part in parts):
         return WHOLE
     judged = Judged.NO if all(part is Judged.NO for part in parts) else Judged.PARTLY
-    reasons = [f"{unaudited} of its training jobs are not audited."] if unaudited else []
+    reasons = []
+    if unaudited:
+        be = "is" if unaudited == 1 else "are"
+        reasons.append(f"{unaudited} of {len(parts)} training jobs {be} not audited.")
     reasons += _shared(children)
     hidden = len(reasons) - _MOST
     if hidden > 0:

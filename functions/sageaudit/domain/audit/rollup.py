@@ -94,17 +94,22 @@ def _judgement(children: Sequence[AuditDocument], launched: int | None) -> Judge
     """How much of the training jobs was judged; nothing, where none is known."""
     if not children and launched != 0:
         return Judgement(Judged.NO, ("Its training jobs are not audited.",))
-    parts = [
-        Judgement(Judged(child["judged"]), tuple(child["not_judged"])) if child["judged"] else None
-        for child in children
-    ]
-    return judged_together(parts, max((launched or 0) - len(children), 0))
+    return judged_together(list(map(_of_child, children)), max((launched or 0) - len(children), 0))
 
 
-def _avoidable(children: Sequence[AuditDocument]) -> Iterable[Decimal | None]:
-    """The children's avoidable dollars, without those of children that nothing could judge."""
-    known = [child for child in children if child["judged"] != Judged.NO]
-    return (child["avoidable_usd"] for child in known)
+def _of_child(child: AuditDocument) -> Judgement | None:
+    """A child's judgement; only in part where its dollars are in no sum, for want of a price."""
+    if child["judged"] is None:
+        return None
+    judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
+    if child["avoidable_usd"] is None and judged is not Judged.NO:
+        return Judgement(Judged.PARTLY, (*reasons, "Its avoidable dollars are not known."))
+    return Judgement(judged, reasons)
+
+
+def _avoidable(children: Sequence[AuditDocument]) -> Iterable[Decimal]:
+    """The known avoidable dollars of the children: `judged` says that others are not known."""
+    return (usd for child in children if (usd := child["avoidable_usd"]) is not None)
 
 
 def _facts(children: Sequence[AuditDocument]) -> BillFacts:

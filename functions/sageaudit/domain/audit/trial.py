@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import Objective
 
 _ZERO = Decimal(0)
@@ -39,6 +40,8 @@ def trial_of(
     """Reads one child's audit; `final_metrics` are the last values that it reported."""
     job = document["job"]
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
+    if document["judged"] == Judged.NO:
+        avoidable = _ZERO
     billed = [part["seconds"] for part in document["phases"] if part["billed"]]
     known = [seconds for seconds in billed if seconds is not None]
     return Trial(
@@ -48,7 +51,7 @@ def trial_of(
         ended_at=_moment(job["ended_at"]),
         elapsed_s=sum(known, _ZERO) if billed and len(known) == len(billed) else None,
         total_usd=document["bill"]["total_usd"],
-        claimed_usd=None if lost is None else (avoidable or _ZERO) + lost,
+        claimed_usd=None if avoidable is None or lost is None else avoidable + lost,
         objective=final_metrics.get(objective.metric) if objective else None,
         possible_usd=document["possible_usd"],
     )

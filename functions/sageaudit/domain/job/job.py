@@ -179,6 +179,8 @@ class TransformBatching:
 
 
 _WORK = frozenset({"Downloading", "Training", "Uploading"})
+FINISHED = frozenset({"Completed", "Failed", "Stopped", "DeleteFailed"})
+"""The terminal states of every kind of job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +251,7 @@ class Job:
     @property
     def finished(self) -> bool:
         """True in a terminal state."""
-        return self.status in {"Completed", "Failed", "Stopped", "DeleteFailed"}
+        return self.status in FINISHED
 
     @property
     def never_started(self) -> bool:

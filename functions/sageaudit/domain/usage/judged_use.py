@@ -75,10 +75,10 @@ def _without_hosts(usage: Measurements) -> Iterator[str]:
     }
     for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
         of = "" if len(metrics) == len(absent) else f" of the {_named(metrics)}"
-        have = "has" if hosts == 1 else "have"
+        have, they = ("has", "it") if hosts == 1 else ("have", "they")
         yield (
             f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{of}: "
-            "what they did was not judged."
+            f"what {they} did was not judged."
         )
 
 
