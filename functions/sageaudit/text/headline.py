@@ -37,15 +37,17 @@ def _no_money(document: AuditDocument, whole: str | None) -> str:
         cost = "its capacity is prepaid"
     if document["judged"] == Judged.NO:
         return f"{cost}, and what was avoidable could not be judged"
-    if document["avoidable_usd"] is None or document["lost_usd"] is None:
-        return f"{cost}, and what was avoidable is not known"
+    unknown = [document["avoidable_usd"], document["lost_usd"]].count(None)
+    if unknown:
+        part = f"{cost}, and what was avoidable or lost is not known"
+        return part if unknown == 1 else "the avoidable cost is not known"
     if bill["total_usd"] == 0 and bill["basis"] == "none":
         return "it cost nothing"
     if bill["basis"] == "prepaid":
         return f"{cost}, so no dollars were avoidable"
     found = f"none of {whole or 'the cost'} was found avoidable"
     if document["judged"] is None:
-        return f"{found}, in an audit that does not say how much it could judge"
+        return f"{found}, and how much could be judged is not known"
     if document["judged"] == Judged.PARTLY:
         return f"{found}, but not all of it could be judged"
     return found

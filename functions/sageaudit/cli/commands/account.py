@@ -67,9 +67,8 @@ def account(
     if recordings:
         days = max((runs[0].ended_at - runs[-1].ended_at).days + 1, 1)
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
-    audited = view.AuditedAccount(
-        account, days, len(runs), audit, Counter(run.judged for run in runs)
-    )
+    judged = Counter(run.judged for run in runs)
+    audited = view.AuditedAccount(account, days, len(runs), audit, judged)
     if output == "json":
         click.echo(to_json(view.document(audited)))
     else:

@@ -15,8 +15,8 @@ from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 
 _ABSENT = Missing(
     "metric_missing",
-    "the recording has no points of it",
-    "Add its CloudWatch metrics to the recording, or audit the job by its name, which reads them.",
+    "the recording has no points",
+    "Add its CloudWatch metrics to the recording, or audit the job by its name.",
 )
 
 

@@ -57,7 +57,7 @@ def show(audited: AuditedAccount, console: Console) -> None:
     runs, days = counted(audited.runs, "run"), counted(audited.days, "day")
     console.print(Text(f"Account {audited.account}: {runs} in {days}", "bold"))
     if unjudged := _not_judged(audited.judged):
-        console.print(Text(f"Not judged: {unjudged}.", "yellow"))
+        console.print(Text(f"{unjudged}.", "yellow"))
     for finding in map(finding_document, audited.audit.findings):
         console.print()
         console.print(Text(f"{finding['rule']} ({finding['severity']})", "bold"))
@@ -73,9 +73,9 @@ def show(audited: AuditedAccount, console: Console) -> None:
 def _not_judged(judged: Mapping[Judged | None, int]) -> str:
     """The runs whose avoidable dollars are not, or not wholly, known; empty without any."""
     words = {
-        Judged.NO: "what was avoidable could not be judged",
-        Judged.PARTLY: "judged in part",
-        None: "audited before audits said how much was judged",
+        Judged.NO: "could not be judged",
+        Judged.PARTLY: "could be judged in part",
+        None: "audited before audits said so",
     }
     parts = (f"{counted(n, 'run')} {words[how]}" for how in words if (n := judged.get(how, 0)))
     return ", ".join(parts)

@@ -20,9 +20,9 @@ from sageaudit.domain.usage.measurements import (
 from sageaudit.domain.usage.series import Series
 
 _RESOURCES = {
-    Metric.CPU: "CPUs",
+    Metric.CPU: "the CPUs",
     Metric.MEMORY: "memory",
-    Metric.GPU: "GPUs",
+    Metric.GPU: "the GPUs",
     Metric.GPU_MEMORY: "GPU memory",
 }
 _UNSEEN = "accelerator_unseen"
@@ -58,7 +58,7 @@ def _without_metrics(usage: Measurements) -> Iterator[str]:
         if missing is not None and missing.code != "no_gpu":
             groups.setdefault(missing, []).append(metric)
     for missing, metrics in groups.items():
-        what = f"the {_named(metrics)}"
+        what = _named(metrics)
         if missing.code == _UNSEEN:
             what = "the accelerators"
         elif len(groups) == 1 and not usage.series.keys() & _RESOURCES.keys():
@@ -74,7 +74,7 @@ def _without_hosts(usage: Measurements) -> Iterator[str]:
         if metric in _RESOURCES
     }
     for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
-        of = "" if len(metrics) == len(absent) else f" of the {_named(metrics)}"
+        of = "" if len(metrics) == len(absent) else f" of {_named(metrics)}"
         have, they = ("has", "it") if hosts == 1 else ("have", "they")
         yield (
             f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{of}: "
@@ -97,13 +97,13 @@ def _gaps(usage: Measurements) -> Iterator[str]:
     for points, metrics in _by_value({m: n for m, n in ends.items() if n >= least}):
         before = _duration(points * period_s)
         yield (
-            f"The metrics of the {_named(metrics)} end {before} before the job does: "
+            f"The metrics of {_named(metrics)} end {before} before the job does: "
             "what came then was not judged."
         )
     for points, metrics in _by_value({m: n for m, n in inside.items() if n >= least}):
         gap = _duration(points * period_s)
         yield (
-            f"The metrics of the {_named(metrics)} have no points for {gap}: "
+            f"The metrics of {_named(metrics)} have no points for {gap}: "
             "what happened then was not judged."
         )
 
@@ -121,7 +121,7 @@ def _thin(usage: Measurements) -> Iterator[str]:
     low = [metric for metric, share in shares.items() if share and share < MIN_COVERAGE]
     if low:
         least = f"{min(share for share in shares.values() if share):.0%}"
-        yield f"The metrics of the {_named(low)} have {least} of their points, too few to judge."
+        yield f"The metrics of {_named(low)} have {least} of their points, too few to judge."
 
 
 def _too_short(usage: Measurements) -> str:
@@ -142,7 +142,7 @@ def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]
 
 
 def _named(metrics: Iterable[Metric]) -> str:
-    """`CPUs, memory and GPUs`."""
+    """`the CPUs, memory and the GPUs`."""
     words = [_RESOURCES[metric] for metric in metrics]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
