@@ -42,6 +42,7 @@ _UNKNOWN = 3
 _YOUNG_FAMILY = frozenset({"too_few_runs", "history_unread"})
 _MONEY_NOTES = 4
 _OTHERS = 5
+_HOW: dict[str | None, str] = {"no": "Not judged. ", "partly": "Judged in part. "}
 _FOR_NOTHING = "was paid for nothing"
 
 
@@ -220,6 +221,12 @@ def _rule_and_upper_end(finding: FindingDocument) -> str:
     return f"{finding['rule']} up to {usd(span[-1])}" if span else _rule_and_saving(finding)
 
 
+def _not_judged(document: AuditDocument) -> str:
+    reasons = document["not_judged"]
+    how = _HOW.get(document["judged"], "")
+    return f"{how}{' '.join(more(reasons[:_UNKNOWN], len(reasons)))}"
+
+
 def _rest(hidden: int) -> tuple[str, ...]:
     return (f"+{hidden} more",) if hidden > 0 else ()
 
@@ -233,7 +240,7 @@ def _context(
     money = money_notes(document)
     notes.append(capitalised("; ".join(more(money[:_MONEY_NOTES], len(money)))))
     if document["not_judged"]:
-        notes.append(f"Not judged: {' '.join(document['not_judged'][:_UNKNOWN])}")
+        notes.append(_not_judged(document))
     unknown = _unchecked(document)
     if unknown:
         notes.append(f"Not checked: {'; '.join(more(unknown[:_UNKNOWN], len(unknown)))}")

@@ -225,7 +225,7 @@ def test_what_was_not_judged_is_said_once_in_words_of_people() -> None:
     context = message_of(
         document(judged="partly", not_judged=[sentence], unknown=[*waits, other])
     ).context
-    assert f"Not judged: {sentence}" in context
+    assert f"Judged in part. {sentence}" in context
     assert "Not checked: old-generation (it has no price)" in context
 
 
