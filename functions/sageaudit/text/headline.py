@@ -17,7 +17,7 @@ def headline(document: AuditDocument) -> str:
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     whole = whole_cost(document["bill"])
     if runs(document):
-        return f"it still runs, and cost {whole} so far" if whole else "it still runs"
+        return _so_far(document["bill"], whole)
     money = (avoidable or Decimal(0)) + (lost or Decimal(0))
     if not money:
         return _no_money(document, whole)
@@ -51,6 +51,14 @@ def _no_money(document: AuditDocument, whole: str | None) -> str:
     if document["judged"] == Judged.PARTLY:
         return f"{found}, but not all of it could be judged"
     return found
+
+
+def _so_far(bill: BillDocument, whole: str | None) -> str:
+    if bill["basis"] == "prepaid":
+        return "it still runs, on prepaid capacity"
+    if bill["total_usd"] == 0:
+        return "it still waits for its instances, and cost nothing so far"
+    return f"it still runs, and cost {whole} so far" if whole else "it still runs"
 
 
 def runs(document: AuditDocument) -> bool:

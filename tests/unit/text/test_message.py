@@ -79,6 +79,14 @@ PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited
             "it still runs, and cost at least $4.55 so far",
         ),
         (
+            {**UNJUDGED, "unknown": RUNNING, "bill": {**BILL, "total_usd": Decimal(0)}},
+            "it still waits for its instances, and cost nothing so far",
+        ),
+        (
+            {**UNJUDGED, "unknown": RUNNING, "bill": {**BILL, "basis": "prepaid"}},
+            "it still runs, on prepaid capacity",
+        ),
+        (
             {**UNJUDGED, "unknown": RUNNING, "bill": {**BILL, "total_usd": None}},
             "it still runs",
         ),

@@ -16,7 +16,8 @@ from decimal import Decimal
 from typing import Any, TypedDict
 
 from sageaudit.domain.audit.audit import Audit, Outcomes
-from sageaudit.domain.bill.bill import Basis, Line, PhaseCost
+from sageaudit.domain.bill.bill import Line, PhaseCost
+from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.bill.counterfactual import Slice
 from sageaudit.domain.bill.finding import (
     Bucket,

@@ -6,7 +6,7 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.judgement import Judged, Judgement
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.bill_facts import BillFacts
-from sageaudit.domain.bill.counterfactual import UNKNOWN_SAVINGS
+from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
@@ -32,7 +32,7 @@ def unaudited(ended: JobEnded, reason: str, policy: Policy, ruleset: str) -> Aud
         facts=BillFacts(None, None, None, ()),
         usage=None,
         outcomes=(),
-        savings=UNKNOWN_SAVINGS,
+        savings=Savings((), None, None, None, ()),
         judgement=Judgement(Judged.NO, (f"It could not be audited: {reason}.",)),
         final=True,
         recheck_at=None,

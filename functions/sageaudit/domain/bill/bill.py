@@ -16,14 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Literal
 
+from sageaudit.domain.bill.billed_time import Basis, billed_seconds, only_waited
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.prices.price_list import STORAGE
-
-Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
 
 UPPER_BOUND = "a spot run without BillableTimeInSeconds: all its seconds are billed here"
 """What is missing from a bill that is an upper bound."""
@@ -103,7 +101,7 @@ def bill(job: Job, market: Market) -> Bill:
     seconds, basis = billed_seconds(job)
     if seconds is None:
         return Bill("none", (), _phases(job, None), (_why_no_seconds(job),))
-    if _only_waited(job):
+    if only_waited(job):
         nothing = Line("compute", None, _ZERO, "instance-hours", None, _ZERO, "not started yet")
         return Bill("none", (nothing,), _phases(job, _ZERO), (_still_runs(job),))
     if not job.groups:
@@ -119,39 +117,6 @@ def bill(job: Job, market: Market) -> Bill:
     missing = (*_missing(job, basis, lines), *job.groups_unknown)
     priced = Bill(basis, tuple(lines), (), missing)
     return Bill(basis, tuple(lines), _phases(job, priced.compute_usd), missing)
-
-
-def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
-    """Wall-clock seconds billed for each instance, and the basis of this figure.
-
-    Of a job that still runs: until `running_until`.
-    """
-    if job.purchase is Purchase.SERVERLESS:
-        return None, "none"
-    elapsed_s = job.elapsed_s if job.finished else _seconds_so_far(job)
-    if job.purchase is Purchase.TRAINING_PLAN:
-        return job.billable_s if job.billable_s is not None else elapsed_s, "prepaid"
-    if job.billable_s is not None:
-        return job.billable_s, "billable_seconds"
-    if elapsed_s is None:
-        return None, "none"
-    spot = job.purchase is Purchase.SPOT
-    return elapsed_s, "upper_bound" if spot else "estimated_from_times"
-
-
-def _seconds_so_far(job: Job) -> Decimal | None:
-    """Billed seconds of a job that still runs; waiting for capacity is not billed."""
-    if _only_waited(job):
-        return _ZERO
-    billed = [phase.seconds for phase in job.phases if phase.billed]
-    known = [seconds for seconds in billed if seconds is not None]
-    return sum(known, _ZERO) if billed and len(known) == len(billed) else job.elapsed_s
-
-
-def _only_waited(job: Job) -> bool:
-    """True for a job that still waits for its instances, as its phases show."""
-    waited = bool(job.phases) and not any(phase.billed for phase in job.phases)
-    return not job.finished and job.started_at is None and waited
 
 
 def _still_runs(job: Job) -> str:

@@ -86,10 +86,6 @@ class Savings:
     waterfall: tuple[Slice, ...]
 
 
-UNKNOWN_SAVINGS = Savings((), None, None, None, ())
-"""Of a job that no rule has judged: it could not be audited, or still runs."""
-
-
 def allocate(
     job: Job,
     billed: Bill,

@@ -198,9 +198,8 @@ def measure(
             }
             found[metric] = {host: line for host, line in hosts.items() if line.present}
             if not found[metric]:
-                missing[metric] = _why_missing(
-                    absent, coarse=periods.get(metric.value, 0) > (period_s or 0), read=bool(hosts)
-                )
+                own = [item for item in series if item.metric == metric.value]
+                missing[metric] = _why_missing(absent, own, period_s)
                 del found[metric]
     return Measurements(
         period_s=period_s,
@@ -252,10 +251,15 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
             yield item.metric, Curve(tuple(points))
 
 
-def _why_missing(absent: Missing, *, coarse: bool, read: bool) -> Missing:
-    if coarse:
+def _why_missing(absent: Missing, own: Iterable[RawSeries], period_s: int | None) -> Missing:
+    """Why a metric has no point on the grid: `own` are its series, as they were read."""
+    if not (read := list(own)):
+        return absent
+    if all(value is None for item in read for value in item.values):
+        return Missing("metric_missing", "all its points are null")
+    if min(item.period_s for item in read) > (period_s or 0):
         return Missing("period_too_coarse", "its points are coarser than those of CPU and GPU")
-    return Missing("metric_missing", "no points inside the Training phase") if read else absent
+    return Missing("metric_missing", "no points inside the Training phase")
 
 
 def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, int | None, Missing]:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.judged_use import unjudged_use
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
-from tests.fakes.jobs import TYPES, flat, job, ran, series, usage
+from tests.fakes.jobs import START, TYPES, flat, job, ran, series, usage
 
 ON_GPU = ran(3600, "ml.g5.2xlarge")
 
@@ -155,3 +156,19 @@ def test_scattered_points_are_said_by_their_share() -> None:
     thin = [50.0 if minute % 3 == 0 else None for minute in range(60)]
     memory = series(Metric.MEMORY, [20.0] * 60)
     assert said(usage(job("ml.m5.xlarge"), series(Metric.CPU, thin), memory), "coverage_low")
+
+
+def test_points_that_are_all_null_are_said() -> None:
+    """The recording has the series, and nothing in them."""
+    null: list[float | None] = [None] * 60
+    of = usage(ran(3600), series(Metric.CPU, null), series(Metric.MEMORY, null))
+    assert said(of) == ["The use of its machines was not judged: all its points are null."]
+
+
+def test_points_of_another_time_are_said() -> None:
+    """They lie outside of the run."""
+    at = START + timedelta(days=1)
+    late = [series(metric, [5.0] * 60, start=at) for metric in (Metric.CPU, Metric.MEMORY)]
+    assert said(usage(ran(3600), *late)) == [
+        "The use of its machines was not judged: no points inside the Training phase."
+    ]
