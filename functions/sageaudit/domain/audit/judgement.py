@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.counterfactual import Savings
-from sageaudit.domain.bill.finding import Bucket, Clear, Found, NotApplicable, Outcome, Unknown
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Clear,
+    Finding,
+    Found,
+    NotApplicable,
+    Outcome,
+    Unknown,
+)
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.usage.judged_use import unjudged_use
 from sageaudit.domain.usage.measurements import Measurements
@@ -67,11 +75,7 @@ class Judgement:
         """
         if self.runs:
             return replace(savings, avoidable_usd=None, lost_usd=None, possible_usd=None)
-        open_ended = {
-            finding.found.bucket
-            for finding in savings.findings
-            if finding.stands and finding.found.change is not None and finding.saving_usd is None
-        }
+        open_ended = {finding.found.bucket for finding in _without_figure(savings)}
         open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
         if self.judged is Judged.NO or open_sum:
             savings = replace(savings, avoidable_usd=None)
@@ -97,11 +101,33 @@ def judgement(
     if _nothing_left(billed, savings):
         return WHOLE
     answered = any(isinstance(outcome, Found | Clear) for outcome in waste)
-    reasons = tuple(dict.fromkeys(_reasons(job, usage, waste)))[:_MOST]
+    said = (*_without_dollars(billed, savings), *_reasons(job, usage, waste))
+    reasons = tuple(dict.fromkeys(said))[:_MOST]
     if answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else WHOLE
     reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
     return Judgement(Judged.PARTLY if savings.avoidable_usd else Judged.NO, reasons)
+
+
+def _without_figure(savings: Savings) -> list[Finding]:
+    """The findings whose dollars would count, if they were known."""
+    return [
+        finding
+        for finding in savings.findings
+        if finding.stands
+        and finding.found.bucket.counted
+        and finding.found.change is not None
+        and finding.saving_usd is None
+    ]
+
+
+def _without_dollars(billed: Bill, savings: Savings) -> Iterator[str]:
+    """Findings without a figure although the bill is known."""
+    names = ", ".join(finding.rule.name for finding in _without_figure(savings))
+    if names and billed.total_usd is not None:
+        bound = billed.basis == "upper_bound"
+        why = "the bill is an upper bound" if bound else "there is no price to compare with"
+        yield f"The dollars of {names} are not known: {why}."
 
 
 def _nothing_left(billed: Bill, savings: Savings) -> bool:

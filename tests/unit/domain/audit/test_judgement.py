@@ -153,7 +153,10 @@ def test_a_sum_of_0_beside_a_finding_without_a_figure_is_not_known() -> None:
     spot = ran(7200, "ml.g4dn.2xlarge", purchase=Purchase.SPOT, billable_s=None)
     found = written(spot, flat(spot, 120, cpu=10, gpu=5, memory=10, gpu_memory=10))
     assert "gpu-underused" in {finding["rule"] for finding in found["findings"]}
-    assert (found["judged"], found["avoidable_usd"]) == ("yes", None)
+    assert (found["judged"], found["avoidable_usd"]) == ("partly", None)
+    [sentence] = found["not_judged"]
+    assert "gpu-underused" in sentence
+    assert sentence.endswith(" not known: the bill is an upper bound.")
     assert (found["bill"]["complete"], found["bill"]["missing"]) == (False, [UPPER_BOUND])
     failed = replace(spot, status="Failed", secondary_status="Failed", left_artifact=False)
     assert written(failed)["lost_usd"] is None
@@ -238,6 +241,8 @@ def test_no_judgement_goes_with_a_sum_of_0(data: st.DataObject) -> None:
     assert len(set(judged.not_judged)) == len(judged.not_judged)
     if judged.judged is Judged.NO:
         assert total is None
+    elif judged.judged is Judged.YES and audit.bill.total_usd is not None:
+        assert total is not None
     assert all(text.endswith(".") and text[0].isalnum() for text in judged.not_judged)
 
 
