@@ -36,6 +36,7 @@ _SHORTEST, _LONGEST, _MONEY, _GAP = 18, 48, 9, 2
 """Widths: shortest and longest column of text, column of dollars, space between columns."""
 _COLUMNS, _TOP = ("Cost", "Avoidable", "Lost"), "Top finding"
 _POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
+_UNKNOWN = "Unknown: the job's metrics were missing or too few to judge what was avoidable."
 
 
 def main() -> int:
@@ -134,7 +135,7 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) 
     table.add_row("total of all jobs", *(usd(total) for total in _sums(heads)), "", style="bold")
     console.print(Text("\nAudited jobs, the most wasteful first", "bold"))
     console.print(table)
-    console.print(Text(f"{_POSSIBLE}\n{_composed().name} is made up.", "dim"))
+    console.print(Text(f"{_POSSIBLE}\n{_UNKNOWN}\n{_composed().name} is made up.", "dim"))
 
 
 def _top(history: DynamoHistory, head: Head) -> str:

@@ -11,12 +11,13 @@ from sageaudit.domain.audit import rollup
 from sageaudit.domain.audit.audit import Audit, Outcomes
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.audit.judgement import judgement
 from sageaudit.domain.audit.trial import trial_of
 from sageaudit.domain.audit.tuning_savings import allocate_trials
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Finding, Found
+from sageaudit.domain.bill.finding import Finding, Found, Outcome
 from sageaudit.domain.bill.idle_capacity import idle_capacity
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.family import family
@@ -61,6 +62,7 @@ def audit_job(
     idle = idle_capacity(job, usage, billed, market, savings)
     if isinstance(idle, Missing):
         warnings = [*warnings, f"idle capacity: {idle.reason}"]
+    judged = judgement(job, billed, usage, _on_waste(outcomes, ruleset, policy), savings)
     pool_ends_at = _pool_ends_at(job, now)
     return Audit(
         job=job,
@@ -70,7 +72,8 @@ def audit_job(
         facts=facts(job, billed, market, savings_plan=plan),
         usage=usage,
         outcomes=tuple(outcomes),
-        savings=savings,
+        savings=judged.known(savings),
+        judgement=judged,
         final=job.finished and pool_ends_at is None,
         recheck_at=pool_ends_at,
         ruleset=ruleset.version,
@@ -78,6 +81,13 @@ def audit_job(
         notes=tuple(warnings),
         idle_capacity=None if isinstance(idle, Missing) else idle,
     )
+
+
+def _on_waste(outcomes: Outcomes, ruleset: Ruleset, policy: Policy) -> list[Outcome]:
+    """The outcomes of the rules that look for waste in the use of the hosts, without those off."""
+    rules = {rule.name.name for rule in ruleset.rules if rule.finds_waste}
+    looking = rules - policy.rules_off
+    return [outcome for name, outcome in outcomes if name.name in looking]
 
 
 def run_facts(audit: Audit) -> RunFacts:

@@ -22,6 +22,7 @@ from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
@@ -101,7 +102,7 @@ def audit_finished_job(
     when the job cannot be described.
     """
     try:
-        described = _describe(ended, deps)
+        described = _describe(ended, deps, now)
     except JobNotFound as error:
         if attempt == 1:
             return Later(LOOK_AGAIN_SOON_S, "Describe does not find the job yet")
@@ -117,14 +118,14 @@ def audit_finished_job(
     return _audit_one_job(described, ended, deps, now=now, attempt=attempt)
 
 
-def _describe(ended: JobEnded, deps: AuditDependencies) -> _Described | str:
-    """The job, or a sentence that says why it cannot be audited. Raises JobNotFound."""
+def _describe(ended: JobEnded, deps: AuditDependencies, now: datetime) -> _Described | str:
+    """The job as of `now`, or a sentence that says why it cannot be audited. Raises JobNotFound."""
     ref = ended.ref
     answer = deps.jobs.describe(ref)
     tags, notes = _tags(ended, deps.jobs)
     key = deps.fingerprint_key()
     try:
-        job = parse(answer, tags, account=ref.account, region=ref.region, key=key)
+        job = so_far(parse(answer, tags, account=ref.account, region=ref.region, key=key), now)
     except Malformed as error:
         return f"its Describe answer cannot be read: {error}"
     if job.status.startswith("Delet"):

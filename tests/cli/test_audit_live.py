@@ -176,6 +176,10 @@ def test_denied_tags_and_metrics_are_named_and_the_audit_goes_on(
     assert "cloudwatch:GetMetricData" in missing
     assert document["bill"]["complete"] is True
     assert "gpu-underused" in {x["rule"] for x in document["unknown"]}
+    assert (document["judged"], document["avoidable_usd"]) == ("no", None)
+    [sentence] = document["not_judged"]
+    assert sentence.startswith("The use of its machines was not judged: ")
+    assert sentence.endswith(" Allow cloudwatch:GetMetricData.")
 
 
 def test_a_tuning_job_comes_with_its_children(account: Account, run: Run) -> None:

@@ -15,10 +15,13 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
 from tests.fakes.command_line import Run
+from tests.fakes.jobs import training_answer, transition
 from tests.labelled.sagas import sweep
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
+UNJUDGED = FSX_SPOT
+"""A job of $3.79 without metrics."""
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
 JOB_SCOPES = {JobCase, FamilyCase}
 UNFINISHED = [DATA / "processing-070-inprogress.json", DATA / "tuning-010-inprogress.json"]
@@ -43,8 +46,9 @@ def test_the_document_has_every_key_of_schema_1(audited: Audited) -> None:
     document = audited(FSX_SPOT)
     assert document["schema"] == 1
     assert set(document) >= {
-        "job", "audit", "phases", "bill", "avoidable_usd", "lost_usd", "possible_usd", "findings",
-        "unknown", "not_applicable", "clear", "waterfall", "children", "rollup", "idle_capacity",
+        "job", "audit", "phases", "bill", "judged", "not_judged", "avoidable_usd", "lost_usd",
+        "possible_usd", "idle_capacity", "findings", "unknown", "not_applicable", "clear",
+        "waterfall", "children", "rollup",
     }  # fmt: skip
     assert set(document["job"]) >= {
         "name", "arn", "kind", "status", "account", "region", "family", "owner", "created_at",
@@ -180,6 +184,103 @@ def test_fail_on_exits_with_10_from_its_severity(run: Run, severity: str, code: 
     done = run("audit", "--recording", FAILED, "--output", "json", "--fail-on", severity)
     assert done.exit_code == code
     assert json.loads(done.stdout)["job"]["status"] == "Failed"
+
+
+@pytest.mark.parametrize("severity", ["low", "high"])
+def test_a_gate_does_not_pass_a_job_that_could_not_be_judged(run: Run, severity: str) -> None:
+    """No finding is no proof: exit 11, with a sentence, and the result all the same."""
+    done = run("audit", "--recording", UNJUDGED, "--output", "json", "--fail-on", severity)
+    assert done.exit_code == 11
+    assert json.loads(done.stdout)["judged"] == "no"
+    assert "could not be judged" in done.stderr
+
+
+def test_without_a_gate_a_job_that_could_not_be_judged_is_done(run: Run) -> None:
+    """Exit 11 is for those who asked."""
+    assert run("audit", "--recording", UNJUDGED).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("severity", "files", "code"),
+    [
+        ("low", ("FAILED", "UNJUDGED"), 10),
+        ("high", ("FAILED", "UNJUDGED"), 11),
+        ("high", ("FAILED", "FAILED"), 0),
+        ("low", ("UNJUDGED", "missing.json", "FAILED"), 2),
+    ],
+)
+def test_a_batch_exits_with_the_first_of_its_codes_that_applies(
+    run: Run, severity: str, files: tuple[str, ...], code: int
+) -> None:
+    """2 before 10, 10 before 11, 11 before 0; every result is printed."""
+    paths = {"FAILED": FAILED, "UNJUDGED": UNJUDGED}
+    words = [w for name in files for w in ("--recording", paths.get(name, Path(name)))]
+    done = run("audit", *words, "--output", "json", "--fail-on", severity)
+    assert done.exit_code == code
+    assert len(done.stdout.splitlines()) == sum(name in paths for name in files)
+
+
+def test_a_describe_answer_alone_never_says_that_nothing_was_avoidable(run: Run) -> None:
+    """A person reads what it cost, that nobody could look, and what to do."""
+    shown = run("audit", "--recording", UNJUDGED).stdout
+    assert "It cost $3.79, and what was avoidable could not be judged" in shown
+    assert "The use of its machines was not judged: the recording has no points." in shown
+    assert "was found avoidable" not in shown
+
+
+def running(tmp_path: Path, **changes: Any) -> Path:
+    """A training job that has downloaded for ten minutes and trains since."""
+    answer = training_answer(TrainingJobStatus="InProgress", SecondaryStatus="Training")
+    for gone in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
+        del answer[gone]
+    answer |= {
+        "LastModifiedTime": "2026-05-20T10:10:00Z",
+        "SecondaryStatusTransitions": [
+            transition("Starting", "09:58:00", "10:00:00"),
+            transition("Downloading", "10:00:00", "10:10:00"),
+            transition("Training", "10:10:00"),
+        ],
+    }
+    path = tmp_path / "running.json"
+    path.write_text(json.dumps({"describe": answer, "region": "us-east-1"} | changes))
+    return path
+
+
+def test_a_running_job_is_shown_until_the_latest_time_of_its_recording(
+    audited: Audited, tmp_path: Path
+) -> None:
+    """Its last metric point is of 11:00: an hour on two instances, of which nothing is final."""
+    point = {"host": "train-vision/algo-1", "metric": "CPUUtilization"}
+    series = [{**point, "start": "2026-05-20T10:10:00Z", "values": [100.0] * 51 + [None]}]
+    document = audited(running(tmp_path, metrics={"period_s": 60, "series": series}))
+    compute = document["bill"]["lines"][0]
+    assert compute["quantity"] == 2
+    assert document["bill"]["total_usd"] == compute["usd"] > 0
+    assert document["bill"]["complete"] is False
+    assert "still runs" in document["bill"]["missing"][0]
+    assert [part["seconds"] for part in document["phases"]] == [120, 600, 3000]
+    assert (document["judged"], document["avoidable_usd"], document["lost_usd"]) == (
+        "no",
+        None,
+        None,
+    )
+
+
+def test_a_running_job_without_metrics_is_shown_until_its_last_change(
+    audited: Audited, tmp_path: Path
+) -> None:
+    """Ten minutes on two instances."""
+    document = audited(running(tmp_path))
+    assert document["bill"]["lines"][0]["quantity"] == pytest.approx(1 / 3, abs=1e-6)
+
+
+def test_a_running_job_is_not_told_that_its_code_did_not_run(run: Run, tmp_path: Path) -> None:
+    """It reads that the job still runs, what it cost so far, and one line for all rules."""
+    shown = run("audit", "--recording", running(tmp_path)).stdout
+    assert "It still runs, and cost at least $0.2" in shown
+    assert "its use is judged once it has" in shown
+    assert "did not run" not in shown
+    assert shown.count("the job has not ended") == 1
 
 
 @pytest.mark.parametrize(

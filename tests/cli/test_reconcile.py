@@ -367,8 +367,12 @@ def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out() -> No
     history.record(entry(ran("one", *when)))
     history.record(entry(ran("all", *when, rollup=True)))
     history.record(entry(ran("gone", *when, unauditable="there is no such job")))
+    still = ran("still", *when)
+    still["job"]["status"] = "InProgress"
+    history.record(entry(still))
     month = command.month_of(history, ACCOUNT, date(2026, 10, 1))
     assert (month.jobs, month.rollups, month.unauditable, len(month.lines)) == (1, 1, 1, 2)
+    assert month.running == 1
 
 
 def test_december_looks_for_its_volumes_in_january() -> None:

@@ -231,3 +231,21 @@ def test_a_table_without_a_region_is_refused(
     done = invoked(*(path if word == "POLICY" else word for word in words), "--table", "history")
     assert isinstance(done.exception, BadUsage)
     assert "which region is the table in? give --region" in str(done.exception)
+
+
+def test_runs_without_metrics_are_said_not_judged(
+    recordings: tuple[Path, ...], tmp_path: Path
+) -> None:
+    """No policy finds waste in them: a replay and an account count them apart."""
+    bare = tmp_path / "bare.json"
+    bare.write_text(json.dumps({**json.loads(recordings[0].read_text()), "metrics": {}}))
+    files = of((*recordings[1:], bare))
+    done = replayed("", tmp_path, *files)
+    assert (done["runs"], done["not_judged"]) == (2, 1)
+    shown = invoked("replay", "--policy", tmp_path / "new.toml", *files).output
+    assert "What was avoidable could not be judged in 1 run." in shown
+    account = invoked("account", "111122223333", *files)
+    assert "Not judged: 1 run what was avoidable could not be judged" not in account.output
+    assert "1 run could not be judged" in account.output
+    read = json.loads(invoked("account", "111122223333", *files, "--output", "json").output)
+    assert read["runs_judged"] == {"yes": 1, "partly": 0, "no": 1, "unknown": 0}

@@ -96,6 +96,8 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
         "schema": 1,
         **merged,
         "phases": [phase()],
+        "judged": "yes",
+        "not_judged": [],
         "avoidable_usd": Decimal("1.500000"),
         "lost_usd": Decimal(0),
         "possible_usd": None,

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.adapters.dynamo.stored_document import digest_of
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Detail, Head, Recorded, Verdict
 from sageaudit.ports import History
 from tests.contract.entries import (
@@ -64,6 +65,7 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         family_version=1,
         fingerprint="f" * 64,
         finding_ids=("SA-gpu-underused",),
+        judged=Judged.YES,
     )
 
 

@@ -176,6 +176,8 @@ def document(**overrides: Any) -> AuditDocument:
                 ),
             ],
         },
+        "judged": "yes",
+        "not_judged": [],
         "avoidable_usd": Decimal("2.035"),
         "lost_usd": Decimal(0),
         "possible_usd": Decimal("0.9"),
@@ -371,6 +373,8 @@ def unauditable_document() -> AuditDocument:
             **PLAIN,
             "price_kind": None,
         },
+        judged="no",
+        not_judged=["It could not be audited: SageMaker knows no such training job."],
         avoidable_usd=None,
         lost_usd=None,
         possible_usd=None,
@@ -381,4 +385,77 @@ def unauditable_document() -> AuditDocument:
         clear=[],
         waterfall=[],
         unauditable="SageMaker knows no such training job",
+    )
+
+
+NO_METRICS = (
+    "The use of its machines was not judged: cloudwatch:GetMetricData is not permitted. "
+    "Allow cloudwatch:GetMetricData."
+)
+UNMEASURED: list[dict[str, str]] = [
+    {
+        "rule": rule,
+        "code": "metric_denied",
+        "reason": "GPUUtilization: cloudwatch:GetMetricData is not permitted",
+    }
+    for rule in ("gpu-idle", "gpu-underused")
+]
+
+
+def not_judged_document() -> AuditDocument:
+    """A run whose metrics could not be read, so that nothing is known of what was avoidable."""
+    return document(
+        judged="no",
+        not_judged=[NO_METRICS],
+        avoidable_usd=None,
+        possible_usd=Decimal(0),
+        findings=[],
+        unknown=UNMEASURED,
+        waterfall=[{"slice": "rest", "usd": Decimal("4.5534")}],
+    )
+
+
+def partly_judged_document() -> AuditDocument:
+    """A long download of a run whose machines nobody could look at."""
+    return document(
+        judged="partly",
+        not_judged=[NO_METRICS],
+        avoidable_usd=Decimal("0.505"),
+        possible_usd=Decimal(0),
+        findings=[finding()],
+        unknown=UNMEASURED,
+        waterfall=[
+            {"slice": "avoidable: download-dominates", "usd": Decimal("0.505")},
+            {"slice": "rest", "usd": Decimal("4.0484")},
+        ],
+    )
+
+
+def running_document() -> AuditDocument:
+    """A run that has not ended: its cost so far, and no judgement."""
+    status = "the job has not ended (status InProgress)"
+    bill = document()["bill"]
+    until = "its cost is counted until 2026-05-20 13:00 UTC"
+    return document(
+        job=job(status="InProgress", ended_at=None),
+        audit={**document()["audit"], "settled": False},
+        bill={
+            **bill,
+            "complete": False,
+            "missing": [f"the job still runs (status InProgress): {until}"],
+            "basis": "estimated_from_times",
+        },
+        judged="no",
+        not_judged=["It has not ended (status InProgress): its use is judged once it has."],
+        avoidable_usd=None,
+        lost_usd=None,
+        possible_usd=None,
+        findings=[],
+        unknown=[
+            {"rule": rule, "code": "job_not_finished", "reason": status}
+            for rule in ("download-dominates", "gpu-idle", "gpu-underused")
+        ],
+        not_applicable=[],
+        clear=[],
+        waterfall=[{"slice": "rest", "usd": Decimal("4.5534")}],
     )

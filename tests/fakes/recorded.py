@@ -23,7 +23,7 @@ from sageaudit.rules.card import Ruleset
 from tests.fakes.jobs import START
 
 DATA = Path(__file__).parents[1] / "recorded" / "data"
-ABSENT = Missing("metric_missing", "not in this recording")
+ABSENT = Missing("metric_missing", "the recording has no points")
 
 
 @dataclass(frozen=True)

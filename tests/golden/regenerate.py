@@ -20,11 +20,14 @@ _TOLD = {
     "two-findings": documents.document,
     "failed-hostile": documents.lost_document,
     "tuning-rollup": documents.rollup_document,
+    "partly-judged": documents.partly_judged_document,
 }
 _SHOWN = {
     **_TOLD,
     "idle-capacity": documents.idle_document,
     "unauditable": documents.unauditable_document,
+    "not-judged": documents.not_judged_document,
+    "still-running": documents.running_document,
 }
 _WIDTHS = (60, 80, 120)
 

@@ -11,6 +11,7 @@ import pytest
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.prices import packaged
+from sageaudit.domain.audit.document import stands
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Unknown
 from sageaudit.domain.job.kinds import JobKind
@@ -92,9 +93,15 @@ def test_a_recorded_jobs_document_adds_up(item: Recorded) -> None:
     lines = [line["usd"] for line in document["bill"]["lines"] if line["usd"] is not None]
     assert abs(sum(lines, Decimal(0)) - total) <= MICRO * len(lines)
     assert sum(part["usd"] for part in document["waterfall"]) == total
-    assert document["avoidable_usd"] is not None
-    assert document["lost_usd"] is not None
-    assert 0 <= document["avoidable_usd"] + document["lost_usd"] <= total
+    unknown = {
+        finding["bucket"]
+        for finding in filter(stands, document["findings"])
+        if finding["saving_usd"] is None and finding["severity"] != "info"
+    }
+    unjudged = document["judged"] == "no"
+    assert (document["avoidable_usd"] is None) == (unjudged or "avoidable" in unknown)
+    assert (document["lost_usd"] is None) == (not item.job.finished or "lost" in unknown)
+    assert 0 <= (document["avoidable_usd"] or 0) + (document["lost_usd"] or 0) <= total
     compute = [line["usd"] for line in document["bill"]["lines"] if line["item"] == "compute"]
     parts = [phase["usd"] for phase in document["phases"] if phase["usd"] is not None]
     if document["phases"] and len(parts) == len(document["phases"]):

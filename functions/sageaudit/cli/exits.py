@@ -18,16 +18,19 @@ class Exit(enum.IntEnum):
     DENIED = 4
     UNAVAILABLE = 5
     FINDINGS = 10
+    NOT_JUDGED = 11
     INTERRUPTED = 130
 
 
 _ORDER = (
+    Exit.INTERRUPTED,
     Exit.USAGE,
     Exit.DENIED,
     Exit.UNAVAILABLE,
     Exit.NOT_FOUND,
     Exit.FAILURE,
     Exit.FINDINGS,
+    Exit.NOT_JUDGED,
     Exit.DONE,
 )
 _BY_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (

@@ -19,6 +19,7 @@ The scopes and the card stand in `card`, the builders in `outcomes`, the reasons
 from __future__ import annotations
 
 from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.change import (
     CutPhase,
     DropRun,
@@ -119,6 +120,7 @@ __all__ = [
     "Job",
     "JobCase",
     "JobKind",
+    "Judged",
     "Measurements",
     "Metric",
     "Missing",

@@ -135,6 +135,8 @@ class Rule:
     - `not_applicable`: reasons why it does not apply; the first sentence is the answer.
     - `about_cpu`: it does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
+    - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
+      can answer, the avoidable dollars of a job are not known.
 
     What it needs; without it the answer is Unknown and `check` is not called:
     - `needs`: metrics, each with `min_coverage` (0..1) of its points and at least MIN_POINTS of
@@ -162,6 +164,7 @@ class Rule:
     about_cpu: bool
     min_earlier: int
     on: bool
+    finds_waste: bool
     page: str
 
 
@@ -192,6 +195,7 @@ def rule(
     subsumes: set[str] | None = None,
     in_chat: bool = True,
     on: bool = True,
+    finds_waste: bool = False,
 ) -> Callable[[Check[CaseT]], Rule]:
     """Makes a function the rule of its module; the name is the module's, the page its docstring."""
 
@@ -216,6 +220,7 @@ def rule(
             about_cpu=about_cpu,
             min_earlier=min_earlier,
             on=on,
+            finds_waste=finds_waste,
             page=page,
         )
 

@@ -12,15 +12,17 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.document import (
     AuditDocument,
-    BillDocument,
     FindingDocument,
     JobDocument,
 )
+from sageaudit.domain.audit.judgement import SAID_BY_USE
+from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.text.headline import headline
 from sageaudit.text.idle_capacity import idle_sentence
 from sageaudit.text.links import Link, links
-from sageaudit.text.money import cents, share, usd
+from sageaudit.text.money import cents, usd
 from sageaudit.text.notice import counted_findings, for_chat, worst
 from sageaudit.text.saving import effect
 from sageaudit.text.sparkline import plain_facts
@@ -42,6 +44,7 @@ _UNKNOWN = 3
 _YOUNG_FAMILY = frozenset({"too_few_runs", "history_unread"})
 _MONEY_NOTES = 4
 _OTHERS = 5
+_HOW: dict[str | None, str] = {"no": "Not judged. ", "partly": "Judged in part. "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,34 +101,6 @@ def _remarks(finding: FindingDocument) -> tuple[tuple[str, str], ...]:
     return (("Caveat", finding["caution"]),) if finding["caution"] else ()
 
 
-def headline(document: AuditDocument) -> str:
-    """`$0.51 of $0.66 (77%) was avoidable`; an incomplete bill shows no percentage."""
-    avoidable, lost = document["avoidable_usd"], document["lost_usd"]
-    if avoidable is None and lost is None:
-        return "the avoidable cost is not known"
-    money = (avoidable or Decimal(0)) + (lost or Decimal(0))
-    whole = _whole(document["bill"])
-    if not money:
-        return f"none of {whole or 'the cost'} was found avoidable"
-    word = "was avoidable or lost" if avoidable and lost else "was avoidable"
-    if lost and not avoidable:
-        word = "was lost"
-    total = document["bill"]["total_usd"]
-    part = f" ({share(money, total)})" if total and document["bill"]["complete"] else ""
-    return f"{usd(money)}{f' of {whole}' if whole else ''}{part} {word}"
-
-
-def _whole(bill: BillDocument) -> str | None:
-    """The bill's total with its certainty: "about $2.00", "up to $2.00", "at least $2.00"."""
-    total = bill["total_usd"]
-    if total is None:
-        return None
-    if not bill["complete"]:
-        return f"at least {usd(total)}"
-    about = {"upper_bound": "up to ", "estimated_from_times": "about "}.get(bill["basis"], "")
-    return f"{about}{usd(total)}"
-
-
 def ran_on(job: JobDocument) -> str | None:
     """`2 x ml.g5.12xlarge, managed spot`; None when neither part is known."""
     purchase = PURCHASE[job["purchase"]] if job["purchase"] else None
@@ -153,7 +128,8 @@ def money_notes(document: AuditDocument) -> list[str]:
     if bill["prepaid_value_usd"] is not None:
         notes.append(f"prepaid capacity; on demand it would cost {usd(bill['prepaid_value_usd'])}")
     notes += [note for note in bill["notes"] if note != NOT_IN_IT]
-    notes += [f"bill incomplete: {missing}" for missing in bill["missing"]]
+    bound = [missing for missing in bill["missing"] if missing == UPPER_BOUND]
+    notes += [f"bill incomplete: {missing}" for missing in bill["missing"] if missing not in bound]
     if not audit["settled"]:
         notes.append("provisional: metrics or costs were incomplete when it was audited")
     return [note for note in notes if note]
@@ -193,10 +169,14 @@ def _known(finding: FindingDocument) -> list[tuple[str, object]]:
 
 
 def _unchecked(document: AuditDocument) -> list[str]:
-    """Rules that lacked data, grouped by reason; a family with too few runs is not mentioned."""
+    """Rules that lacked data, grouped by reason, beyond what `not_judged` says.
+
+    A family with too few runs is not mentioned.
+    """
+    said = _YOUNG_FAMILY | (SAID_BY_USE if document["not_judged"] else frozenset())
     by_reason: dict[str, list[str]] = {}
     for unknown in document["unknown"]:
-        if unknown["code"] not in _YOUNG_FAMILY:
+        if unknown["code"] not in said:
             by_reason.setdefault(unknown["reason"], []).append(unknown["rule"])
     return [f"{', '.join(more(rules[:1], len(rules)))} ({why})" for why, rules in by_reason.items()]
 
@@ -240,6 +220,12 @@ def _rule_and_upper_end(finding: FindingDocument) -> str:
     return f"{finding['rule']} up to {cents(span[-1])}" if span else _rule_and_saving(finding)
 
 
+def _not_judged(document: AuditDocument) -> str:
+    reasons = document["not_judged"]
+    how = _HOW.get(document["judged"], "")
+    return f"{how}{' '.join(more(reasons[:_UNKNOWN], len(reasons)))}"
+
+
 def _rest(hidden: int) -> tuple[str, ...]:
     return (f"+{hidden} more",) if hidden > 0 else ()
 
@@ -252,6 +238,8 @@ def _context(
     notes = [f"{account}, {job['kind']} job, {job['status']}", run_note]
     money = money_notes(document)
     notes.append(capitalised("; ".join(more(money[:_MONEY_NOTES], len(money)))))
+    if document["not_judged"]:
+        notes.append(_not_judged(document))
     unknown = _unchecked(document)
     if unknown:
         notes.append(f"Not checked: {'; '.join(more(unknown[:_UNKNOWN], len(unknown)))}")

@@ -1,6 +1,7 @@
 """Decides whether an audit is worth a message, with the reason; pure.
 
-Every audit is stored. A message is sent when someone can act on it and enough money is at stake.
+Every audit is stored. A message is sent when someone can act on it and enough money is at stake. A
+job that could not be judged is no news by itself: nobody knows that money is at stake.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, JobDocument, stands
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
 from sageaudit.text.money import usd
@@ -61,7 +63,8 @@ def _why_quiet(document: AuditDocument, mode: Mode) -> str | None:
     if _is_tuning_trial(document["job"]):
         return "child of a tuning job"
     if not counted_findings(document):
-        return "no finding worth a message"
+        unjudged = document["judged"] == Judged.NO
+        return "no finding worth a message" + (": it could not be judged" if unjudged else "")
     return None
 
 

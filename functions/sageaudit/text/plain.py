@@ -91,6 +91,7 @@ def attributes(document: AuditDocument) -> dict[str, Attribute]:
         "owner": job["owner"],
         "account": job["account"],
         "region": job["region"],
+        "judged": document["judged"],
     }
     numbers = {"avoidable_usd": document["avoidable_usd"], "lost_usd": document["lost_usd"]}
     ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])

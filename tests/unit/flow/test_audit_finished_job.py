@@ -251,6 +251,30 @@ def test_an_answer_that_stays_behind_is_unsettled_with_a_second_look() -> None:
     assert document["audit"]["due_at"] is not None
 
 
+def still_running() -> dict[str, Any]:
+    """An answer of ten minutes Downloading, with Training since."""
+    answer = training_answer(TrainingJobStatus="InProgress", SecondaryStatus="Training")
+    for gone in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
+        del answer[gone]
+    answer["SecondaryStatusTransitions"] = [
+        transition("Starting", "09:58:00", "10:00:00"),
+        transition("Downloading", "10:00:00", "10:10:00"),
+        transition("Training", "10:10:00"),
+    ]
+    return answer
+
+
+def test_a_job_that_runs_is_audited_until_now() -> None:
+    """65 minutes on two hosts of $0.736 an hour; what it cost so far is not what it will cost."""
+    document = done(dependencies(answered(still_running())), attempt=2)
+    assert document["bill"]["total_usd"] == (2 * Decimal("0.736") * 65 / 60).quantize(
+        Decimal("0.000001")
+    )
+    assert [part["seconds"] for part in document["phases"]] == [120, 600, 55 * 60]
+    assert (document["judged"], document["avoidable_usd"]) == ("no", None)
+    assert (document["bill"]["complete"], document["audit"]["settled"]) == (False, False)
+
+
 def pooled(status: str | None, retained: int | None) -> dict[str, Any]:
     """The answer with a keep-alive of half an hour."""
     answer = training_answer(

@@ -26,6 +26,9 @@ QUIET = {
     "profile-me",
 }
 
+_COUNTS = re.compile(r"api\.(?:derived|measured)\(")
+"""The builders of findings whose dollars are counted as avoidable."""
+
 
 def file_of(rule: Rule) -> Path:
     """The rule's own file, below the folder of all rules."""
@@ -108,6 +111,17 @@ def test_guard_rails_stay_out_of_chat() -> None:
 def test_only_one_rule_waits_for_the_policy() -> None:
     """It is for regulated accounts."""
     assert [rule.name.name for rule in catalogue.load() if not rule.on] == ["network-isolation-off"]
+
+
+def test_a_rule_that_counts_dollars_by_metrics_says_that_it_finds_waste() -> None:
+    """Where none of these rules can answer, a job's avoidable dollars are not known, and not 0."""
+    counting = {
+        name
+        for name, rule in RULES.items()
+        if rule.needs and _COUNTS.search((FOLDER / file_of(rule)).read_text(encoding="utf-8"))
+    }
+    assert {name for name, rule in RULES.items() if rule.finds_waste} == counting
+    assert counting
 
 
 def test_a_rule_subsumes_only_rules_that_are() -> None:

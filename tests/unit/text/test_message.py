@@ -5,10 +5,18 @@ from typing import Any
 
 import pytest
 
-from sageaudit.text.message import headline, message_of, money_notes
+from sageaudit.domain.bill.bill import UPPER_BOUND
+from sageaudit.text.headline import headline
+from sageaudit.text.message import message_of, money_notes
 from tests.fakes.documents import document, finding, lost_document, phase, rollup_document
 
 BILL = document()["bill"]
+UNJUDGED: dict[str, Any] = {
+    "avoidable_usd": None,
+    "judged": "no",
+    "not_judged": ["The use of its machines was not judged: no points."],
+}
+RUNNING = [{"rule": "gpu-idle", "code": "job_not_finished", "reason": "the job has not ended"}]
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 
 
@@ -34,6 +42,69 @@ PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited
             "none of the cost was found avoidable",
         ),
         ({"avoidable_usd": None, "lost_usd": None}, "the avoidable cost is not known"),
+        (
+            {"avoidable_usd": Decimal(0), "lost_usd": None},
+            "it cost $4.55, and what was avoidable or lost is not known",
+        ),
+        ({**UNJUDGED}, "it cost $4.55, and what was avoidable could not be judged"),
+        (
+            {**UNJUDGED, "bill": {**BILL, "total_usd": None}},
+            "its cost is not known, and what was avoidable could not be judged",
+        ),
+        (
+            {**UNJUDGED, "lost_usd": Decimal(1)},
+            "$1.00 of $4.55 (22%) was lost; the rest was not judged",
+        ),
+        (
+            {**UNJUDGED, "bill": {**BILL, "basis": "prepaid", "total_usd": Decimal(0)}},
+            "its capacity is prepaid, and what was avoidable could not be judged",
+        ),
+        (
+            {
+                "avoidable_usd": Decimal(0),
+                "bill": {**BILL, "basis": "prepaid", "total_usd": Decimal(0)},
+            },
+            "its capacity is prepaid, so no dollars were avoidable",
+        ),
+        (
+            {"avoidable_usd": Decimal(0), "judged": "partly"},
+            "none of $4.55 was found avoidable, but not all of it could be judged",
+        ),
+        (
+            {"avoidable_usd": Decimal(0), "judged": None},
+            "none of $4.55 was found avoidable, and how much could be judged is not known",
+        ),
+        (
+            {**UNJUDGED, "unknown": RUNNING, "bill": {**BILL, "complete": False}},
+            "it still runs, and cost at least $4.55 so far",
+        ),
+        (
+            {**UNJUDGED, "unknown": RUNNING, "bill": {**BILL, "total_usd": Decimal(0)}},
+            "it still waits for its instances, and cost nothing so far",
+        ),
+        (
+            {**UNJUDGED, "unknown": RUNNING, "bill": {**BILL, "basis": "prepaid"}},
+            "it still runs, on prepaid capacity",
+        ),
+        (
+            {**UNJUDGED, "unknown": RUNNING, "bill": {**BILL, "total_usd": None}},
+            "it still runs",
+        ),
+        (
+            {"bill": {**BILL, "basis": "upper_bound", "complete": False, "missing": ["bound"]}},
+            "$2.04 of up to $4.55 was avoidable",
+        ),
+        (
+            {"bill": {**BILL, "basis": "upper_bound", "complete": False, "missing": ["a", "b"]}},
+            "$2.04 of about $4.55 was avoidable",
+        ),
+        (
+            {
+                "avoidable_usd": Decimal(0),
+                "bill": {**BILL, "basis": "none", "total_usd": Decimal(0)},
+            },
+            "it cost nothing",
+        ),
         (
             {"avoidable_usd": Decimal(0), "bill": {**BILL, "total_usd": Decimal(0)}},
             "none of $0.00 was found avoidable",
@@ -149,3 +220,28 @@ def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
     )
     facts = dict(message_of(failed).facts)
     assert "[path] may not read [path]" in facts.values()
+
+
+def test_what_was_not_judged_is_said_once_in_words_of_people() -> None:
+    """The sentence replaces the list of rules that wait for the same metrics."""
+    waits = [
+        {"rule": rule, "code": "metric_missing", "reason": "GPUUtilization: no points"}
+        for rule in ("gpu-idle", "gpu-underused")
+    ]
+    other = {"rule": "old-generation", "code": "type_unknown_price", "reason": "it has no price"}
+    sentence = "The use of the GPUs was not judged: no points."
+    context = message_of(
+        document(judged="partly", not_judged=[sentence], unknown=[*waits, other])
+    ).context
+    assert f"Judged in part. {sentence}" in context
+    assert "Not checked: old-generation (it has no price)" in context
+
+
+def test_the_bound_of_a_spot_bill_is_said_once() -> None:
+    """Its basis says it, so it is no second note."""
+    bound = {**BILL, "basis": "upper_bound", "complete": False, "missing": [UPPER_BOUND]}
+    notes = money_notes(document(bill=bound))
+    assert [note for note in notes if "upper bound" in note] == [
+        "spot run without billable seconds: the bill is an upper bound"
+    ]
+    assert not [note for note in notes if "incomplete" in note]

@@ -13,6 +13,7 @@ from tests.fakes.documents import (
     document,
     finding,
     job,
+    not_judged_document,
     rollup_document,
     trial,
     type_finding,
@@ -41,6 +42,12 @@ def test_worth_a_message() -> None:
         (unauditable_document(), "tell", ABOVE, "unauditable"),
         (trial(1, "5.10", "1.70"), "tell", ABOVE, "child of a tuning job"),
         (document(findings=[]), "tell", ABOVE, "no finding worth a message"),
+        (
+            not_judged_document(),
+            "tell",
+            ABOVE,
+            "no finding worth a message: it could not be judged",
+        ),
         (
             document(),
             "tell",

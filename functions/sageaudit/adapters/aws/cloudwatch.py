@@ -46,15 +46,17 @@ class CloudWatchMetrics:
         """
         windows = list(work_windows(job))
         published = job.kind.row.metrics
-        if published is None or not windows or job.account is None or job.region is None:
-            absent = Missing("metric_missing", "the job's own code did not run")
+        if published is None or not windows:
+            return measure(job, (), self._types, absent=_not_at_work(job))
+        if job.account is None or job.region is None:
+            absent = Missing("metric_missing", "the job's account or region is not known")
             return measure(job, (), self._types, absent=absent)
         start, end = windows[0][0], windows[-1][1]
         period_s = period_for(start, end, now)
         if period_s is None:
             absent = Missing("metric_missing", "CloudWatch keeps metrics for 455 days")
             return measure(job, (), self._types, absent=absent)
-        absent = Missing("metric_missing", "CloudWatch has no points")
+        absent = Missing("metric_missing", "CloudWatch has no points", _later(job, now))
         try:
             with aws_errors("cloudwatch"):
                 client = self._client_of(job.account, job.region)
@@ -62,7 +64,8 @@ class CloudWatchMetrics:
                 queries = self._queries(job, published, hosts, period_s)
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
-            absent = Missing("metric_denied", str(denied).rstrip("."))
+            allow = f"Allow {denied.action}."
+            absent = Missing("metric_denied", str(denied).rstrip("."), allow)
             return measure(job, (), self._types, absent=absent)
         return measure(job, raw, self._types, absent=absent, notes=tuple(notes))
 
@@ -121,6 +124,20 @@ class CloudWatchMetrics:
             }
             for number, (dimension, value, metric) in enumerate(series)
         ]
+
+
+def _not_at_work(job: Job) -> Missing:
+    """Why a job has no time in which its own code ran."""
+    if not job.finished:
+        return Missing("metric_missing", "the job's own code has not run yet")
+    if job.started_at is not None and all(phase.seconds is None for phase in job.phases):
+        return Missing("metric_missing", "when the job's own code ran is not known")
+    return Missing("metric_missing", "the job's own code did not run")
+
+
+def _later(job: Job, now: datetime) -> str | None:
+    """Advice for a job that ended minutes ago: its points may be on their way."""
+    return "Audit it again in some minutes." if _ended_lately(job, now) else None
 
 
 def _ended_lately(job: Job, now: datetime) -> bool:

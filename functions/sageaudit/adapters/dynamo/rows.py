@@ -9,6 +9,7 @@ from decimal import Decimal
 from sageaudit.adapters.dynamo.keys import LONGEST_TEXT, as_utc, read_moment
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow, Head, JobKey
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
@@ -51,6 +52,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         fingerprint=entry.fingerprint,
         finding_ids=tuple(finding.rule_id for finding in findings),
         facts=entry.facts,
+        judged=Judged(document["judged"]) if document["judged"] else None,
     )
 
 

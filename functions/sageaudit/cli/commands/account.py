@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -66,7 +67,8 @@ def account(
     if recordings:
         days = max((runs[0].ended_at - runs[-1].ended_at).days + 1, 1)
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
-    audited = view.AuditedAccount(account, days, len(runs), audit)
+    judged = Counter(run.judged for run in runs)
+    audited = view.AuditedAccount(account, days, len(runs), audit, judged)
     if output == "json":
         echo_json(view.document(audited))
     else:

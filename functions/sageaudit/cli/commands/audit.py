@@ -21,6 +21,7 @@ from sageaudit.cli.views import fixes
 from sageaudit.cli.views.layout import console_for
 from sageaudit.cli.views.render import render
 from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
@@ -47,7 +48,8 @@ Examples:
 @click.option(
     "--fail-on",
     type=click.Choice([severity.value for severity in reversed(Severity)]),
-    help="Exit with code 10 if a finding has this severity or a higher one.",
+    help="Exit with code 10 if a finding has this severity or a higher one, with 11 if none has"
+    " and the job could not be judged.",
 )
 @click.option(
     "--fix-as",
@@ -99,7 +101,17 @@ def _run(
         say(str(error))
         return exit_of(error)
     show(audited)
-    return Exit.FINDINGS if fail_on and _fails(audited, fail_on) else Exit.DONE
+    return _gate(audited, fail_on) if fail_on else Exit.DONE
+
+
+def _gate(audited: AuditDocument, fail_on: str) -> Exit:
+    """A job that could not be judged does not pass: no finding is no proof then."""
+    if _fails(audited, fail_on):
+        return Exit.FINDINGS
+    if audited["judged"] == Judged.NO:
+        say(f"{audited['job']['name']}: could not be judged, so --fail-on does not pass it")
+        return Exit.NOT_JUDGED
+    return Exit.DONE
 
 
 def of_recording(path: Path, policy: Policy) -> AuditDocument:

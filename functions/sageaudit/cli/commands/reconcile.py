@@ -27,6 +27,7 @@ from sageaudit.cli.sources import history_table
 from sageaudit.cli.views import reconciliation
 from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.audit.record import Head
+from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.errors import BadUsage, JobNotFound
@@ -109,10 +110,11 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
     """
     month, after = f"{first_day:%Y-%m}", _next(first_day)
     lines: list[AuditedLine] = []
-    jobs = rollups = unauditable = 0
+    jobs = rollups = unauditable = running = 0
     for head in history.by_account(account, month):
         rollups += head.rollup
         unauditable += not head.rollup and head.unauditable is not None
+        running += _runs(head)
         if _has_bill(head):
             jobs += 1
             lines += _lines(history, head, month)
@@ -124,13 +126,21 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
         jobs=jobs,
         rollups=rollups,
         unauditable=unauditable,
+        running=running,
         unpaid_lines=sum(not line.paid for line in lines),
     )
 
 
 def _has_bill(head: Head) -> bool:
-    """A roll-up repeats the lines of its training jobs; an unauditable job has none."""
-    return not head.rollup and head.unauditable is None
+    """A roll-up repeats the lines of its training jobs; an unauditable job has none.
+
+    Those of a job that still ran when it was audited end at that moment, which AWS's do not.
+    """
+    return not head.rollup and head.unauditable is None and not _runs(head)
+
+
+def _runs(head: Head) -> bool:
+    return not head.rollup and head.unauditable is None and head.status not in FINISHED
 
 
 def _lines(history: History, head: Head, month: str) -> Iterator[AuditedLine]:

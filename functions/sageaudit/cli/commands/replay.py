@@ -17,6 +17,7 @@ from sageaudit.cli.sources import history_table, stored
 from sageaudit.cli.views import replay as view
 from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.policy_diff import FindingMove, moves
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
@@ -85,7 +86,7 @@ def replay(
 def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]) -> view.Replayed:
     """Audits every run under both policies and returns the differences in findings."""
     differences: list[FindingMove] = []
-    runs = not_kept = rollups = 0
+    runs = not_kept = rollups = not_judged = 0
     for head in heads:
         if head.rollup:
             rollups += 1
@@ -97,7 +98,8 @@ def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]
         runs += 1
         before, after = (_audit(kept, policy) for policy in policies)
         differences.extend(moves(before, after))
-    return view.Replayed(tuple(differences), runs, not_kept, rollups)
+        not_judged += after["judged"] == Judged.NO
+    return view.Replayed(tuple(differences), runs, not_kept, rollups, not_judged)
 
 
 def _audit(kept: stored.StoredRun, policy: Policy) -> AuditDocument:

@@ -20,7 +20,8 @@ from sageaudit.cli.sources.recorded_run import Run
 from sageaudit.cli.views import candidates
 from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.audit.document import rounded
-from sageaudit.domain.bill.bill import Bill, bill, billed_seconds
+from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.billed_time import billed_seconds
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, impossible, resize
 from sageaudit.domain.job.job import Job, Purchase

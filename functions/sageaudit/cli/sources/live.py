@@ -21,6 +21,7 @@ from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AmbiguousName, AwsError, BadUsage, JobNotFound, Malformed
@@ -55,7 +56,7 @@ class Account:
         deps = self._deps(policy)
         try:
             answer = deps.jobs.describe(ref)
-            parsed = parse(answer, {}, account=ref.account, region=ref.region)
+            parsed = so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
         except Malformed as error:
             raise AwsError(f"{ref.arn}: its Describe* response cannot be read: {error}") from error
         market = deps.markets.market(parsed, now)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 
 from sageaudit import flow
@@ -17,9 +16,10 @@ from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import NOT_NAMED, Detail, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadRecording, Malformed
@@ -93,6 +93,7 @@ def _run(head: Head, detail: Detail) -> recorded_run.Run:
     job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
     fingerprint = head.facts.fingerprint if head.facts else None
     job = replace(job, fingerprint=fingerprint)
-    now: datetime = job.ended_at or head.ended_at
+    now = job.ended_at or latest_time(detail.describe) or head.ended_at
+    job = so_far(job, now)
     market = sources.offline_markets().market(job, now)
     return recorded_run.Run(job, unpack(detail.series, job, market.types), market, now)

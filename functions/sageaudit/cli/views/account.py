@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -15,6 +15,7 @@ from sageaudit.domain.audit.document import (
     not_applicable_documents,
     unknown_documents,
 )
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import assignment, counted
 
@@ -27,6 +28,8 @@ class AuditedAccount:
     days: int
     runs: int
     audit: AccountAudit
+    judged: Mapping[Judged | None, int]
+    """Runs by how much of each was judged; None: audited before audits said so."""
 
 
 def document(audited: AuditedAccount) -> dict[str, object]:
@@ -36,6 +39,12 @@ def document(audited: AuditedAccount) -> dict[str, object]:
         "account": audited.account,
         "days": audited.days,
         "runs": audited.runs,
+        "runs_judged": {
+            "yes": audited.judged.get(Judged.YES, 0),
+            "partly": audited.judged.get(Judged.PARTLY, 0),
+            "no": audited.judged.get(Judged.NO, 0),
+            "unknown": audited.judged.get(None, 0),
+        },
         "findings": [finding_document(finding) for finding in audited.audit.findings],
         "unknown": unknown_documents(outcomes),
         "not_applicable": not_applicable_documents(outcomes),
@@ -47,6 +56,8 @@ def show(audited: AuditedAccount, console: Console) -> None:
     """Prints the findings with their fixes, then the other rules with their outcomes."""
     runs, days = counted(audited.runs, "run"), counted(audited.days, "day")
     console.print(Text(f"Account {audited.account}: {runs} in {days}", "bold"))
+    if unjudged := _not_judged(audited.judged):
+        console.print(Text(f"{unjudged}.", "yellow"))
     for finding in map(finding_document, audited.audit.findings):
         console.print()
         console.print(Text(f"{finding['rule']} ({finding['severity']})", "bold"))
@@ -57,6 +68,17 @@ def show(audited: AuditedAccount, console: Console) -> None:
             console.print(Text(terminal(finding["caution"]), "dim"))
     for line in _without_finding(audited.audit):
         console.print(Text(terminal(line), "dim"))
+
+
+def _not_judged(judged: Mapping[Judged | None, int]) -> str:
+    """The runs whose avoidable dollars are not, or not wholly, known; empty without any."""
+    words = {
+        Judged.NO: "could not be judged",
+        Judged.PARTLY: "could be judged in part",
+        None: "audited before audits said so",
+    }
+    parts = (f"{counted(n, 'run')} {words[how]}" for how in words if (n := judged.get(how, 0)))
+    return ", ".join(parts)
 
 
 def _without_finding(audit: AccountAudit) -> Iterator[str]:

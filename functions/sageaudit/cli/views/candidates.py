@@ -74,7 +74,7 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
     instances = today["instances"] or "no instances"
     _line(console, f"Today: {instances}, {duration(hours)} billed, {usd(today['usd'])}")
     for missing in today["missing"]:
-        _line(console, f"Not in that figure: {missing}", "yellow")
+        _line(console, f"Bill incomplete: {missing}", "yellow")
     needs = document["needs"]
     if needs:
         _line(console, f"Needs: {_needed(needs, document['headroom_percent'])}")

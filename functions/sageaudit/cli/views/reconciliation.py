@@ -71,6 +71,7 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
         "left_out": {
             "rollups": result.audited.rollups,
             "unauditable_jobs": result.audited.unauditable,
+            "running_jobs": result.audited.running,
             "prepaid_or_free_lines": result.audited.unpaid_lines,
             "unpriced_lines": result.unpriced_lines,
         },
@@ -147,6 +148,7 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
     for count, thing in (
         (audited.rollups, "roll-up of a tuning job, whose training jobs are counted themselves"),
         (audited.unauditable, "job that could not be audited"),
+        (audited.running, "job that still ran when it was audited"),
         (audited.unpaid_lines, "line of prepaid or free capacity"),
     ):
         if count:

@@ -15,9 +15,11 @@ from rich.text import Text
 
 from sageaudit.cli.views import findings, tables
 from sageaudit.domain.audit.document import AuditDocument, NotApplicableDocument
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
+from sageaudit.text.headline import headline, runs
 from sageaudit.text.idle_capacity import IDLE_LABEL, idle_sentence
-from sageaudit.text.message import headline, money_notes, ran_on
+from sageaudit.text.message import money_notes, ran_on
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import capitalised, counted, duration, time_of
 
@@ -64,6 +66,8 @@ def _head(document: AuditDocument, console: Console) -> None:
     if document["unauditable"] is None:
         console.print()
         _line(console, capitalised(headline(document)), _news_style(document))
+        for sentence in document["not_judged"]:
+            _line(console, sentence, "yellow", indent=2)
         if idle := idle_sentence(document):
             console.print()
             _line(console, f"{IDLE_LABEL}: {idle}", "yellow")
@@ -89,16 +93,18 @@ def _when(document: AuditDocument) -> str | None:
 
 def _news_style(document: AuditDocument) -> str:
     wasted = (document["avoidable_usd"] or 0) + (document["lost_usd"] or 0)
-    return "bold red" if wasted else "bold green"
+    whole = "bold green" if document["judged"] == Judged.YES else "bold yellow"
+    return "bold red" if wasted else whole
 
 
 def _not_judged(document: AuditDocument, console: Console) -> None:
     missing = document["audit"]["coverage"]["missing"]
     if document["unknown"] or missing:
         _title(console, "Could not be checked")
-    for sentence in _grouped(
-        f"{unknown['rule']}: {unknown['reason']}" for unknown in document["unknown"]
-    ):
+    rules = [f"{unknown['rule']}: {unknown['reason']}" for unknown in document["unknown"]]
+    if runs(document):
+        rules = [f"every rule: {document['unknown'][0]['reason']}"]
+    for sentence in _grouped(rules):
         _line(console, sentence, indent=2)
     for sentence in _grouped(missing):
         _line(console, f"metrics: {sentence}", indent=2)

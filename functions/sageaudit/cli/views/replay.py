@@ -22,12 +22,16 @@ _NUMBERS = ("Appears", "Vanishes", "Changes", "USD moved", "Possible")
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The differences, and the numbers of runs that were judged or could not be."""
+    """The differences, and the numbers of runs that were compared or could not be.
+
+    `not_judged`: runs whose waste no rule could judge under the new policy, for lack of metrics.
+    """
 
     moves: tuple[FindingMove, ...]
     runs: int
     not_kept: int
     rollups: int
+    not_judged: int = 0
 
 
 def document(result: Replayed) -> dict[str, object]:
@@ -36,6 +40,7 @@ def document(result: Replayed) -> dict[str, object]:
         "runs": result.runs,
         "not_kept": result.not_kept,
         "tuning_jobs_left_out": result.rollups,
+        "not_judged": result.not_judged,
         "rules": [asdict(rule) for rule in by_rule(result.moves)],
         "findings": [{**asdict(move), "move": move.move.value} for move in result.moves],
     }
@@ -57,6 +62,9 @@ def show(result: Replayed, console: Console) -> None:
     if result.rollups:
         jobs = counted(result.rollups, "tuning job")
         console.print(Text(f"Not judged, only their training jobs: {jobs}.", "dim"))
+    if result.not_judged:
+        runs = counted(result.not_judged, "run")
+        console.print(Text(f"What was avoidable could not be judged in {runs}.", "yellow"))
     if result.moves:
         console.print(_rules(result.moves))
         console.print(_jobs(result.moves))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.audit.document import AuditDocument, LineDocument, PhaseDocument
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.text.money import rate, usd
 from sageaudit.text.notice import counted_findings
 from sageaudit.text.untrusted import middle, terminal
@@ -79,7 +80,8 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
     for word, amount in totals.items():
         note = Text("worth a trial" if word == "possible" else "", "dim")
         if amount is None or amount:
-            table.add_row(Text(f"= {word}", "bold"), note, Text(usd(amount), "bold"))
+            figure = avoidable(document) if word == "avoidable" else usd(amount)
+            table.add_row(Text(f"= {word}", "bold"), note, Text(figure, "bold"))
     return table
 
 
@@ -110,10 +112,17 @@ def _child(audit: AuditDocument) -> dict[str, str]:
         "Job": middle(terminal(audit["job"]["name"]), _NAME),
         "Status": terminal(audit["job"]["status"]),
         "Bill": usd(audit["bill"]["total_usd"]),
-        "Avoidable": usd(audit["avoidable_usd"]),
+        "Avoidable": avoidable(audit),
         "Lost": usd(audit["lost_usd"]),
         "Top finding": terminal(top[0]["rule"]) if top else "-",
     }
+
+
+def avoidable(audit: AuditDocument) -> str:
+    """The avoidable dollars; "not judged" where nothing could judge them."""
+    if audit["avoidable_usd"] is None and audit["judged"] == Judged.NO:
+        return "not judged"
+    return usd(audit["avoidable_usd"])
 
 
 def _grid(*sides: str) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from sageaudit.domain.audit.judgement import Judgement
 from sageaudit.domain.bill.bill import Bill, BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.counterfactual import Savings
@@ -34,6 +35,7 @@ class Audit:
     usage: Measurements | None
     outcomes: tuple[tuple[RuleName, Outcome], ...]
     savings: Savings
+    judgement: Judgement
     final: bool
     recheck_at: datetime | None
     ruleset: str

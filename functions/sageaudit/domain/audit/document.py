@@ -16,7 +16,8 @@ from decimal import Decimal
 from typing import Any, TypedDict
 
 from sageaudit.domain.audit.audit import Audit, Outcomes
-from sageaudit.domain.bill.bill import Basis, Line, PhaseCost
+from sageaudit.domain.bill.bill import Line, PhaseCost
+from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.bill.counterfactual import Slice
 from sageaudit.domain.bill.finding import (
     Bucket,
@@ -53,7 +54,12 @@ class AuditDocument(TypedDict):
     audit: AuditDocumentHead
     phases: list[PhaseDocument]
     bill: BillDocument
+    judged: str | None
+    """A Judged; None in an audit that was stored before there was this key."""
+    not_judged: list[str]
+    """What was not judged, why, and what to do: a handful of sentences, none where all was."""
     avoidable_usd: Decimal | None
+    """None where nothing that could find waste could judge, and where the cost is not known."""
     lost_usd: Decimal | None
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
@@ -80,6 +86,8 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "audit": _head(audit),
         "phases": [_phase(cost) for cost in audit.bill.phases],
         "bill": _bill(audit),
+        "judged": audit.judgement.judged.value,
+        "not_judged": list(audit.judgement.not_judged),
         "avoidable_usd": rounded(audit.savings.avoidable_usd),
         "lost_usd": rounded(audit.savings.lost_usd),
         "possible_usd": rounded(audit.savings.possible_usd),

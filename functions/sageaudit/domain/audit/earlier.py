@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice
 
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.job_outputs import MOST_METRICS
 
@@ -38,7 +39,9 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """One earlier run with its cost. Unknown dollars are None."""
+    """One earlier run with its cost. Unknown dollars are None, and so are avoidable ones of a run
+    that was not judged.
+    """
 
     name: str
     kind: str
@@ -50,6 +53,7 @@ class EarlierRun:
     avoidable_usd: Decimal | None
     lost_usd: Decimal | None
     facts: RunFacts
+    judged: Judged | None = None
 
 
 def facts_of(job: Job, *, reason_class: str | None, found: Iterable[str]) -> RunFacts:

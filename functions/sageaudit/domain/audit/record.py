@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
 NOT_NAMED = "unknown"
@@ -109,6 +110,8 @@ class Head:
     fingerprint: str | None
     finding_ids: tuple[str, ...]
     facts: RunFacts | None = None
+    judged: Judged | None = None
+    """None for an audit that was stored before audits said so."""
 
 
 def earlier_run(head: Head) -> EarlierRun | None:
@@ -126,6 +129,7 @@ def earlier_run(head: Head) -> EarlierRun | None:
         avoidable_usd=head.avoidable_usd,
         lost_usd=head.lost_usd,
         facts=head.facts,
+        judged=head.judged,
     )
 
 

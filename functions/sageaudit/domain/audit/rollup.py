@@ -14,6 +14,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.audit import Audit, Outcomes
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, read_finding, stands
 from sageaudit.domain.audit.idle_of_children import idle_of_children
+from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
 from sageaudit.domain.audit.tuning_savings import TrialSavings
 from sageaudit.domain.bill.bill import BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
@@ -69,6 +70,7 @@ def roll_up(
     total_usd = _sum((child["bill"]["total_usd"] for child in children), empty)
     own_usd = own.usd(Bucket.AVOIDABLE) + own.usd(Bucket.LOST)
     idle, no_idle = idle_of_children(children, own_usd)
+    judged = _judgement(children, launched)
     return Audit(
         job=job,
         family=family,
@@ -81,7 +83,8 @@ def roll_up(
         facts=_facts(children),
         usage=None,
         outcomes=tuple(outcomes),
-        savings=_savings(children, total_usd, empty, severities, own),
+        savings=judged.known(_savings(children, total_usd, empty, severities, own)),
+        judgement=judged,
         final=not missing and all(child["audit"]["settled"] for child in children),
         recheck_at=None,
         ruleset=ruleset,
@@ -89,6 +92,28 @@ def roll_up(
         notes=(*missing, f"idle capacity: {no_idle}") if no_idle else missing,
         idle_capacity=idle,
     )
+
+
+def _judgement(children: Sequence[AuditDocument], launched: int | None) -> Judgement:
+    """How much of the training jobs was judged; nothing, where none is known."""
+    if not children and launched != 0:
+        return Judgement(Judged.NO, ("Its training jobs are not audited.",))
+    return judged_together(list(map(_of_child, children)), max((launched or 0) - len(children), 0))
+
+
+def _of_child(child: AuditDocument) -> Judgement | None:
+    """A child's judgement; only in part where its dollars are in no sum, for want of a price."""
+    if child["judged"] is None:
+        return None
+    judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
+    if child["avoidable_usd"] is None and judged is not Judged.NO:
+        return Judgement(Judged.PARTLY, (*reasons, "Its avoidable dollars are not known."))
+    return Judgement(judged, reasons)
+
+
+def _avoidable(children: Sequence[AuditDocument]) -> Iterable[Decimal]:
+    """The known avoidable dollars of the children: `judged` says that others are not known."""
+    return (usd for child in children if (usd := child["avoidable_usd"]) is not None)
 
 
 def _facts(children: Sequence[AuditDocument]) -> BillFacts:
@@ -129,7 +154,7 @@ def _savings(
     findings.sort(key=lambda finding: (-(finding.saving_usd or _ZERO), finding.rule.id))
     return Savings(
         tuple(findings),
-        total((child["avoidable_usd"] for child in children), Bucket.AVOIDABLE),
+        total(_avoidable(children), Bucket.AVOIDABLE),
         total((child["lost_usd"] for child in children), Bucket.LOST),
         total((child["possible_usd"] for child in children), Bucket.POSSIBLE),
         () if total_usd is None else tuple(_waterfall(children, own)),

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import Objective
 
 _ZERO = Decimal(0)
@@ -19,7 +20,7 @@ class Trial:
 
     `objective` is the last value of the tuning job's metric. `claimed_usd` is the part of its bill
     in the trial's own findings (avoidable and lost), `possible_usd` the part in possible ones;
-    tuning findings take from the rest.
+    tuning findings take from the rest. A trial that was not judged has claimed nothing.
     """
 
     name: str
@@ -39,6 +40,8 @@ def trial_of(
     """Reads one child's audit; `final_metrics` are the last values that it reported."""
     job = document["job"]
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
+    if document["judged"] == Judged.NO:
+        avoidable = _ZERO
     billed = [part["seconds"] for part in document["phases"] if part["billed"]]
     known = [seconds for seconds in billed if seconds is not None]
     return Trial(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.judgement import Judged, Judgement
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.counterfactual import Savings
@@ -32,6 +33,7 @@ def unaudited(ended: JobEnded, reason: str, policy: Policy, ruleset: str) -> Aud
         usage=None,
         outcomes=(),
         savings=Savings((), None, None, None, ()),
+        judgement=Judgement(Judged.NO, (f"It could not be audited: {reason}.",)),
         final=True,
         recheck_at=None,
         ruleset=ruleset,

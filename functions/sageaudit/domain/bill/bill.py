@@ -16,15 +16,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Literal
 
+from sageaudit.domain.bill.billed_time import Basis, billed_seconds, only_waited
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.prices.price_list import STORAGE
 
-Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
-
+UPPER_BOUND = "a spot run without BillableTimeInSeconds: all its seconds are billed here"
+"""What is missing from a bill that is an upper bound."""
 _HOUR_S = Decimal(3600)
 _ZERO = Decimal(0)
 
@@ -101,6 +101,9 @@ def bill(job: Job, market: Market) -> Bill:
     seconds, basis = billed_seconds(job)
     if seconds is None:
         return Bill("none", (), _phases(job, None), (_why_no_seconds(job),))
+    if only_waited(job):
+        nothing = Line("compute", None, _ZERO, "instance-hours", None, _ZERO, "not started yet")
+        return Bill("none", (nothing,), _phases(job, _ZERO), (_still_runs(job),))
     if not job.groups:
         why = job.groups_unknown or ("the instance type is not known",)
         return Bill(basis, (), _phases(job, None), why)
@@ -111,28 +114,19 @@ def bill(job: Job, market: Market) -> Bill:
     lines += (
         Line("compute", None, None, "instance-hours", None, None, why) for why in job.groups_unknown
     )
-    missing = (*_missing(job, lines), *job.groups_unknown)
+    missing = (*_missing(job, basis, lines), *job.groups_unknown)
     priced = Bill(basis, tuple(lines), (), missing)
     return Bill(basis, tuple(lines), _phases(job, priced.compute_usd), missing)
 
 
-def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
-    """Wall-clock seconds billed for each instance, and the basis of this figure."""
-    if not job.finished or job.purchase is Purchase.SERVERLESS:
-        return None, "none"
-    if job.purchase is Purchase.TRAINING_PLAN:
-        return job.billable_s if job.billable_s is not None else job.elapsed_s, "prepaid"
-    if job.billable_s is not None:
-        return job.billable_s, "billable_seconds"
-    if job.elapsed_s is None:
-        return None, "none"
-    spot = job.purchase is Purchase.SPOT
-    return job.elapsed_s, "upper_bound" if spot else "estimated_from_times"
+def _still_runs(job: Job) -> str:
+    until = f"{job.running_until:%Y-%m-%d %H:%M} UTC" if job.running_until else "an unknown time"
+    return f"the job still runs (status {job.status}): its cost is counted until {until}"
 
 
 def _why_no_seconds(job: Job) -> str:
     if not job.finished:
-        return f"the job has not ended (status {job.status}): its cost is not final"
+        return f"the job still runs (status {job.status}): its cost so far is not known"
     if job.purchase is Purchase.SERVERLESS:
         return "a serverless job is priced by token, and no token price is known"
     return "neither billable seconds nor start and end are known"
@@ -169,7 +163,7 @@ def _compute_note(job: Job, group: InstanceGroup) -> str:
         return f"{note}, prepaid: marginal cost 0"
     if job.purchase is Purchase.SPOT and job.billable_s is None:
         return f"{note}, spot without billable seconds: an upper bound"
-    return note
+    return note if job.finished else f"{note}, so far"
 
 
 def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[Line]:
@@ -240,7 +234,11 @@ def _warm_pool(job: Job, market: Market) -> Iterator[Line]:
     yield from _storage(job, market, pool.retained_s, "warm_pool_storage")
 
 
-def _missing(job: Job, lines: list[Line]) -> Iterator[str]:
+def _missing(job: Job, basis: Basis, lines: list[Line]) -> Iterator[str]:
+    if not job.finished:
+        yield _still_runs(job)
+    if basis == "upper_bound":
+        yield UPPER_BOUND
     if job.region is None:
         yield "the region is not known"
         return

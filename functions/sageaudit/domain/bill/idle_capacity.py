@@ -27,7 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.bill.bill import Bill, bill, billed_seconds
+from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.billed_time import billed_seconds
 from sageaudit.domain.bill.change import Change, DropRun, SetPurchase
 from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.job.job import Job

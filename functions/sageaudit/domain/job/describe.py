@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sageaudit.domain.job import (
@@ -89,6 +90,23 @@ def parse(
         fingerprint=(fingerprint(key, {"kind": kind.value, **hashed}) if key and hashed else None),
     )
     return replace(job, **specific)
+
+
+def latest_time(answer: Mapping[str, Any]) -> datetime | None:
+    """The latest time in an answer, its lists (transitions, metrics) included: until then the job
+    was seen. Raises Malformed.
+    """
+    rows = [answer]
+    for value in answer.values():
+        if isinstance(value, list):
+            rows += [row for row in value if isinstance(row, Mapping)]
+    times = (
+        fields.time(row, key)
+        for row in rows
+        for key in row
+        if isinstance(key, str) and key.endswith(("Time", "Timestamp"))
+    )
+    return max((moment for moment in times if moment is not None), default=None)
 
 
 def _parent(answer: Mapping[str, Any]) -> Parent | None:

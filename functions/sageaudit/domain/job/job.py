@@ -184,6 +184,8 @@ class TransformBatching:
 
 
 _WORK = frozenset({"Downloading", "Training", "Uploading"})
+FINISHED = frozenset({"Completed", "Failed", "Stopped", "DeleteFailed"})
+"""The terminal states of every kind of job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,8 @@ class Job:
     created_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    running_until: datetime | None = None
+    """Until when a job that has not ended was looked at; None of any other."""
     last_modified_at: datetime | None = None
     phases: tuple[Phase, ...] = ()
     groups: tuple[InstanceGroup, ...] = ()
@@ -254,7 +258,7 @@ class Job:
     @property
     def finished(self) -> bool:
         """True in a terminal state."""
-        return self.status in {"Completed", "Failed", "Stopped", "DeleteFailed"}
+        return self.status in FINISHED
 
     @property
     def never_started(self) -> bool:
@@ -274,12 +278,16 @@ class Job:
 
     @property
     def elapsed_s(self) -> Decimal | None:
-        """Seconds from start to end, or the training seconds where AWS gives them."""
+        """Seconds from start to end, or the training seconds where AWS gives them.
+
+        Of a job that has not ended: the seconds so far.
+        """
         if self.training_s is not None:
             return self.training_s
-        if self.started_at is None or self.ended_at is None:
+        end = self.ended_at or self.running_until
+        if self.started_at is None or end is None:
             return None
-        return seconds_between(self.started_at, self.ended_at)
+        return seconds_between(self.started_at, end)
 
     @property
     def interruptions(self) -> int:

@@ -8,11 +8,12 @@ and Interrupted are waiting time. Source: AWS blog "Analyze Amazon SageMaker spe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.job import Phase, seconds_between
+from sageaudit.domain.job.job import Job, Phase, seconds_between
 
 _BILLED = frozenset(
     {"Downloading", "DownloadingTrainingImage", "Training", "Uploading", "Stopping"}
@@ -100,3 +101,19 @@ def whole_run(
         seconds = seconds_between(started_at, ended_at) if ended_at else None
         phases.append(Phase(name, started_at, seconds, billed=True))
     return tuple(phases)
+
+
+def so_far(job: Job, moment: datetime) -> Job:
+    """A job that has not ended, as of `moment`: its open phase lasts until then.
+
+    Any other job is unchanged. A phase that starts after `moment` (clocks differ) stays open.
+    """
+    if job.finished:
+        return job
+    phases = tuple(
+        replace(phase, seconds=seconds_between(phase.started_at, moment))
+        if phase.seconds is None and phase.started_at is not None
+        else phase
+        for phase in job.phases
+    )
+    return replace(job, phases=phases, running_until=moment)

@@ -43,6 +43,7 @@ class Audited:
     jobs: int = 0
     rollups: int = 0
     unauditable: int = 0
+    running: int = 0
     unpaid_lines: int = 0
 
 

@@ -24,7 +24,7 @@ def gpu_unrecorded(usage: Measurements) -> Missing | None:
         return None
     if usage.gpus is None:
         return missing
-    return Missing(missing.code, f"{Metric.GPU.value}: {missing.reason}")
+    return Missing(missing.code, f"{Metric.GPU.value}: {missing.reason}", missing.advice)
 
 
 def work_metric(usage: Measurements) -> Metric | Missing:

@@ -67,10 +67,11 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why a metric cannot be judged: a stable code and a sentence."""
+    """Why a metric cannot be judged: a stable code, a sentence, and what to do about it, if any."""
 
     code: str
     reason: str
+    advice: str | None = None
 
 
 HOSTS_UNMAPPED = Missing(
@@ -220,9 +221,8 @@ def measure(
             }
             found[metric] = {host: line for host, line in hosts.items() if line.present}
             if not found[metric]:
-                missing[metric] = _why_missing(
-                    absent, coarse=periods.get(metric.value, 0) > (period_s or 0), read=bool(hosts)
-                )
+                own = [item for item in series if item.metric == metric.value]
+                missing[metric] = _why_missing(absent, own, period_s)
                 del found[metric]
     return Measurements(
         period_s=period_s,
@@ -272,10 +272,15 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
             yield item.metric, Curve(tuple(points))
 
 
-def _why_missing(absent: Missing, *, coarse: bool, read: bool) -> Missing:
-    if coarse:
+def _why_missing(absent: Missing, own: Iterable[RawSeries], period_s: int | None) -> Missing:
+    """Why a metric has no point on the grid: `own` are its series, as they were read."""
+    if not (read := list(own)):
+        return absent
+    if all(value is None for item in read for value in item.values):
+        return Missing("metric_missing", "all its points are null")
+    if min(item.period_s for item in read) > (period_s or 0):
         return Missing("period_too_coarse", "its points are coarser than those of CPU and GPU")
-    return Missing("metric_missing", "no points inside the Training phase") if read else absent
+    return Missing("metric_missing", "no points inside the Training phase")
 
 
 def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, int | None, Missing]:
@@ -291,7 +296,8 @@ def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, i
     unseen = [name for name in sorted(names) if types[name].accelerator and not types[name].gpus]
     if unseen and len(vcpu) == 1:
         why = f"CloudWatch records no use of the accelerators of {unseen[0]}"
-        return vcpu.pop(), None, Missing("accelerator_unseen", why)
+        inside = "Measure it inside the container, such as with neuron-monitor."
+        return vcpu.pop(), None, Missing("accelerator_unseen", why, inside)
     same_vcpu, same_gpus = (counts.pop() if len(counts) == 1 else None for counts in (vcpu, gpus))
     return same_vcpu, same_gpus, HOSTS_UNMAPPED
 

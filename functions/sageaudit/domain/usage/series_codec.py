@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
+from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -37,7 +38,7 @@ def pack(usage: Measurements, *, only_extremes: bool = False, curves: bool = Tru
         "unit": "0.1 percent",
         "series": whole,
         "quantiles": {"at": _QUANTILES, "hosts": quantiles} if quantiles else None,
-        "missing": {m.value: [why.code, why.reason] for m, why in usage.missing.items()},
+        "missing": {m.value: astuple(why) for m, why in usage.missing.items()},
         "notes": usage.notes,
         "curves": {n: _steps(c) for n, c in usage.curves.items()} if curves else {},
     }

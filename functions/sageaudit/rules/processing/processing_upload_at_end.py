@@ -43,6 +43,7 @@ def _none_at_end(case: api.JobCase) -> str | None:
     thresholds=(OVER, SHARE_FROM),
     needs=(api.Metric.CPU,),
     sees_gaps=True,
+    finds_waste=True,
     coarsest_period_s=300,
     whole_run=True,
     not_applicable=(api.free, api.serverless, api.not_completed, _none_at_end),

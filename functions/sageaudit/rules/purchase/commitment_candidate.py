@@ -3,8 +3,9 @@
 What it checks: In at least 80% of the hours (UTC) of at least 30 days, the account's on-demand
     training, processing and transform jobs cost at least `[commitment] usd_per_hour`, the plan that
     the policy asks about. What other findings count as avoidable or lost, and retained warm pools,
-    are subtracted first, hour by hour. Spot and training plans are left out. It judges the account,
-    never a single job.
+    are subtracted first, hour by hour. Runs whose waste nobody could judge do not count; where they
+    would decide, the answer is unknown. Spot and training plans are left out. It judges the
+    account, never a single job.
 Why it costs: On-demand rates are for hours without a commitment. SageMaker Savings Plans commit to
     USD per hour for one or three years and discount what the plan covers, across types, regions and
     kinds of jobs.
@@ -25,6 +26,7 @@ Sources: AWS Savings Plans guide: SageMaker plans commit to USD per hour for one
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
 
 from sageaudit.rules import api
@@ -69,7 +71,10 @@ def check(case: api.AccountCase) -> api.Outcome:
     runs = [run for run in case.runs if _counts(run)]
     steady_usd = _steady_usd(case, runs)
     if steady_usd < asked_usd:
-        return api.Clear()
+        unjudged = [_unwasted(run) for run in case.runs]
+        if _steady_usd(case, filter(_counts, unjudged)) < asked_usd:
+            return api.Clear()
+        return api.Unknown("runs_not_judged", "without metrics, what runs would cost is not known")
     firm_usd = _steady_usd(case, (run for run in runs if _SPOT_ADVICE not in run.facts.found))
     unknown_cost = [run for run in case.runs if _on_demand(run) and _remaining_usd(run) is None]
     spot_first = (
@@ -113,6 +118,12 @@ def _remaining_usd(run: api.EarlierRun) -> Decimal | None:
     pool_s = run.facts.retained_s or _ZERO
     own_usd = run.total_usd * run_s / (run_s + pool_s) if run_s else _ZERO
     return max(own_usd - run.avoidable_usd - run.lost_usd, _ZERO)
+
+
+def _unwasted(run: api.EarlierRun) -> api.EarlierRun:
+    """A run that nothing could judge, at its most: as if nothing of it were avoidable."""
+    unjudged = run.judged is api.Judged.NO and run.avoidable_usd is None
+    return replace(run, avoidable_usd=_ZERO) if unjudged else run
 
 
 def _steady_usd(case: api.AccountCase, runs: Iterable[api.EarlierRun]) -> Decimal:

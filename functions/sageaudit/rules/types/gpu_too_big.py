@@ -40,6 +40,7 @@ def _other_family(case: api.JobCase) -> str | None:
     kinds=api.ON_INSTANCES,
     thresholds=(MEAN_TO, MEMORY_TO, CORES_TO, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.GPU_MEMORY, api.Metric.CPU, api.Metric.MEMORY),
+    finds_waste=True,
     not_applicable=(_other_family, no_other_type, api.free),
     subsumes={"cheaper-type", "gpu-underused"},
 )

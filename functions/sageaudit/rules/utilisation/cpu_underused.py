@@ -27,6 +27,7 @@ MEMORY_BELOW = api.Threshold("memory_p95_below", 40, "percent of memory", "under
     kinds=api.ON_INSTANCES,
     thresholds=(CPU_BELOW, MEMORY_BELOW, api.HEADROOM),
     needs=(api.Metric.CPU, api.Metric.MEMORY),
+    finds_waste=True,
     not_applicable=(api.accelerated, api.mixed_types),
     subsumes={"cheaper-type", "memory-oversized"},
 )

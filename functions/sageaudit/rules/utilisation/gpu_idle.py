@@ -34,6 +34,7 @@ FROM = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(FROM, api.HEADROOM),
     needs=(api.Metric.GPU,),
+    finds_waste=True,
     whole_run=True,
     subsumes={
         "cheaper-type",

@@ -43,6 +43,7 @@ MEMORY_BELOW = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(MEAN_BELOW, RED_TO, TARGET, P95_BELOW, CPU_BELOW, MEMORY_BELOW, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.CPU),
+    finds_waste=True,
     subsumes={"cheaper-type", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:

@@ -43,6 +43,7 @@ CORES_AT_MOST = api.Threshold(
     thresholds=(FROM, SHARE_FROM, CORES_AT_MOST),
     needs=(api.Metric.CPU,),
     sees_gaps=True,
+    finds_waste=True,
     coarsest_period_s=300,
     whole_run=True,
 )

@@ -35,6 +35,7 @@ FROM = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "
     thresholds=(FROM,),
     needs=(api.Metric.CPU,),
     sees_gaps=True,
+    finds_waste=True,
     coarsest_period_s=300,
     whole_run=True,
 )

@@ -41,6 +41,7 @@ def _other_category(case: api.JobCase) -> str | None:
     kinds=api.ON_INSTANCES,
     thresholds=(MEMORY_BELOW, api.HEADROOM),
     needs=(api.Metric.MEMORY, api.Metric.CPU),
+    finds_waste=True,
     not_applicable=(api.accelerated, api.mixed_types, _other_category),
     subsumes={"cheaper-type"},
 )

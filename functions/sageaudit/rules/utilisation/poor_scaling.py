@@ -47,6 +47,7 @@ CPU_TARGET = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(DEARER_FROM, RUNS_FROM, GPU_BELOW, CPU_BELOW, GPU_TARGET, CPU_TARGET),
     needs=(api.Metric.CPU,),
+    finds_waste=True,
     not_applicable=(api.one_instance, api.mixed_types),
 )
 def check(case: api.FamilyCase) -> api.Outcome:

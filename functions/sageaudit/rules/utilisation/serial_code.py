@@ -33,6 +33,7 @@ VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "
     kinds=api.ON_INSTANCES,
     thresholds=(CORES_FROM, CORES_TO, P95_BELOW, VCPU_FROM, api.HEADROOM),
     needs=(api.Metric.CPU,),
+    finds_waste=True,
     not_applicable=(api.accelerated, api.mixed_types),
     subsumes={"cheaper-type", "cpu-underused", "memory-oversized", "poor-scaling"},
 )

@@ -38,6 +38,7 @@ DISTRIBUTE = "Or distribute the work over all of them."
     kinds=api.ON_INSTANCES,
     thresholds=(FITS_ON, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.GPU_MEMORY),
+    finds_waste=True,
     coarsest_period_s=300,
     not_applicable=(api.mixed_types, one_gpu),
     subsumes={"cheaper-type", "gpu-underused", "trainium-candidate"},

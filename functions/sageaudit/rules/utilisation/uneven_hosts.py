@@ -49,6 +49,7 @@ SHORT_FROM = api.Threshold(
     thresholds=(DISTANCE_OVER, GAP_FROM, SHORT_FROM),
     needs=(api.Metric.CPU,),
     sees_gaps=True,
+    finds_waste=True,
     coarsest_period_s=300,
     per_host=True,
     not_applicable=(api.one_instance,),

@@ -250,6 +250,7 @@ def test_denied_metrics_are_a_reason_not_a_failure(code: str) -> None:
     measured = read(HandMade(refusal=refused(code, message=said)), ran(600))
     assert measured.missing[Metric.CPU].code == "metric_denied"
     assert "cloudwatch:GetMetricData" in measured.missing[Metric.CPU].reason
+    assert measured.missing[Metric.CPU].advice == "Allow cloudwatch:GetMetricData."
 
 
 @pytest.mark.parametrize(
@@ -276,18 +277,35 @@ def test_a_job_too_old_for_cloudwatch_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "idle",
+    ("idle", "why"),
     [
-        job(status="Failed", started_at=None, phases=phases(("Starting", -600))),
-        job(account=None),
-        job(region=None),
+        (
+            job(status="Failed", started_at=None, phases=phases(("Starting", -600))),
+            "the job's own code did not run",
+        ),
+        (
+            job(status="InProgress", phases=phases(("Downloading", 600))),
+            "the job's own code has not run yet",
+        ),
+        (job(phases=()), "when the job's own code ran is not known"),
+        (job(account=None), "the job's account or region is not known"),
+        (job(region=None), "the job's account or region is not known"),
     ],
 )
-def test_a_job_whose_code_did_not_run_is_not_asked_for(idle: Job) -> None:
+def test_a_job_whose_code_did_not_run_is_not_asked_for(idle: Job, why: str) -> None:
     """Nothing to read, or nowhere to read it."""
     client = HandMade()
-    assert read(client, idle).missing[Metric.CPU].code == "metric_missing"
+    missing = read(client, idle).missing[Metric.CPU]
+    assert (missing.code, missing.reason) == ("metric_missing", why)
     assert client.calls == []
+
+
+def test_points_that_may_still_come_are_worth_another_try() -> None:
+    """An hour after its end they may; a day after, they do not."""
+    soon = read(HandMade(), transform(), START + timedelta(hours=1)).missing
+    late = read(HandMade(), transform(), START + timedelta(days=1)).missing
+    assert soon[Metric.MEMORY].advice == "Audit it again in some minutes."
+    assert late[Metric.MEMORY].advice is None
 
 
 def transform(instances: int = 1) -> Job:

@@ -112,12 +112,55 @@ def test_without_counted_dollars_the_severity_is_as_for_one_job(
     assert whole["findings"][0]["severity"] == severity
 
 
-def test_unknown_avoidable_dollars_leave_the_lost_ones_known() -> None:
-    """Each sum is unknown by itself: one that lacks a part says nothing of the other."""
+def test_unknown_avoidable_dollars_leave_the_known_ones_and_say_so() -> None:
+    """The known part stands, as it is at least that much; the roll-up was judged in part only."""
     half = document(avoidable_usd=None, lost_usd=Decimal(2), possible_usd=Decimal(1))
     whole = up(half, document(lost_usd=Decimal(3), possible_usd=Decimal(4)), launched=2)
-    assert whole["avoidable_usd"] is None
+    assert (whole["avoidable_usd"], whole["judged"]) == (Decimal("2.035"), "partly")
+    assert whole["not_judged"] == ["In 1 of 2 training jobs: Its avoidable dollars are not known."]
     assert (whole["lost_usd"], whole["possible_usd"]) == (Decimal(5), Decimal(5))
+
+
+def test_a_roll_up_of_jobs_that_nothing_judged_is_not_judged() -> None:
+    """No avoidable dollars are known, so there is no sum of them."""
+    why = "The use of its machines was not judged: CloudWatch has no points."
+    child = document(avoidable_usd=None, judged="no", not_judged=[why])
+    whole = up(child, child, launched=2)
+    assert (whole["avoidable_usd"], whole["judged"]) == (None, "no")
+    assert whole["not_judged"] == [f"In 2 of 2 training jobs: {why}"]
+    assert whole["lost_usd"] == 0
+
+
+@pytest.mark.parametrize("judged", ["no", "partly", None])
+def test_one_job_that_was_not_judged_leaves_the_sum_of_the_others(judged: str | None) -> None:
+    """The sum is of what is known, and says that something is missing."""
+    usd = None if judged == "no" else Decimal(0)
+    other = document(avoidable_usd=usd, judged=judged, not_judged=["It was too short."])
+    whole = up(document(), other, launched=2)
+    assert (whole["avoidable_usd"], whole["judged"]) == (Decimal("2.035"), "partly")
+    assert len(whole["not_judged"]) == 1
+
+
+def test_a_training_job_without_an_audit_was_not_judged() -> None:
+    """The roll-up of two audited jobs of three is one of a part."""
+    whole = up(document(), document(), launched=3)
+    assert (whole["judged"], whole["not_judged"]) == (
+        "partly",
+        ["1 of 3 training jobs is not audited."],
+    )
+
+
+def test_many_reasons_are_a_handful_of_sentences() -> None:
+    """The most frequent reasons come first; jobs that differ only by figures are one reason."""
+    words = ("one", "two", "three", "four", "five", "six", "seven")
+    children = [
+        document(judged="no", avoidable_usd=None, not_judged=[f"Reason {word}.", f"Ran {n} min."])
+        for n, word in enumerate(words)
+    ]
+    said = up(*children, launched=7)["not_judged"]
+    assert len(said) == 5
+    assert said[0] == "In 7 of 7 training jobs: Ran 0 min."
+    assert said[-1] == "4 more reasons are in the training jobs' own audits."
 
 
 def test_findings_without_dollars_of_their_own_are_not_merged() -> None:

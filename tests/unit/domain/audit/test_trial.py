@@ -23,3 +23,9 @@ def test_a_trials_claims_are_known_when_both_sums_are(
     """An unknown sum beside a known one leaves what the trial's findings took unknown."""
     trial = trial_of(document(avoidable_usd=avoidable_usd, lost_usd=lost_usd), {}, None)
     assert trial.claimed_usd == claimed_usd
+
+
+def test_a_trial_that_was_not_judged_claims_what_it_lost() -> None:
+    """Nothing of it was found avoidable, so the tuning job's findings may take the rest."""
+    trial = trial_of(document(judged="no", avoidable_usd=None, lost_usd=Decimal(2)), {}, None)
+    assert trial.claimed_usd == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.bill.bill import Bill, Line, bill
+from sageaudit.domain.bill.bill import UPPER_BOUND, Bill, Line, bill
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import START, job, market, phases, ran
@@ -241,8 +241,8 @@ def test_billable_seconds_alone_are_enough() -> None:
 
 @pytest.mark.parametrize("status", ["InProgress", "Stopping"])
 def test_an_unfinished_job_has_no_final_cost(status: str) -> None:
-    """Unknown and said so; its phases have no dollars yet."""
-    billed = bill(job(status=status, billable_s=None), market())
+    """Without any time it is unknown and said so; its phases have no dollars yet."""
+    billed = bill(job(status=status, phases=(), **{**NEVER, "billable_s": None}), market())
     assert (billed.total_usd, billed.complete, billed.basis) == (None, False, "none")
     assert status in billed.missing[0]
 
@@ -251,6 +251,7 @@ def test_spot_without_billable_seconds_is_an_upper_bound() -> None:
     """Wall time at the on-demand rate is the most that it can have cost."""
     billed = bill(job(purchase=Purchase.SPOT, billable_s=None), market())
     assert (usd(billed.total_usd), billed.basis) == ("4.545000", "upper_bound")
+    assert (billed.complete, billed.missing) == (False, (UPPER_BOUND,))
 
 
 def test_a_job_without_billable_seconds_is_estimated_from_its_times() -> None:

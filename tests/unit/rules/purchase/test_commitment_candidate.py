@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.discounts import Discounts
@@ -136,6 +137,16 @@ def test_the_evidence_counts_what_is_unknown() -> None:
     """On demand only."""
     runs = [*month(), day(3, None), day(3, None, purchase=Purchase.SPOT)]
     assert account_found(RULE, runs, policy=ASKED).evidence["runs_of_unknown_cost"] == 1
+
+
+def test_runs_that_nothing_could_judge_are_neither_steady_nor_clear() -> None:
+    """What they would cost without their waste may be as much as they did, or nothing."""
+    blind = month(judged=Judged.NO, avoidable_usd=None)
+    answer = account_outcome(RULE, blind, policy=ASKED)
+    assert isinstance(answer, Unknown)
+    assert answer.code == "runs_not_judged"
+    cheap = month(usd=24, judged=Judged.NO, avoidable_usd=None)
+    assert isinstance(account_outcome(RULE, cheap, policy=ASKED), Clear)
 
 
 def test_fewer_than_thirty_days_are_unknown() -> None:

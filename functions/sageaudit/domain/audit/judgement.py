@@ -1,0 +1,206 @@
+"""How much of a run could be judged: what nobody could look at is unknown, never 0 dollars.
+
+Waste in how the machines were used is found by rules that read the metrics of the hosts. Where none
+of them could answer, the avoidable dollars are not known. Phases and the job's settings alone are
+not enough: they show nothing of what the machines did.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sageaudit.domain.bill.bill import Bill
+from sageaudit.domain.bill.counterfactual import Savings
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Clear,
+    Finding,
+    Found,
+    NotApplicable,
+    Outcome,
+    Unknown,
+)
+from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.usage.judged_use import unjudged_use
+from sageaudit.domain.usage.measurements import Measurements
+
+NOT_FINISHED = "job_not_finished"
+"""The code of every rule's answer for a job that still runs."""
+SAID_BY_USE = frozenset(
+    {
+        NOT_FINISHED,
+        "accelerator_unseen",
+        "coverage_low",
+        "hosts_missing",
+        "hosts_unmapped",
+        "metric_denied",
+        "metric_missing",
+        "period_too_coarse",
+        "too_few_points",
+        "too_short",
+        "type_unknown",
+    }
+)
+"""Codes of unknown outcomes whose reason the sentences on the use of the machines give already."""
+_MOST = 5
+"""Sentences of one audit: a reader acts on a handful, and `unknown` lists every rule."""
+
+
+class Judged(enum.StrEnum):
+    """How much of a run could be judged."""
+
+    YES = "yes"
+    PARTLY = "partly"
+    NO = "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`not_judged`: one sentence for each thing that was not judged, and what to do; none for YES.
+
+    NO: the avoidable dollars are not known. `runs`: neither are the others, as the job still runs.
+    """
+
+    judged: Judged
+    not_judged: tuple[str, ...] = ()
+    runs: bool = False
+
+    def known(self, savings: Savings) -> Savings:
+        """The savings without the sums that are not known, which a 0 would hide.
+
+        A sum of 0 is not known either where a finding that stands has no figure: its fix has no
+        price, or the bill is an upper bound.
+        """
+        if self.runs:
+            return replace(savings, avoidable_usd=None, lost_usd=None, possible_usd=None)
+        open_ended = {finding.found.bucket for finding in _without_figure(savings)}
+        open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
+        if self.judged is Judged.NO or open_sum:
+            savings = replace(savings, avoidable_usd=None)
+        if Bucket.LOST in open_ended and not savings.lost_usd:
+            savings = replace(savings, lost_usd=None)
+        return savings
+
+
+WHOLE = Judgement(Judged.YES)
+
+
+def judgement(
+    job: Job, billed: Bill, usage: Measurements, waste: Sequence[Outcome], savings: Savings
+) -> Judgement:
+    """How much of one run could be judged.
+
+    `waste` are the outcomes of the rules that can find avoidable dollars in the use of the hosts.
+    A run that cost nothing, or was lost at its whole cost, leaves nothing to judge. A counted
+    finding that needs no metrics (a long download) judges a part of the run.
+    """
+    if not job.finished:
+        return Judgement(Judged.NO, (_not_ended(job),), runs=True)
+    if _nothing_left(billed, savings):
+        return WHOLE
+    answered = any(isinstance(outcome, Found | Clear) for outcome in waste)
+    said = (*_without_dollars(billed, savings), *_reasons(job, usage, waste))
+    reasons = tuple(dict.fromkeys(said))[:_MOST]
+    if answered:
+        return Judgement(Judged.PARTLY, reasons) if reasons else WHOLE
+    reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
+    return Judgement(Judged.PARTLY if savings.avoidable_usd else Judged.NO, reasons)
+
+
+def _without_figure(savings: Savings) -> list[Finding]:
+    """The findings whose dollars would count, if they were known."""
+    return [
+        finding
+        for finding in savings.findings
+        if finding.stands
+        and finding.found.bucket.counted
+        and finding.found.change is not None
+        and finding.saving_usd is None
+    ]
+
+
+def _without_dollars(billed: Bill, savings: Savings) -> Iterator[str]:
+    """Findings without a figure although the bill is known."""
+    names = ", ".join(finding.rule.name for finding in _without_figure(savings))
+    if names and billed.total_usd is not None:
+        bound = billed.basis == "upper_bound"
+        why = "the bill is an upper bound" if bound else "there is no price to compare with"
+        yield f"The dollars of {names} are not known: {why}."
+
+
+def _nothing_left(billed: Bill, savings: Savings) -> bool:
+    total, lost = billed.total_usd, savings.lost_usd
+    if total is None or billed.basis == "prepaid":
+        return False
+    return total == 0 or (lost is not None and lost >= total)
+
+
+def _not_ended(job: Job) -> str:
+    return f"It has not ended (status {job.status}): its use is judged once it has."
+
+
+def _reasons(job: Job, usage: Measurements, waste: Sequence[Outcome]) -> Iterator[str]:
+    if job.purchase is Purchase.SERVERLESS:
+        yield "It is serverless: CloudWatch has no metrics of the machines that it ran on."
+        return
+    unknown = [outcome for outcome in waste if isinstance(outcome, Unknown)]
+    applies = any(not isinstance(outcome, NotApplicable) for outcome in waste)
+    if waste and not applies:
+        yield "The use of its machines was not judged: no rule that could find waste applies to it."
+    elif not waste:
+        yield "The policy switches off every rule that judges the use of the machines."
+    codes = {outcome.code for outcome in unknown}
+    yield from unjudged_use(usage, codes)
+    yield from _others(unknown)
+
+
+def _others(unknown: Iterable[Unknown]) -> Iterator[str]:
+    """Reasons of single rules beyond the metrics, such as a type that the catalogue lacks."""
+    for outcome in unknown:
+        if outcome.code == "rule_failed":
+            yield "A rule failed, which is a defect of sageaudit: `unknown` in the JSON names it."
+        elif outcome.code not in SAID_BY_USE:
+            yield f"Whether fewer or smaller machines would do was not judged: {outcome.reason}."
+
+
+def judged_together(children: Sequence[Judgement | None], unaudited: int) -> Judgement:
+    """How much of a tuning job's or set's training jobs could be judged.
+
+    None stands for an audit that was stored before audits said so. `unaudited`: how many training
+    jobs have no audit. Without any training job nothing was left to judge.
+    """
+    parts = [child.judged if child else Judged.PARTLY for child in children]
+    parts += [Judged.NO] * unaudited
+    if all(part is Judged.YES for part in parts):
+        return WHOLE
+    judged = Judged.NO if all(part is Judged.NO for part in parts) else Judged.PARTLY
+    reasons = []
+    if unaudited:
+        be = "is" if unaudited == 1 else "are"
+        reasons.append(f"{unaudited} of {len(parts)} training jobs {be} not audited.")
+    reasons += _shared(children)
+    hidden = len(reasons) - _MOST
+    if hidden > 0:
+        reasons[_MOST - 1 :] = [f"{hidden + 1} more reasons are in the training jobs' own audits."]
+    return Judgement(judged, tuple(reasons))
+
+
+def _shared(children: Sequence[Judgement | None]) -> list[str]:
+    """The children's sentences, the most frequent first; figures in them are those of the first."""
+    counts: dict[str, int] = {}
+    first: dict[str, str] = {}
+    for child in children:
+        sentences = child.not_judged if child else (STORED_BEFORE,)
+        for sentence in sentences:
+            same = "".join(" " if letter.isdigit() else letter for letter in sentence).split()
+            key = " ".join(same)
+            counts[key] = counts.get(key, 0) + 1
+            first.setdefault(key, sentence)
+    ranked = sorted(counts, key=lambda key: -counts[key])
+    return [f"In {counts[key]} of {len(children)} training jobs: {first[key]}" for key in ranked]
+
+
+STORED_BEFORE = "It was audited before audits said how much was judged: audit it again."
+"""Said of an audit that was stored before there was `judged`, which then is None."""

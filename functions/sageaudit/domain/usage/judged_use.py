@@ -1,0 +1,152 @@
+"""What of a run's use no rule can judge, in plain sentences that name the resource and the reason.
+
+One sentence for each reason, whatever the number of rules that it silences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from decimal import Decimal
+from itertools import groupby
+from math import ceil
+
+from sageaudit.domain.usage.measurements import (
+    MIN_ACTIVE_MINUTES,
+    MIN_COVERAGE,
+    Measurements,
+    Metric,
+    Missing,
+)
+from sageaudit.domain.usage.series import Series
+
+_RESOURCES = {
+    Metric.CPU: "the CPUs",
+    Metric.MEMORY: "memory",
+    Metric.GPU: "the GPUs",
+    Metric.GPU_MEMORY: "GPU memory",
+}
+_UNSEEN = "accelerator_unseen"
+_MINUTE_S, _HOUR_S = 60, 3600
+_HIDDEN_POINTS = 2
+"""One point may be late, however long its period."""
+
+
+def unjudged_use(usage: Measurements, codes: Collection[str]) -> Iterator[str]:
+    """`codes` are those of the rules' unknown outcomes: what they could not judge is said too."""
+    yield from _without_metrics(usage)
+    yield from _without_hosts(usage)
+    gaps = list(_gaps(usage))
+    yield from gaps
+    if "coverage_low" in codes and not gaps:
+        yield from _thin(usage)
+    if "too_short" in codes:
+        yield _too_short(usage)
+    if "too_few_points" in codes:
+        yield f"Its metrics have {usage.points} points of each host, too few to judge."
+    if "period_too_coarse" in codes and usage.period_s:
+        every = _duration(usage.period_s)
+        yield f"Its metrics have one point every {every}: idle time in between was not judged."
+    if "hosts_unmapped" in codes and Metric.CPU not in usage.missing:
+        yield "Its instance types were not judged: CloudWatch does not say which host has which."
+
+
+def _without_metrics(usage: Measurements) -> Iterator[str]:
+    """Metrics that are absent, grouped by reason; "machines" stands for all that there could be."""
+    groups: dict[Missing, list[Metric]] = {}
+    for metric in _RESOURCES:
+        missing = usage.missing.get(metric)
+        if missing is not None and missing.code != "no_gpu":
+            groups.setdefault(missing, []).append(metric)
+    for missing, metrics in groups.items():
+        what = _named(metrics)
+        if missing.code == _UNSEEN:
+            what = "the accelerators"
+        elif len(groups) == 1 and not usage.series.keys() & _RESOURCES.keys():
+            what = "its machines"
+        advice = f" {missing.advice}" if missing.advice else ""
+        yield f"The use of {what} was not judged: {missing.reason}.{advice}"
+
+
+def _without_hosts(usage: Measurements) -> Iterator[str]:
+    absent = {
+        metric: (usage.hosts_expected or 0) - len(hosts)
+        for metric, hosts in usage.series.items()
+        if metric in _RESOURCES
+    }
+    for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
+        of = "" if len(metrics) == len(absent) else f" of {_named(metrics)}"
+        have, they = ("has", "it") if hosts == 1 else ("have", "they")
+        yield (
+            f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{of}: "
+            f"what {they} did was not judged."
+        )
+
+
+def _gaps(usage: Measurements) -> Iterator[str]:
+    """Stretches without points that are long enough for rules to judge them, had they points."""
+    period_s = usage.period_s or 0
+    least = max(ceil(MIN_ACTIVE_MINUTES * _MINUTE_S / period_s), _HIDDEN_POINTS) if period_s else 0
+    ends: dict[Metric, int] = {}
+    inside: dict[Metric, int] = {}
+    for metric, hosts in usage.series.items():
+        if metric not in _RESOURCES:
+            continue
+        runs = [_missing_runs(line) for line in hosts.values()]
+        ends[metric] = max((end for _, end in runs), default=0)
+        inside[metric] = max((longest for longest, _ in runs), default=0)
+    for points, metrics in _by_value({m: n for m, n in ends.items() if n >= least}):
+        before = _duration(points * period_s)
+        yield (
+            f"The metrics of {_named(metrics)} end {before} before the job does: "
+            "what came then was not judged."
+        )
+    for points, metrics in _by_value({m: n for m, n in inside.items() if n >= least}):
+        gap = _duration(points * period_s)
+        yield (
+            f"The metrics of {_named(metrics)} have no points for {gap}: "
+            "what happened then was not judged."
+        )
+
+
+def _missing_runs(line: Series) -> tuple[int, int]:
+    """The longest run of missing points before the last point, and the number after it."""
+    runs = [(gone, len(list(points))) for gone, points in groupby(v is None for v in line.values)]
+    end = runs[-1][1] if runs and runs[-1][0] else 0
+    before = runs[:-1] if end else runs
+    return max((length for gone, length in before if gone), default=0), end
+
+
+def _thin(usage: Measurements) -> Iterator[str]:
+    shares = {metric: usage.share(metric) for metric in _RESOURCES}
+    low = [metric for metric, share in shares.items() if share and share < MIN_COVERAGE]
+    if low:
+        least = f"{min(share for share in shares.values() if share):.0%}"
+        yield f"The metrics of {_named(low)} have {least} of their points, too few to judge."
+
+
+def _too_short(usage: Measurements) -> str:
+    least = f"less than {MIN_ACTIVE_MINUTES} min are too few to judge"
+    if usage.minutes < MIN_ACTIVE_MINUTES:
+        return f"Its own code ran for {_minutes(usage.minutes)}: {least}."
+    return f"It was at work for {_minutes(usage.active().minutes)}: {least}."
+
+
+def _minutes(minutes: float) -> str:
+    return f"{int(minutes)} min"
+
+
+def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]]:
+    """The metrics of each count, the largest count first."""
+    for count in sorted(set(counts.values()), reverse=True):
+        yield count, [metric for metric in _RESOURCES if counts.get(metric) == count]
+
+
+def _named(metrics: Iterable[Metric]) -> str:
+    """`the CPUs, memory and the GPUs`."""
+    words = [_RESOURCES[metric] for metric in metrics]
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _duration(seconds: int) -> str:
+    whole = Decimal(seconds) / (_HOUR_S if seconds >= _HOUR_S else _MINUTE_S)
+    return f"{whole.quantize(Decimal('0.1')).normalize():f} {'h' if seconds >= _HOUR_S else 'min'}"

@@ -1,0 +1,82 @@
+"""The first line of every message: what a job cost, and what of it was avoidable or not judged."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sageaudit.domain.audit.document import AuditDocument, BillDocument
+from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
+from sageaudit.text.money import share, usd
+
+
+def headline(document: AuditDocument) -> str:
+    """`$0.51 of $0.66 (77%) was avoidable`; an incomplete bill shows no percentage.
+
+    A sum of 0 is "none was found" only where all was judged.
+    """
+    avoidable, lost = document["avoidable_usd"], document["lost_usd"]
+    whole = whole_cost(document["bill"])
+    if runs(document):
+        return _so_far(document["bill"], whole)
+    money = (avoidable or Decimal(0)) + (lost or Decimal(0))
+    if not money:
+        return _no_money(document, whole)
+    word = "was avoidable or lost" if avoidable and lost else "was avoidable"
+    if lost and not avoidable:
+        word = "was lost"
+    total = document["bill"]["total_usd"]
+    part = f" ({share(money, total)})" if total and document["bill"]["complete"] else ""
+    rest = "; the rest was not judged" if document["judged"] == Judged.NO else ""
+    return f"{usd(money)}{f' of {whole}' if whole else ''}{part} {word}{rest}"
+
+
+def _no_money(document: AuditDocument, whole: str | None) -> str:
+    bill = document["bill"]
+    cost = f"it cost {whole}" if whole else "its cost is not known"
+    if bill["basis"] == "prepaid":
+        cost = "its capacity is prepaid"
+    if document["judged"] == Judged.NO:
+        return f"{cost}, and what was avoidable could not be judged"
+    unknown = [document["avoidable_usd"], document["lost_usd"]].count(None)
+    if unknown:
+        part = f"{cost}, and what was avoidable or lost is not known"
+        return part if unknown == 1 else "the avoidable cost is not known"
+    if bill["total_usd"] == 0 and bill["basis"] == "none":
+        return "it cost nothing"
+    if bill["basis"] == "prepaid":
+        return f"{cost}, so no dollars were avoidable"
+    found = f"none of {whole or 'the cost'} was found avoidable"
+    if document["judged"] is None:
+        return f"{found}, and how much could be judged is not known"
+    if document["judged"] == Judged.PARTLY:
+        return f"{found}, but not all of it could be judged"
+    return found
+
+
+def _so_far(bill: BillDocument, whole: str | None) -> str:
+    if bill["basis"] == "prepaid":
+        return "it still runs, on prepaid capacity"
+    if bill["total_usd"] == 0:
+        return "it still waits for its instances, and cost nothing so far"
+    return f"it still runs, and cost {whole} so far" if whole else "it still runs"
+
+
+def runs(document: AuditDocument) -> bool:
+    """True for a job that still runs: no rule has judged it."""
+    return any(unknown["code"] == NOT_FINISHED for unknown in document["unknown"])
+
+
+def whole_cost(bill: BillDocument) -> str | None:
+    """The bill's total with its certainty: "about $2.00", "up to $2.00", "at least $2.00".
+
+    None where it is not known.
+    """
+    total = bill["total_usd"]
+    if total is None:
+        return None
+    if bill["basis"] == "upper_bound":
+        # Its own bound is one thing missing; any other keeps the figure from being a bound.
+        return f"{'up to' if len(bill['missing']) <= 1 else 'about'} {usd(total)}"
+    if not bill["complete"]:
+        return f"at least {usd(total)}"
+    return f"about {usd(total)}" if bill["basis"] == "estimated_from_times" else usd(total)
