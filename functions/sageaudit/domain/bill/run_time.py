@@ -4,8 +4,8 @@ The GPUs of a host are each busy for a share u of the time, on average. On a GPU
 weaker the host takes at most 1 + u (r - 1) times as long. Where n GPUs become m < n of the same
 model, their work takes turns: at most 1 + u (k - 1) times as long, with k = 1 + (n - 1) / m, since
 the GPU that ends last was never idle before its last piece of work (Graham's bound of 1966 for list
-scheduling); k = n / m for equal parts, as in data-parallel training. Both together: 1 + u (r k - 1).
-If the sum of a host's GPUs lies at the ceiling of one GPU, one of them did the work, and k is 1.
+scheduling); k = n / m for equal parts, as in data-parallel training. Both together:
+1 + u (r k - 1). If the sum of a host's GPUs lies at the ceiling of one GPU, one of them did the work, and k is 1.
 The slowest host decides. This slow end is counted.
 """
 
