@@ -84,8 +84,8 @@ def _peak(constraint: Constraint, unit: str, need: Need, offered: float) -> Refu
 class _GpuMemory:
     """GPU memory. CloudWatch has only the sum of a host's GPUs, so it may all be on one of them.
 
-    A GPU holds what GPUs of its size held; only other sizes need headroom. Copies of data-parallel
-    work do not add up: each GPU needs one, however many GPUs there are.
+    What fits on one GPU together fits on a GPU of that size. More is spread evenly, with headroom.
+    Copies of data-parallel work do not add up: each GPU needs one, however many GPUs there are.
     """
 
     job: Job
@@ -108,9 +108,10 @@ class _GpuMemory:
             )
         if offered < each:
             return _too_small(min(self.need.needed * self.headroom, each), offered)
-        if each and math.ceil(self.need.needed / each) <= other.gpus:
+        if self.need.needed <= each:
             return None
-        return _too_small(self.need.needed * self.headroom, offered * other.gpus)
+        share_one = math.ceil(self.today.gpus / other.gpus) if other.gpus else self.today.gpus
+        return _too_small(self.need.needed / self.today.gpus * share_one * self.headroom, offered)
 
 
 def _too_small(needed_gib: float, offered_gib: float) -> Refusal | None:
