@@ -85,23 +85,24 @@ def _show_result(console: Console, heads: Sequence[Head], policy: Policy) -> Non
     """One sentence with the result, one that says how much of it is real."""
     jobs = [head for head in heads if not head.rollup]
     real = [head for head in jobs if head.name != _composed().name]
+    blind = sum(head.avoidable_usd is None for head in jobs)
+    console.print(f"{len(jobs)} recorded jobs cost {_cost(jobs)}.", style="bold", highlight=False)
     console.print(
-        f"{len(jobs)} recorded jobs cost {_cost(jobs)}.\n"
-        f"{len(real)} of them really ran: they cost {_cost(real)}. One is made up.\n",
+        f"{len(real)} of them really ran: they cost {_cost(real)}. One is made up. What {blind} of "
+        "them could have avoided is not known: their metrics are missing or too few.\n",
         highlight=False,
-        soft_wrap=True,
     )
     console.print(
-        "They ended on a local AWS; nothing left this machine. Real public jobs are small, so"
-        f" local/policy.toml sends messages from {usd(policy.floor_usd)} on.",
+        "They ended on a local AWS; nothing left this machine. Public recordings are of small "
+        f"jobs, so local/policy.toml sends messages from {usd(policy.floor_usd)} on.",
         style="dim",
         highlight=False,
     )
 
 
 def _cost(heads: Sequence[Head]) -> str:
-    total, avoidable, lost = _sums(heads)
-    return f"{usd(total)}, of which {usd(avoidable)} was avoidable and {usd(lost)} was lost"
+    total, avoidable, lost = map(usd, _sums(heads))
+    return f"{total}: at least {avoidable} was avoidable, and {lost} was lost"
 
 
 def _sums(heads: Iterable[Head]) -> tuple[Decimal, ...]:

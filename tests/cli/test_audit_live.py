@@ -155,7 +155,7 @@ def test_denied_tags_and_metrics_are_named_and_the_audit_goes_on(
     account: Account, run: Run
 ) -> None:
     """What could not be read stands in the document; the bill needs neither."""
-    [recorded] = of_file(DATA / "profiled-046-p3-2xlarge.json")
+    [recorded] = of_file(DATA / "profiled-053-g4dn-xlarge.json")
     begun = datetime.now(UTC) - timedelta(days=1)
     times = {
         "CreationTime": begun.isoformat(),

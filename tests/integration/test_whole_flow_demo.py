@@ -40,8 +40,12 @@ def played() -> Iterator[Played]:
 
 
 def test_the_demo_shows_what_happened(played: Played) -> None:
-    """Progress, the jobs with their cost, and what the history answers."""
-    for part in ("27 recorded jobs", "Audited jobs", "total of all jobs", "spot-not-used $0.10"):
+    """The result in one sentence, how much is real, the jobs, and an answer of the history."""
+    first = played.shown.splitlines()[0]
+    assert first == (
+        "26 recorded jobs cost $32.57: at least $11.33 was avoidable, and $0.16 was lost."
+    )
+    for part in ("25 of them really ran", "total of all jobs", "spot-not-used $0.10"):
         assert part in played.shown
     assert "The GPU averaged 6% (P95 7%)" in played.shown
     assert "\x1b" not in played.shown
@@ -49,10 +53,14 @@ def test_the_demo_shows_what_happened(played: Played) -> None:
 
 
 def test_the_message_shown_is_of_dollars_that_a_fix_avoids(played: Played) -> None:
-    """3 h x ($4.89 - $0.94), with the parameter to change; which job is made up is said."""
+    """3 h x ($4.89 - 1.52 x $0.94), with the parameter to change; which job is made up is said."""
     [job] = of_file(demo.COMPOSED)
     message = played.shown[played.shown.index("as on a phone:") :]
-    for part in ("$11.85 of $14.67 (81%) was avoidable", "ResourceConfig.InstanceType", job.name):
+    for part in (
+        "MEDIUM  $10.38 of $14.67 (71%) was avoidable",
+        "ResourceConfig.InstanceType",
+        job.name,
+    ):
         assert part in message
     assert f"{job.name} is made up" in played.shown
 
@@ -88,13 +96,16 @@ def test_a_loss_is_told_once_on_each_channel(played: Played) -> None:
 
 
 def test_a_run_on_more_gpus_than_it_used_is_told_with_the_smaller_type(played: Played) -> None:
-    """3 h of ml.g4dn.12xlarge at $4.89 that ml.g4dn.2xlarge holds at $0.94."""
+    """3 h of ml.g4dn.12xlarge at $4.89 that ml.g4dn.2xlarge holds at $0.94, for up to 4.57 h.
+
+    Four GPUs at 17.43% take at most 1 + 0.1743 x 3 times as long on one.
+    """
     document = played.scene.audit(recorded("composed-g4dn-12xlarge"))
     assert document["bill"]["total_usd"] == Decimal("14.67")
-    assert document["avoidable_usd"] == Decimal("11.85")
+    assert document["avoidable_usd"] == Decimal("14.67") - 3 * Decimal("0.94") * Decimal("1.5229")
     [fix] = document["findings"][0]["fix"]
     assert fix["new"] == "ml.g4dn.2xlarge"
-    assert "$11.85" in played.scene.headlines()[-1]
+    assert "$10.38" in played.scene.headlines()[-1]
 
 
 def test_prices_that_may_not_be_asked_are_the_packaged_ones(played: Played) -> None:

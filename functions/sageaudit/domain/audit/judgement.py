@@ -24,7 +24,7 @@ from sageaudit.domain.bill.finding import (
 )
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.usage.judged_use import unjudged_use
-from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
 
 NOT_FINISHED = "job_not_finished"
 """The code of every rule's answer for a job that still runs."""
@@ -33,6 +33,7 @@ SAID_BY_USE = frozenset(
         NOT_FINISHED,
         "accelerator_unseen",
         "coverage_low",
+        "gap_long",
         "hosts_missing",
         "hosts_unmapped",
         "metric_denied",
@@ -44,6 +45,8 @@ SAID_BY_USE = frozenset(
     }
 )
 """Codes of unknown outcomes whose reason the sentences on the use of the machines give already."""
+_TOO_LITTLE = frozenset({"too_short", "too_few_points", "period_too_coarse"})
+"""Codes of runs whose every point says too little: they are not seen in part."""
 _MOST = 5
 """Sentences of one audit: a reader acts on a handful, and `unknown` lists every rule."""
 
@@ -60,11 +63,13 @@ class Judged(enum.StrEnum):
 class Judgement:
     """`not_judged`: one sentence for each thing that was not judged, and what to do; none for YES.
 
-    NO: the avoidable dollars are not known. `runs`: neither are the others, as the job still runs.
+    `answered`: a rule could judge its use; where none could, a sum of 0 is not known. `runs`: the
+    job still runs, and no sum is known.
     """
 
     judged: Judged
     not_judged: tuple[str, ...] = ()
+    answered: bool = True
     runs: bool = False
 
     def known(self, savings: Savings) -> Savings:
@@ -77,7 +82,8 @@ class Judgement:
             return replace(savings, avoidable_usd=None, lost_usd=None, possible_usd=None)
         open_ended = {finding.found.bucket for finding in _without_figure(savings)}
         open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
-        if self.judged is Judged.NO or open_sum:
+        unseen = not self.answered and not savings.avoidable_usd
+        if self.judged is Judged.NO or unseen or open_sum:
             savings = replace(savings, avoidable_usd=None)
         if Bucket.LOST in open_ended and not savings.lost_usd:
             savings = replace(savings, lost_usd=None)
@@ -106,7 +112,17 @@ def judgement(
     if answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else WHOLE
     reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
-    return Judgement(Judged.PARTLY if savings.avoidable_usd else Judged.NO, reasons)
+    partly = savings.avoidable_usd or _seen_in_part(usage, waste)
+    return Judgement(Judged.PARTLY if partly else Judged.NO, reasons, answered=False)
+
+
+def _seen_in_part(usage: Measurements, waste: Sequence[Outcome]) -> bool:
+    """Whether enough was recorded to see that hosts worked, although not enough for any rule."""
+    codes = {outcome.code for outcome in waste if isinstance(outcome, Unknown)}
+    recorded = any(metric is not Metric.DISK for metric in usage.series)
+    return (
+        bool(codes) and recorded and usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_LITTLE
+    )
 
 
 def _without_figure(savings: Savings) -> list[Finding]:

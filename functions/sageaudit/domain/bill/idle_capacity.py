@@ -67,6 +67,9 @@ def idle_capacity(
     """The figure of one job, or why there is none. `usage` is the whole run's; pure."""
     if job.free:
         return Missing("free", f"AWS does not bill it ({job.free})")
+    if not job.finished:
+        why = f"the job has not ended (status {job.status}): its cost is not final"
+        return Missing("job_not_finished", why)
     each = devices(usage)
     if isinstance(each, Missing):
         return each

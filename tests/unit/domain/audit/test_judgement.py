@@ -62,10 +62,10 @@ def test_without_metrics_the_avoidable_dollars_are_not_known() -> None:
 
 
 def test_a_host_without_metrics_leaves_the_run_judged_in_part() -> None:
-    """What the others did is known."""
+    """What the others did is known; the one may be the busiest, so that no sum is."""
     run = ran(7200, "ml.g4dn.xlarge", 8)
     found = written(run, busy(run, 120, 7))
-    assert (found["judged"], found["avoidable_usd"]) == ("partly", 0)
+    assert (found["judged"], found["avoidable_usd"]) == ("partly", None)
     assert found["not_judged"] == ["1 of 8 hosts has no metrics: what it did was not judged."]
 
 

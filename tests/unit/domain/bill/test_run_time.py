@@ -86,11 +86,11 @@ def times(today: InstanceType, other: InstanceType, *hosts: Points) -> Decimal:
         # one at its limit: 95 of 400 is one GPU at work; 80 may be four at 20
         (4, 1, 95, "1"),
         (4, 1, 80, "1.6"),
-        (4, 2, 80, "1.3"),
+        (4, 2, 80, "1.2"),
         (4, 1, 20, "1.15"),
         (8, 1, 80, "1.7"),
-        (8, 4, 400, "1.875"),
-        (8, 2, 200, "1.875"),
+        (8, 4, 400, "1.5"),
+        (8, 2, 200, "1.75"),
         (4, 1, 100, "1"),
         # as many, or more: nothing is shared
         (4, 4, 380, "1"),
@@ -100,23 +100,8 @@ def times(today: InstanceType, other: InstanceType, *hosts: Points) -> Decimal:
 def test_gpus_that_share_one_take_up_to_their_work_longer(
     today: int, other: int, busy: float, counted: str
 ) -> None:
-    """1 + u (n - 1) / m, u the mean of each of n on m; 1 where one of them did all the work."""
+    """1 + u (n / m - 1), u the mean of each of n on m; 1 where one of them did all the work."""
     assert times(machine(today), machine(other), [busy] * 60) == Decimal(counted)
-
-
-@pytest.mark.parametrize(
-    ("today", "other", "busy", "counted"),
-    [(4, 1, 80, "1.6"), (4, 2, 80, "1.2"), (8, 4, 400, "1.5"), (8, 2, 200, "1.75")],
-)
-def test_equal_parts_of_data_parallel_work_share_evenly(
-    today: int, other: int, busy: float, counted: str
-) -> None:
-    """1 + u (n / m - 1): no GPU gets more than its share of the copies."""
-    row = machine(today)
-    run = replace(run_on(row), hints=Hints(distribution="ddp"))
-    found = Move(run, row, need_of(row, [busy] * 60), HEADROOM, machine(other)).takes()
-    assert isinstance(found, Duration)
-    assert found.counted == Decimal(counted)
 
 
 def test_one_gpu_at_work_is_seen_by_its_ceiling_alone() -> None:
@@ -139,10 +124,10 @@ def test_fewer_and_weaker_gpus_take_both_times() -> None:
 
 
 def test_stronger_gpus_make_up_for_being_fewer() -> None:
-    """Four at 40% on two that do twice as much each: 1 + 0.4 x (0.5 x 2.5 - 1), or 0.4 x 1.5."""
+    """Four at 40% on two that do twice as much each: 1 + 0.4 x (0.5 x 2 - 1), or 1 + 0.4 x 1."""
     strong = machine(2, peaks=replace(PEAKS, link_gb_s=Decimal(120)))
-    assert times(machine(4, "W", HALF), strong, [160.0] * 60) == Decimal("1.1")
-    assert times(machine(4, "W", HALF), machine(2), [160.0] * 60) == Decimal("1.6")
+    assert times(machine(4, "W", HALF), strong, [160.0] * 60) == 1
+    assert times(machine(4, "W", HALF), machine(2), [160.0] * 60) == Decimal("1.4")
 
 
 def test_the_slowest_host_decides() -> None:
@@ -195,7 +180,7 @@ def test_what_is_shared_is_said_with_how_busy_it_was() -> None:
     found = moved(machine(4), machine(1), [80.0] * 60)
     assert isinstance(found, Duration)
     assert found.because == (
-        "The work of 4 GPUs shares 1 and may take turns; "
+        "The work of 4 GPUs shares 1 and takes turns; "
         "the GPUs were busy for 20% of the time on average."
     )
     alone = moved(machine(4), machine(1), [95.0] * 60)
