@@ -41,6 +41,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
+from sageaudit.domain.job.duration import duration
 from sageaudit.domain.job.job import DataSource, InputChannel, Job, ParentKind, Purchase
 from sageaudit.domain.job.kinds import COUNT_PATHS, VOLUME_PATHS, JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
@@ -141,6 +142,7 @@ __all__ = [
     "advice",
     "cut_up_to",
     "derived",
+    "duration",
     "fact",
     "free",
     "has_parent",

@@ -19,6 +19,7 @@ from sageaudit.domain.audit.judgement import SAID_BY_USE
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.job.duration import duration
 from sageaudit.text.headline import headline
 from sageaudit.text.idle_capacity import idle_sentence
 from sageaudit.text.links import Link, links
@@ -32,7 +33,6 @@ from sageaudit.text.words import (
     assignment,
     before,
     capitalised,
-    duration,
     label,
     more,
     value,

@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.audit.document import FixDocument
 from sageaudit.domain.bill.billed_time import Basis
+from sageaudit.domain.job.duration import duration
 from sageaudit.text.money import usd
 
 PURCHASE = {
@@ -24,7 +25,6 @@ BASIS: dict[Basis, str | None] = {
     "prepaid": "prepaid by a training plan: not charged by the hour",
     "none": None,
 }
-_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 _LISTED = 5
 _UNITS = {
     "s": "{} s",
@@ -65,26 +65,6 @@ _SAID = {
     "left": "It left",
 }
 """Labels of facts whose key alone does not say enough."""
-
-
-def duration(seconds: Decimal | None) -> str:
-    """`45 s`, `12 min 4 s`, `3 h 2 min`, `2 d 4 h`."""
-    if seconds is None:
-        return "unknown"
-    whole = int(seconds.to_integral_value(ROUND_HALF_UP))
-    if whole < 0:
-        return f"-{duration(-seconds)}"
-    if whole < _MINUTE_S:
-        return f"{whole} s"
-    for size, unit, part, small in (
-        (_DAY_S, "d", _HOUR_S, "h"),
-        (_HOUR_S, "h", _MINUTE_S, "min"),
-        (_MINUTE_S, "min", 1, "s"),
-    ):
-        if whole >= size:
-            rest = whole % size // part
-            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
-    raise AssertionError(whole)
 
 
 def counted(count: int, word: str) -> str:

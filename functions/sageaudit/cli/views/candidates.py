@@ -13,9 +13,10 @@ from rich.text import Text
 
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.bill.candidate import Constraint
+from sageaudit.domain.job.duration import duration
 from sageaudit.text.money import rate, share, usd
 from sageaudit.text.untrusted import terminal
-from sageaudit.text.words import capitalised, counted, duration, number
+from sageaudit.text.words import capitalised, counted, number
 
 _CHEAPEST = 15
 _WIDE = 100

@@ -17,11 +17,12 @@ from sageaudit.cli.views import findings, tables
 from sageaudit.domain.audit.document import AuditDocument, NotApplicableDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
+from sageaudit.domain.job.duration import duration
 from sageaudit.text.headline import headline, runs
 from sageaudit.text.idle_capacity import IDLE_LABEL, idle_sentence
 from sageaudit.text.message import money_notes, ran_on
 from sageaudit.text.untrusted import terminal
-from sageaudit.text.words import capitalised, counted, duration, time_of
+from sageaudit.text.words import capitalised, counted, time_of
 
 _BY_POLICY = "policy"
 _STATUS_STYLES = {"Completed": "green", "Failed": "bold red", "Stopped": "yellow"}

@@ -11,10 +11,11 @@ from rich.text import Text
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.audit.document import AuditDocument, LineDocument, PhaseDocument
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.job.duration import duration
 from sageaudit.text.money import rate, usd
 from sageaudit.text.notice import counted_findings
 from sageaudit.text.untrusted import middle, terminal
-from sageaudit.text.words import duration, number
+from sageaudit.text.words import number
 
 _PHASES, _CHILDREN = 24, 20
 _BAR = {"narrow": 12, "wide": 32}

@@ -71,7 +71,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     small = small_type(job, case.market, Decimal(str(case.limit(RATE_FROM))))
     return api.possible(
-        f"{len(works_s)} runs in {case.limit(WITHIN):.0f} days trained {usual_s / 60:.1f} minutes "
+        f"{len(works_s)} runs in {case.limit(WITHIN):.0f} days trained {api.duration(usual_s)} "
         f"each (median) on {job.instances}, ${usd_per_hour:,.2f} an hour.",
         {
             "runs": len(works_s),

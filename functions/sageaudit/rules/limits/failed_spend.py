@@ -37,10 +37,10 @@ def check(case: api.JobCase) -> api.Outcome:
     if (why_not := not_lost(job)) is not None:
         return why_not
     why = reason_class(job)
-    minutes = f"{job.elapsed_s / 60:.1f} minutes" if job.elapsed_s is not None else "some time"
+    took = api.duration(job.elapsed_s) if job.elapsed_s is not None else "some time"
     ended = "failed" if job.status == "Failed" else "was stopped and left no artifact"
     return api.lost(
-        f"The run {ended} after {minutes} on {job.instances or 'an unknown type'} ({why}).",
+        f"The run {ended} after {took} on {job.instances or 'an unknown type'} ({why}).",
         {
             "status": job.status,
             "secondary_status": job.secondary_status,

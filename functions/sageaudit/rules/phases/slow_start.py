@@ -98,8 +98,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
     retained_usd = _retained_usd(case, pool)
     cost = "an unknown sum" if retained_usd is None else f"about ${retained_usd:.2f}"
     return api.advice(
-        f"{len(runs)} runs each waited {waited_s / 60:.1f} minutes (median) for "
-        f"{worked_s / 60:.1f} billed minutes: a warm pool saves at most that wait and costs "
+        f"{len(runs)} runs each waited {api.duration(waited_s)} (median) for "
+        f"{api.duration(worked_s)} of billed time: a warm pool saves at most that wait and costs "
         f"{cost} a run.",
         {
             "runs": len(runs),

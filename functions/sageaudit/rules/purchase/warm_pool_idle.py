@@ -55,9 +55,9 @@ def check(case: api.JobCase) -> api.Outcome:
     path = "ResourceConfig.KeepAlivePeriodInSeconds"
     asked_s = pool.keep_alive_s
     return api.measured(
-        f"The warm pool was retained for {pool.retained_s / 60:.1f} minutes on "
+        f"The warm pool was retained for {api.duration(pool.retained_s)} on "
         f"{job.instances or 'unknown instances'} and never reused; the next job downloads again "
-        f"in {download_s / 60:.1f} minutes.",
+        f"in {api.duration(download_s)}.",
         {"retained_s": pool.retained_s, "keep_alive_s": asked_s, "downloading_s": download_s},
         fix=() if asked_s is None else (api.Parameter(path, asked_s, None),),
         change=api.ShortenPool(download_s),

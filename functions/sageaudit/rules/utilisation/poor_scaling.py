@@ -70,7 +70,7 @@ def _by_family(case: api.FamilyCase) -> api.Found | None:
     now, fewer, took_s = cheaper.today, cheaper.fewer, job.elapsed_s or Decimal(1)
     slowest = fewer.slowest_s / took_s if cheaper.same_data else _at_worst(case, fewer.count)
     unpinned = "The data may have changed between the runs, so nothing is counted. "
-    takes = f"{fewer.seconds / 60:.0f} minutes instead of {took_s / 60:.0f}"
+    takes = f"{api.duration(fewer.seconds)} instead of {api.duration(took_s)}"
     caution = f"{'' if cheaper.same_data else unpinned}On {fewer.count} it takes {takes}."
     return api.derived(
         f"The same job costs ${now.usd:.2f} on {now.count} x {job.groups[0].instance_type} and "

@@ -46,7 +46,7 @@ def test_minutes_of_work_on_a_dear_type_again_and_again_are_found() -> None:
     """Five runs of four minutes; 360 s x $4.89 = $0.489 and 4 x $0.50 together."""
     what = found(RULE, trial_run(), earlier=FOUR)
     assert what.summary == (
-        "5 runs in 7 days trained 4.0 minutes each (median) on 1 x ml.g4dn.12xlarge, $4.89 an hour."
+        "5 runs in 7 days trained 4 min each (median) on 1 x ml.g4dn.12xlarge, $4.89 an hour."
     )
     assert what.evidence["runs_usd"] == Decimal("2.489")
     [fix] = what.fix

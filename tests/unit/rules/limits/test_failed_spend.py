@@ -25,7 +25,7 @@ def test_a_failed_run_is_lost_whole() -> None:
     assert usd(finding.saving_usd) == "0.235645"
     assert finding.saving_usd == bill(failed(), market()).total_usd
     assert (finding.found.bucket, finding.found.confidence) == (Bucket.LOST, Confidence.MEASURED)
-    assert "failed after 60.0 minutes on 1 x ml.m5.xlarge" in finding.found.summary
+    assert "failed after 1 h on 1 x ml.m5.xlarge" in finding.found.summary
 
 
 def test_a_completed_run_is_clear() -> None:
@@ -85,7 +85,7 @@ def test_a_free_job_lost_nothing() -> None:
 def test_the_sentence_says_how_long_on_what_and_why() -> None:
     """One sentence with its numbers; the text of the failure is evidence."""
     what = found(RULE, failed("AlgorithmError: CUDA out of memory"))
-    assert what.summary == ("The run failed after 60.0 minutes on 1 x ml.m5.xlarge (memory error).")
+    assert what.summary == ("The run failed after 1 h on 1 x ml.m5.xlarge (memory error).")
     assert what.evidence["reason_class"] == "memory error"
     assert what.evidence["failure_reason"] == "AlgorithmError: CUDA out of memory"
 

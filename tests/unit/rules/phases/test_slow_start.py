@@ -53,8 +53,8 @@ def test_short_runs_that_wait_long_are_found() -> None:
     """2.5 minutes for 5, every 10 minutes: minutes saved and dollars retained."""
     what = found(RULE, short(), earlier=series_of())
     assert what.summary == (
-        "5 runs each waited 2.5 minutes (median) for 5.0 billed minutes: a warm pool saves at most "
-        "that wait and costs about $0.04 a run."
+        "5 runs each waited 2 min 30 s (median) for 5 min of billed time: a warm pool saves at "
+        "most that wait and costs about $0.04 a run."
     )
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == ("ResourceConfig.KeepAlivePeriodInSeconds", None, 660)

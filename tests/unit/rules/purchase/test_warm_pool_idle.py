@@ -32,8 +32,8 @@ def test_a_pool_that_nobody_took_is_found() -> None:
     """An hour on two hosts is $0.46, less the 2 minutes that the next job downloads again."""
     finding = priced(RULE, pooled())
     assert finding.found.summary == (
-        "The warm pool was retained for 60.0 minutes on 2 x ml.m5.xlarge and never reused; "
-        "the next job downloads again in 2.0 minutes."
+        "The warm pool was retained for 1 h on 2 x ml.m5.xlarge and never reused; "
+        "the next job downloads again in 2 min."
     )
     # 0.46 x (3600 - 120) / 3600
     assert usd(finding.saving_usd) == "0.444667"

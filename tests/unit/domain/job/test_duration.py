@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.job.duration import duration
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        ("0", "0 s"),
+        ("59.4", "59 s"),
+        ("59.6", "1 min"),
+        ("724", "12 min 4 s"),
+        ("10920", "3 h 2 min"),
+        ("187200", "2 d 4 h"),
+        ("-61", "-1 min 1 s"),
+    ],
+)
+def test_duration(seconds: str, shown: str) -> None:
+    """Two units at most, the largest that fits first."""
+    assert duration(Decimal(seconds)) == shown
+
+
+def test_unknown_duration() -> None:
+    """A time that is not known is not zero."""
+    assert duration(None) == "unknown"
