@@ -60,7 +60,7 @@ def audit_job(
     founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
     savings = allocate(job, billed, founds, market, _severities(policy), exempt, savings_plan=plan)
     idle = idle_capacity(job, usage, billed, market, savings)
-    if isinstance(idle, Missing):
+    if isinstance(idle, Missing) and job.finished:
         warnings = [*warnings, f"idle capacity: {idle.reason}"]
     judged = judgement(job, billed, usage, _on_waste(outcomes, ruleset, policy), savings)
     pool_ends_at = _pool_ends_at(job, now)
