@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
 
@@ -12,6 +13,8 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 CONFUSION = ROOT / "tests" / "golden" / "labelled" / "confusion.txt"
 """Its first word is the number of generated jobs; `make golden` writes it."""
+LARGE_JOBS = CONFUSION.with_name("large-jobs.txt")
+"""Its last line has the dollars found, and the least and most that were wasted."""
 
 
 def with_numbers(readme: str) -> str:
@@ -19,6 +22,9 @@ def with_numbers(readme: str) -> str:
     jobs = CONFUSION.read_text(encoding="utf-8").split()[0]
     readme = re.sub(r"\d+ rules, each one file", f"{len(ids())} rules, each one file", readme)
     readme = re.sub(r"On \d+ generated jobs", f"On {jobs} generated jobs", readme)
+    found, wasted = map(Decimal, LARGE_JOBS.read_text(encoding="utf-8").split()[-4:-2])
+    counts = f"counts ${found:,.0f} of the ${wasted:,.0f}"
+    readme = re.sub(r"counts \$[\d,]+ of the \$[\d,]+", lambda _: counts, readme)
     for hundred, group in groupby(ids(), lambda rule_id: rule_id[:3]):
         row = f"| {_range(list(group))} |"
         readme = re.sub(rf"^\| {hundred}\d\d[^|]*\|", row, readme, flags=re.MULTILINE)
