@@ -11,7 +11,13 @@ from sageaudit.adapters.prices import sources
 from sageaudit.domain.job.job import Direction, Job, Objective, TransformBatching, Upload
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import (
+    Measurements,
+    Metric,
+    Missing,
+    RawSeries,
+)
 from sageaudit.rules.card import FamilyCase
 from tests.fakes import judging
 from tests.fakes.jobs import START, job, phases, ran

@@ -11,7 +11,13 @@ from typing import Any
 from sageaudit.domain.job.job import DataSource, InputChannel, InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import (
+    Measurements,
+    Metric,
+    Missing,
+    RawSeries,
+)
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 START = datetime(2026, 5, 20, 10, 0, tzinfo=UTC)

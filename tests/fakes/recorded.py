@@ -17,7 +17,8 @@ from sageaudit.domain.bill.finding import Outcome
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.measurements import Measurements, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from tests.fakes.jobs import START

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, Points, instance_type, series
 
 TRAINIUM = "ml.trn1.2xlarge"

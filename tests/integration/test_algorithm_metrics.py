@@ -14,7 +14,8 @@ from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric, Missing, RawSeries, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Metric, Missing, RawSeries
 from tests.fakes.jobs import REGION, START, training_answer
 
 TRAINING = START + timedelta(minutes=10)

@@ -12,7 +12,8 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 from sageaudit.flow import AuditDependencies, Done, audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.labelled.machine import ACCOUNT, BEGIN, REGION, Plot, alike, iso, training

@@ -20,7 +20,8 @@ from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Finding, Found, Parameter
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.measurements import Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
 from tests.labelled.advised import Way, followed, left_open, put, ways
 from tests.labelled.collected import families, searches, stories

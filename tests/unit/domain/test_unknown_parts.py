@@ -15,7 +15,8 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.usage.measurements import Metric, Missing, RawSeries, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Metric, Missing, RawSeries
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/train"
 START = datetime(2026, 5, 1, 10, tzinfo=UTC)

@@ -11,7 +11,8 @@ import pytest
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Measurements, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.flow import ROLL_UP_ATTEMPTS, AuditDependencies, Done, Later, audit_finished_job
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer

@@ -11,7 +11,13 @@ from sageaudit.adapters.aws.clients import aws_errors
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobMetrics
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import (
+    Measurements,
+    Metric,
+    Missing,
+    RawSeries,
+)
 from sageaudit.domain.usage.work_windows import work_windows
 from sageaudit.errors import AccessDenied
 

@@ -11,7 +11,8 @@ from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 
 _ABSENT = Missing(
     "metric_missing",

@@ -17,7 +17,8 @@ from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.measurements import Measurements, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.rules import catalogue
 from tests.fakes.any_input import likely_jobs, odd_jobs, series
 from tests.fakes.bad_series import measured

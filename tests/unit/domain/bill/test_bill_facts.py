@@ -18,7 +18,8 @@ from sageaudit.domain.bill.bill_facts import NOT_IN_IT, UNDER_A_PLAN, BillFacts,
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.measurements import Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
 
 DATA = Path(__file__).parents[3] / "recorded" / "data" / "jobs"

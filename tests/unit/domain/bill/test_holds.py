@@ -15,7 +15,8 @@ from sageaudit.domain.bill.holds import refusals
 from sageaudit.domain.job.job import Hints
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, demand
-from sageaudit.domain.usage.measurements import Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Metric, Missing
 from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series
 
 QUIET = {"gpu": 10.0, "gpu_memory": 10.0, "cpu": 5.0, "memory": 5.0}

@@ -16,7 +16,8 @@ from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, phases, ran, series
 
 STRONG = GpuPeaks(

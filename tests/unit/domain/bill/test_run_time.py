@@ -15,7 +15,8 @@ from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.prices.gpu import GpuPeaks
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, demand
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import Points, gpu_type, ran, series
 
 PEAKS = GpuPeaks(

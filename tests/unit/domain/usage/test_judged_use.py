@@ -7,7 +7,8 @@ import pytest
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.judged_use import unjudged_use
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import START, TYPES, flat, job, ran, series, usage
 
 ON_GPU = ran(3600, "ml.g5.2xlarge")

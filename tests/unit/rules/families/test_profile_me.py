@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Found, NotApplicable, Unknown
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Metric, Missing
 from tests.fakes.jobs import TYPES, FixedPrices, flat, instance_type, market, ran, series
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 

@@ -8,7 +8,8 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, TransformBatching
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Metric, Missing
 from tests.fakes.batch_jobs import batch_job, used
 from tests.fakes.jobs import series
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown

@@ -11,7 +11,8 @@ from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Unknown
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, ran, series
 from tests.fakes.judging import card, found, not_applicable, outcome, priced, usd
 

@@ -8,7 +8,8 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, ran, series
 from tests.fakes.judging import found, not_applicable, outcome, priced
 

@@ -8,7 +8,8 @@ import pytest
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Metric, Missing
 from tests.fakes.jobs import TYPES, flat, instance_type, market, phases, ran, series, usage
 from tests.fakes.judging import card, found, outcome, priced, unknown, usd
 

@@ -9,7 +9,8 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unkn
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import (
     START,
     FixedPrices,

@@ -9,7 +9,8 @@ from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Outcome
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, flat, instance_type, ran, series
 from tests.fakes.judging import card, not_applicable, outcome, unknown, usd
 

@@ -9,7 +9,8 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotA
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, measure
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, flat, gpu_type, phases, ran, series, usage
 from tests.fakes.judging import card, found, not_applicable, outcome, priced, usd
 
