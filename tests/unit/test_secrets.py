@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.failure import reason_class
-from sageaudit.domain.job.given_values import given_values
 from sageaudit.domain.job.redact import REDACTED, redact, redacted_pairs
+from sageaudit.domain.job.user_values import user_values
 from sageaudit.text.untrusted import terminal
 from tests.fakes.leaks import LEAKS, ORDINARY, TOOLKIT, Leak
 from tests.fakes.sinks import failed, sinks
@@ -47,7 +47,7 @@ def test_a_secret_is_in_no_sink(leak: Leak) -> None:
 @pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.name)
 def test_what_is_redacted_stays_as_it_is(leak: Leak) -> None:
     """A stored text is redacted once more when its job is judged again."""
-    once = redact(leak.text, given_values(answer_of(leak)))
+    once = redact(leak.text, user_values(answer_of(leak)))
     assert redact(once) == once
     assert REDACTED in once or leak.text == "ok"
 
@@ -68,7 +68,7 @@ def test_an_ordinary_failure_is_shown_word_by_word(text: str) -> None:
         },
         Environment={"SM_CHANNEL_TRAIN": "/opt/ml/input/data/train", "INSTANCE": "ml.g4dn.xlarge"},
     )
-    assert redact(text, given_values(answer)) == text
+    assert redact(text, user_values(answer)) == text
 
 
 def _values() -> st.SearchStrategy[str]:
@@ -145,7 +145,7 @@ def test_no_value_of_the_answer_is_left_in_a_text(values: dict[str, str], parts:
         for key, value in values.items()
         for place, writing in parts
     )
-    shown = redact(text, given_values({"Environment": values}))
+    shown = redact(text, user_values({"Environment": values}))
     left = {value for value in values.values() if value in shown or value in terminal(shown)}
     assert left == set()
 
@@ -155,7 +155,7 @@ def test_no_value_of_the_answer_is_left_in_a_text(values: dict[str, str], parts:
 def test_a_text_cut_anywhere_hides_the_rest_of_its_secret(value: str, length: int) -> None:
     """FailureReason ends after 1,024 characters, wherever that is."""
     text = f"{'a failure that says much ' * 8}login with {value}"[: 211 + length % (len(value) + 2)]
-    shown = redact(text, given_values({"Environment": {"k": value}})).partition("login with")[2]
+    shown = redact(text, user_values({"Environment": {"k": value}})).partition("login with")[2]
     assert not any(value[:size] in shown for size in range(5, len(value) + 1))
 
 
@@ -207,7 +207,7 @@ _WORDS = st.sampled_from(
 def test_a_text_without_secrets_stays_the_same(text: str) -> None:
     """Ordinary words, numbers, names and paths, in any order."""
     answer = failed(text, HyperParameters={"epochs": "3", "lr": "1e-4", "a": "b", "amp": "true"})
-    assert redact(text, given_values(answer)) == text
+    assert redact(text, user_values(answer)) == text
 
 
 @given(st.text(max_size=300))

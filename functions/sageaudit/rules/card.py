@@ -16,8 +16,9 @@ from sageaudit.domain.audit.trial import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
-from sageaudit.domain.job.job import Job, Tuning
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.tuning import Tuning
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import (

@@ -16,15 +16,9 @@ from sageaudit.domain.audit.document import iso
 from sageaudit.domain.audit.record import Detail
 from sageaudit.domain.job import entry_point, failure_words, hints, job_outputs
 from sageaudit.domain.job.addresses import without_query
-from sageaudit.domain.job.given_values import (
-    FREE_TEXTS,
-    PAIRS,
-    RANGES,
-    WORDS,
-    GivenValues,
-    given_values,
-)
+from sageaudit.domain.job.hidden_values import UserValues
 from sageaudit.domain.job.redact import redact, redacted_pairs
+from sageaudit.domain.job.user_values import FREE_TEXTS, PAIRS, RANGES, WORDS, user_values
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series_codec import pack
 
@@ -49,8 +43,8 @@ def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measure
 
 def scrubbed(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The answer without possible secrets, with the flags derived from them; times as ISO 8601."""
-    given = given_values(answer, tags)
-    cleaned: dict[str, Any] = _kept("", answer, given)
+    values = user_values(answer, tags)
+    cleaned: dict[str, Any] = _kept("", answer, values)
     objective = job_outputs.objective(answer)
     said = failure_words.of_answer(answer)
     own = {
@@ -66,17 +60,17 @@ def scrubbed(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None) -
     return cleaned
 
 
-def _kept(key: str, item: Any, given: GivenValues) -> Any:
+def _kept(key: str, item: Any, values: UserValues) -> Any:
     if isinstance(item, Mapping):
         return {
-            name: _kept(name, inner, given)
+            name: _kept(name, inner, values)
             for name, inner in item.items()
             if name not in _NEVER_KEPT
         }
     if isinstance(item, list | tuple):
-        return [_kept(key, inner, given) for inner in item]
+        return [_kept(key, inner, values) for inner in item]
     if isinstance(item, str):
-        return redact(item, given) if key in FREE_TEXTS else without_query(item)
+        return redact(item, values) if key in FREE_TEXTS else without_query(item)
     return iso(item) if isinstance(item, datetime) else item
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.job.job import Objective
+from sageaudit.domain.job.tuning import Objective
 
 _ZERO = Decimal(0)
 

@@ -108,23 +108,19 @@ def allocate(
     }
     subsumed = _subsumed(pairs)
     superseded = _superseded(pairs, alone, subsumed, exempt)
-    standing = [
-        (name, found)
-        for name, found in pairs
-        if name.name not in subsumed and name.name not in superseded and name.name not in exempt
-    ]
+    aside = {*subsumed, *superseded, *exempt}
+    standing = [(name, found) for name, found in pairs if name.name not in aside]
     shares = _together(job, billed, standing, market)
     findings = []
     for name, found in pairs:
         share = shares.get(name.id, _ZERO) if found.change and total is not None else None
         span = _range(job, billed, found, market)
+        priced = found.change is not None
         findings.append(
             Finding(
                 rule=name,
                 found=found,
-                severity=severities.of(
-                    name, found.bucket, share, span, priced=found.change is not None
-                ),
+                severity=severities.of(name, found.bucket, share, span, priced=priced),
                 saving_usd=share,
                 alone_usd=alone[name.id],
                 range_usd=span,

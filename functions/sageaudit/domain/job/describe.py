@@ -22,11 +22,11 @@ from sageaudit.domain.job import (
     hints,
 )
 from sageaudit.domain.job.family import fingerprint
-from sageaudit.domain.job.given_values import given_values
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.redact import redact, redacted_pairs
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.user_values import user_values
 from sageaudit.errors import Malformed
 
 _FIELDS: Mapping[JobKind, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
@@ -79,7 +79,7 @@ def parse(
         account=account or (ref.account if ref else None),
         region=region or (ref.region if ref else None),
         status=status,
-        failure=redact(failure, given_values(answer, safe_tags)) if failure else None,
+        failure=redact(failure, user_values(answer, safe_tags)) if failure else None,
         failure_class=failure_words.of_answer(answer),
         created_at=fields.time(answer, "CreationTime"),
         last_modified_at=fields.time(answer, "LastModifiedTime"),

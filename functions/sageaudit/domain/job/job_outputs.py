@@ -7,16 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.given_values import given_values
-from sageaudit.domain.job.job import (
-    Direction,
-    Objective,
-    RuleEvaluation,
-    TransformBatching,
-    Tuning,
-    Upload,
-)
+from sageaudit.domain.job.job import RuleEvaluation, TransformBatching, Upload
 from sageaudit.domain.job.redact import redact
+from sageaudit.domain.job.tuning import Direction, Objective, Tuning
+from sageaudit.domain.job.user_values import user_values
 
 MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
@@ -41,7 +35,7 @@ def profiled(answer: Mapping[str, Any]) -> bool | None:
 
 def evaluations(answer: Mapping[str, Any]) -> Iterator[RuleEvaluation]:
     """The status of each Debugger rule, profiler rules first."""
-    given = given_values(answer)
+    values = user_values(answer)
     for key in _EVALUATIONS:
         for item in fields.items(answer, key):
             status = fields.text(item, "RuleEvaluationStatus")
@@ -50,7 +44,7 @@ def evaluations(answer: Mapping[str, Any]) -> Iterator[RuleEvaluation]:
                 yield RuleEvaluation(
                     rule=fields.text(item, "RuleConfigurationName") or "without a name",
                     status=status,
-                    details=redact(details, given).strip() if details else None,
+                    details=redact(details, values).strip() if details else None,
                 )
 
 

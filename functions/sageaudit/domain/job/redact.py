@@ -1,6 +1,6 @@
 """Removes secrets from text that a user's container wrote, before it is stored or shown.
 
-Three things are hidden: the values that the same Describe answer gives (`given_values`), what
+Three things are hidden: the values of the same Describe answer (`user_values`), what
 follows a name that tells of a secret (`telling_names`, `addresses`), and tokens of a known shape
 (`token_shapes`). They are looked for in every reading of the text (`readings`), so that escapes and
 characters nobody sees hide nothing; the rest of the text stays as it was written.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from sageaudit.domain.job.addresses import address_secrets
-from sageaudit.domain.job.given_values import NOTHING, GivenValues
+from sageaudit.domain.job.hidden_values import NOTHING, UserValues
 from sageaudit.domain.job.readings import Reading, readings
 from sageaudit.domain.job.telling_names import HIDDEN, is_telling, settings
 from sageaudit.domain.job.token_shapes import tokens
@@ -19,7 +19,7 @@ from sageaudit.domain.job.token_shapes import tokens
 REDACTED = HIDDEN
 
 
-def redact(text: str, given: GivenValues = NOTHING) -> str:
+def redact(text: str, values: UserValues = NOTHING) -> str:
     """The text with `[redacted]` for each secret. Takes linear time, whatever the text.
 
     Redacted again, it stays the same.
@@ -27,7 +27,7 @@ def redact(text: str, given: GivenValues = NOTHING) -> str:
     found = {
         reading.span(start, end)
         for reading in readings(text)
-        for start, end in _secrets(reading, given)
+        for start, end in _secrets(reading, values)
         if start < end
     }
     return _hidden(text, sorted(found))
@@ -41,11 +41,11 @@ def redacted_pairs(pairs: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _secrets(reading: Reading, given: GivenValues) -> Iterator[tuple[int, int]]:
+def _secrets(reading: Reading, values: UserValues) -> Iterator[tuple[int, int]]:
     yield from tokens(reading.text)
     yield from address_secrets(reading.text)
     yield from settings(reading.text, reading.lower)
-    yield from given.places(reading)
+    yield from values.places(reading)
 
 
 def _hidden(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -14,7 +14,7 @@ from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.adapters.files.stored_policy import from_text, load, to_text
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
-from sageaudit.domain.job.job import Direction
+from sageaudit.domain.job.tuning import Direction
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import FamilyExemption, Policy
 from sageaudit.domain.policy.rule_choices import RuleChoices, Section

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
-from sageaudit.domain.job.job import Direction, Hints, Job, Objective, Purchase
+from sageaudit.domain.job.job import Hints, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.tuning import Direction, Objective
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from sageaudit.domain.usage.plot import plot_curve
