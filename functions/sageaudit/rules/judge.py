@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sageaudit.domain.audit.judgement import NOT_FINISHED
 from sageaudit.domain.bill.finding import Found, NotApplicable, Outcome, RuleName, Unknown
 from sageaudit.domain.usage.measurements import GAP_LONG, MIN_POINTS, Measurements, Metric
 from sageaudit.domain.usage.plot import plot
@@ -71,7 +72,7 @@ def _refused(rule: Rule, case: Case) -> Outcome | None:
     if job is None:
         return None
     if not job.finished:
-        return Unknown("job_not_finished", f"the job has not ended (status {job.status})")
+        return Unknown(NOT_FINISHED, f"the job has not ended (status {job.status})")
     return None if job.kind in rule.kinds else NotApplicable(f"not for {job.kind.value} jobs")
 
 

@@ -16,7 +16,7 @@ def headline(document: AuditDocument) -> str:
     """
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     whole = whole_cost(document["bill"])
-    if runs(document):
+    if still_runs(document):
         return _so_far(document["bill"], whole)
     money = (avoidable or Decimal(0)) + (lost or Decimal(0))
     if not money:
@@ -61,7 +61,7 @@ def _so_far(bill: BillDocument, whole: str | None) -> str:
     return f"it still runs, and cost {whole} so far" if whole else "it still runs"
 
 
-def runs(document: AuditDocument) -> bool:
+def still_runs(document: AuditDocument) -> bool:
     """True for a job that still runs: no rule has judged it."""
     return any(unknown["code"] == NOT_FINISHED for unknown in document["unknown"])
 

@@ -15,7 +15,7 @@ from sageaudit.domain.audit.document import (
     FindingDocument,
     JobDocument,
 )
-from sageaudit.domain.audit.judgement import SAID_BY_USE
+from sageaudit.domain.audit.judgement import SAID_BY_USE, Judged
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.bill.finding import Bucket, Severity
@@ -44,7 +44,7 @@ _UNKNOWN = 3
 _YOUNG_FAMILY = frozenset({"too_few_runs", "history_unread"})
 _MONEY_NOTES = 4
 _OTHERS = 5
-_HOW: dict[str | None, str] = {"no": "Not judged. ", "partly": "Judged in part. "}
+_HOW: dict[str | None, str] = {Judged.NO: "Not judged. ", Judged.PARTLY: "Judged in part. "}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.text.money import cents
 
 
-def counted(finding: FindingDocument) -> str | None:
+def counted_dollars(finding: FindingDocument) -> str | None:
     """`$42.50 avoidable`, `up to $9.20 avoidable` where 0 is counted; None without dollars."""
     bucket, share, span = finding["bucket"], finding["saving_usd"], finding["saving_range_usd"]
     if Bucket(bucket) is Bucket.NONE:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
-from sageaudit.text.saving import counted, effect
+from sageaudit.text.saving import counted_dollars, effect
 from sageaudit.text.sparkline import plain_facts, sparklines
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import assignment, before, label, value
@@ -59,7 +59,8 @@ def _show(finding: FindingDocument, console: Console) -> None:
 
 
 def _title(finding: FindingDocument) -> str:
-    dollars = "" if _set_aside(finding) or not counted(finding) else f"  {counted(finding)}"
+    said = None if _set_aside(finding) else counted_dollars(finding)
+    dollars = f"  {said}" if said else ""
     card = f"{finding['id']}, {finding['confidence']}"
     return terminal(f"x{dollars}  {finding['rule']} ({card})")[1:]
 

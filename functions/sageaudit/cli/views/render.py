@@ -18,7 +18,7 @@ from sageaudit.domain.audit.document import AuditDocument, NotApplicableDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.duration import duration
-from sageaudit.text.headline import headline, runs
+from sageaudit.text.headline import headline, still_runs
 from sageaudit.text.idle_capacity import IDLE_LABEL, idle_sentence
 from sageaudit.text.message import money_notes, ran_on
 from sageaudit.text.untrusted import terminal
@@ -103,7 +103,7 @@ def _not_judged(document: AuditDocument, console: Console) -> None:
     if document["unknown"] or missing:
         _title(console, "Could not be checked")
     rules = [f"{unknown['rule']}: {unknown['reason']}" for unknown in document["unknown"]]
-    if runs(document):
+    if still_runs(document):
         rules = [f"every rule: {document['unknown'][0]['reason']}"]
     for sentence in _grouped(rules):
         _line(console, sentence, indent=2)

@@ -63,14 +63,14 @@ class Judged(enum.StrEnum):
 class Judgement:
     """`not_judged`: one sentence for each thing that was not judged, and what to do; none for YES.
 
-    `answered`: a rule could judge its use; where none could, a sum of 0 is not known. `runs`: the
-    job still runs, and no sum is known.
+    `answered`: a rule could judge its use; where none could, a sum of 0 is not known. Of a job that
+    `still_runs` no sum is known.
     """
 
     judged: Judged
     not_judged: tuple[str, ...] = ()
     answered: bool = True
-    runs: bool = False
+    still_runs: bool = False
 
     def known(self, savings: Savings) -> Savings:
         """The savings without the sums that are not known, which a 0 would hide.
@@ -78,7 +78,7 @@ class Judgement:
         A sum of 0 is not known either where a finding that stands has no figure: its fix has no
         price, or the bill is an upper bound.
         """
-        if self.runs:
+        if self.still_runs:
             return replace(savings, avoidable_usd=None, lost_usd=None, possible_usd=None)
         open_ended = {finding.found.bucket for finding in _without_figure(savings)}
         open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
@@ -103,7 +103,7 @@ def judgement(
     finding that needs no metrics (a long download) judges a part of the run.
     """
     if not job.finished:
-        return Judgement(Judged.NO, (_not_ended(job),), runs=True)
+        return Judgement(Judged.NO, (_not_ended(job),), still_runs=True)
     if _nothing_left(billed, savings):
         return WHOLE
     answered = any(isinstance(outcome, Found | Clear) for outcome in waste)

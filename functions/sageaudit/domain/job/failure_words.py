@@ -34,7 +34,7 @@ _ALL = (
     ((r"clienterror", r"validationexception"), "request error"),
 )
 """Regular expressions and what they stand for. First match wins."""
-CLASSES = frozenset(word for _, word in _ALL)
+_CLASSES = frozenset(word for _, word in _ALL)
 _COMMAND = re.compile(r'\bCommand "[^"]*"')
 """The toolkit's copy of the command line: its options are no reasons."""
 
@@ -54,6 +54,6 @@ def of_answer(answer: Mapping[str, Any]) -> str | None:
     Raises Malformed when a field is no text.
     """
     stored = fields.text(answer, KEY)
-    if stored in CLASSES:
+    if stored in _CLASSES:
         return stored
     return said(fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage") or "")

@@ -13,10 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from sageaudit.domain.job.addresses import address_secrets
 from sageaudit.domain.job.hidden_values import NOTHING, UserValues
 from sageaudit.domain.job.readings import Reading, readings
-from sageaudit.domain.job.telling_names import HIDDEN, is_telling, settings
+from sageaudit.domain.job.telling_names import REDACTED, is_telling, settings
 from sageaudit.domain.job.token_shapes import tokens
-
-REDACTED = HIDDEN
 
 
 def redact(text: str, values: UserValues = NOTHING) -> str:

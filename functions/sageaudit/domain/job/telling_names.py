@@ -75,7 +75,7 @@ _PROSE = frozenset(
         "unknown", "unset", "was",
     }
 )  # fmt: skip
-HIDDEN = "[redacted]"
+REDACTED = "[redacted]"
 
 
 def settings(text: str, lower: str) -> Iterator[tuple[int, int]]:
@@ -147,7 +147,7 @@ def _value_after(text: str, start: int, end: int) -> tuple[int, int] | None:
     if text[begin - 1] == ">" and (element := _ELEMENT.match(text, begin)):
         return element.span()
     span = value_at(text, begin, fields=text[link.start() : begin].endswith("="))
-    if span is None or text.startswith(HIDDEN, span[0]):
+    if span is None or text.startswith(REDACTED, span[0]):
         return None
     return None if text[slice(*span)].lower() in _PROSE else span
 
@@ -157,7 +157,7 @@ def _line(text: str, begin: int) -> tuple[int, int] | None:
     if opened:
         return None
     line = _LINE.match(text, begin)
-    if line is None or text.startswith(HIDDEN, begin):
+    if line is None or text.startswith(REDACTED, begin):
         return None
     return begin, line.end()
 
@@ -168,8 +168,8 @@ def value_at(text: str, begin: int, *, fields: bool = False) -> tuple[int, int] 
     if opened:
         return _quoted(text, opened)
     if group := _GROUP.match(text, begin):
-        hidden = text.startswith(HIDDEN, begin)
-        return (begin, begin + len(HIDDEN)) if hidden else group.span()
+        hidden = text.startswith(REDACTED, begin)
+        return (begin, begin + len(REDACTED)) if hidden else group.span()
     if fields and (several := _FIELDS.match(text, begin)):
         return several.span()
     run = _RUN.match(text, begin)

@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 IDLE_BELOW_CORES = 0.2
 """A minute without GPU work is idle below this many busy cores. Counted in cores, so that one busy
 core of 64 still counts as work; idle hosts in the recordings use 0 to 0.19 cores."""
+ONE_PROCESS_TO_CORES = 1.2
+"""A host where one process keeps one core busy, at work or waiting in a loop: the core itself (1.01
+by Jobstats), and up to 0.19 more for the system, as idle hosts in the recordings."""
 IDLE_TO_GPU_PERCENT = 1.0
 """A GPU up to this utilisation is idle."""
 LATE_S = 360

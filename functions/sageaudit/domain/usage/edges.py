@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
-from sageaudit.domain.usage.measurements import MIN_COVERAGE, Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import Series, mean
 
 _NO_POINTS = Series(())
@@ -33,11 +33,7 @@ def work_metric(usage: Measurements) -> Metric | Missing:
         return missing
     if not usage.gpus:
         return Metric.CPU
-    share = usage.share(Metric.GPU) or 0.0
-    if share < MIN_COVERAGE:
-        why = f"{Metric.GPU.value}: {share:.0%} of the points, {MIN_COVERAGE:.0%} needed"
-        return Missing("coverage_low", why)
-    return Metric.GPU
+    return usage.thin(Metric.GPU) or Metric.GPU
 
 
 def at_work(usage: Measurements) -> dict[str, list[bool | None]]:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from itertools import groupby
 from math import ceil
 
+from sageaudit.domain.job.duration import duration
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
@@ -26,7 +27,6 @@ _RESOURCES = {
     Metric.GPU_MEMORY: "GPU memory",
 }
 _UNSEEN = "accelerator_unseen"
-_MINUTE_S, _HOUR_S = 60, 3600
 _HIDDEN_POINTS = 2
 """One point may be late, however long its period."""
 
@@ -44,7 +44,7 @@ def unjudged_use(usage: Measurements, codes: Collection[str]) -> Iterator[str]:
     if "too_few_points" in codes:
         yield f"Its metrics have {usage.points} points of each host, too few to judge."
     if "period_too_coarse" in codes and usage.period_s:
-        every = _duration(usage.period_s)
+        every = duration(Decimal(usage.period_s))
         yield f"Its metrics have one point every {every}: idle time in between was not judged."
     if "hosts_unmapped" in codes and Metric.CPU not in usage.missing:
         yield "Its instance types were not judged: CloudWatch does not say which host has which."
@@ -85,7 +85,7 @@ def _without_hosts(usage: Measurements) -> Iterator[str]:
 def _gaps(usage: Measurements) -> Iterator[str]:
     """Stretches without points that are long enough for rules to judge them, had they points."""
     period_s = usage.period_s or 0
-    least = max(ceil(MIN_ACTIVE_MINUTES * _MINUTE_S / period_s), _HIDDEN_POINTS) if period_s else 0
+    least = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _HIDDEN_POINTS) if period_s else 0
     ends: dict[Metric, int] = {}
     inside: dict[Metric, int] = {}
     for metric, hosts in usage.series.items():
@@ -95,13 +95,13 @@ def _gaps(usage: Measurements) -> Iterator[str]:
         ends[metric] = max((end for _, end in runs), default=0)
         inside[metric] = max((longest for longest, _ in runs), default=0)
     for points, metrics in _by_value({m: n for m, n in ends.items() if n >= least}):
-        before = _duration(points * period_s)
+        before = duration(Decimal(points * period_s))
         yield (
             f"The metrics of {_named(metrics)} end {before} before the job does: "
             "what came then was not judged."
         )
     for points, metrics in _by_value({m: n for m, n in inside.items() if n >= least}):
-        gap = _duration(points * period_s)
+        gap = duration(Decimal(points * period_s))
         yield (
             f"The metrics of {_named(metrics)} have no points for {gap}: "
             "what happened then was not judged."
@@ -127,12 +127,8 @@ def _thin(usage: Measurements) -> Iterator[str]:
 def _too_short(usage: Measurements) -> str:
     least = f"less than {MIN_ACTIVE_MINUTES} min are too few to judge"
     if usage.minutes < MIN_ACTIVE_MINUTES:
-        return f"Its own code ran for {_minutes(usage.minutes)}: {least}."
-    return f"It was at work for {_minutes(usage.active().minutes)}: {least}."
-
-
-def _minutes(minutes: float) -> str:
-    return f"{int(minutes)} min"
+        return f"Its own code ran for {duration(Decimal(usage.seconds))}: {least}."
+    return f"It was at work for {duration(Decimal(usage.active().seconds))}: {least}."
 
 
 def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]]:
@@ -145,8 +141,3 @@ def _named(metrics: Iterable[Metric]) -> str:
     """`the CPUs, memory and the GPUs`."""
     words = [_RESOURCES[metric] for metric in metrics]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-
-
-def _duration(seconds: int) -> str:
-    whole = Decimal(seconds) / (_HOUR_S if seconds >= _HOUR_S else _MINUTE_S)
-    return f"{whole.quantize(Decimal('0.1')).normalize():f} {'h' if seconds >= _HOUR_S else 'min'}"

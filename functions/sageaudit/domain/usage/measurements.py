@@ -9,8 +9,10 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 
+from sageaudit.domain.job.duration import duration
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.usage.series import Series, cut_all
 
@@ -107,18 +109,29 @@ class Measurements:
         Every host needs its points: the one without may be the busiest. So does every stretch of
         the run: what a longer gap hides would take a judgement back.
         """
-        hosts = self.series.get(metric, {})
-        expected = max(self.hosts_expected or 0, len(hosts))
-        if len(hosts) < expected:
-            return Missing("hosts_missing", f"{len(hosts)} of {expected} hosts have {metric.value}")
-        share = self.share(metric) or 0.0
-        if share < min_share:
-            why = f"{metric.value}: {share:.0%} of the points, {min_share:.0%} needed"
-            return Missing("coverage_low", why)
-        longest_s = max(line.longest_gap for line in hosts.values()) * (self.period_s or 0)
-        if longest_s > max(LATE_S, 2 * (self.period_s or 0)):
-            return Missing(GAP_LONG, f"{metric.value}: no points for {longest_s // 60} minutes")
+        if missing := self.without_hosts(metric) or self.thin(metric, min_share):
+            return missing
+        hosts, period_s = self.series.get(metric, {}), self.period_s or 0
+        longest_s = max(line.longest_gap for line in hosts.values()) * period_s
+        if longest_s > max(LATE_S, 2 * period_s):
+            why = f"{metric.value}: no points for {duration(Decimal(longest_s))}"
+            return Missing(GAP_LONG, why)
         return None
+
+    def without_hosts(self, metric: Metric) -> Missing | None:
+        """That some of the expected hosts have no points of a metric, or None."""
+        have, expected = len(self.series.get(metric, {})), self.hosts_expected or 0
+        if have >= expected:
+            return None
+        return Missing("hosts_missing", f"{have} of {expected} hosts have points of {metric.value}")
+
+    def thin(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
+        """That all hosts together have too few points of a metric, or None."""
+        share = self.share(metric) or 0.0
+        if share >= min_share:
+            return None
+        why = f"{metric.value}: {share:.0%} of the points, {min_share:.0%} needed"
+        return Missing("coverage_low", why)
 
     def active(self) -> Measurements:
         """The same without the idle head and tail of the run; unchanged where no minute was active.
@@ -167,6 +180,11 @@ class Measurements:
             yield state_at(line.values, minute, gpu_works, self.period_s)
 
     @property
+    def seconds(self) -> int:
+        """Length of the grid."""
+        return self.points * (self.period_s or 0)
+
+    @property
     def minutes(self) -> float:
         """Length of the grid in minutes."""
-        return self.points * (self.period_s or 0) / 60
+        return self.seconds / 60

@@ -77,11 +77,11 @@ def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
 def _share_of_code(usage: Measurements) -> Decimal | Missing:
     """The share (0..1) of its device time that all hosts worked while the program ran."""
     metric = _metric(usage)
-    hosts, expected = usage.series.get(metric, {}), usage.hosts_expected
+    hosts = usage.series.get(metric, {})
     if not hosts:
         return usage.missing.get(metric) or Missing("metric_missing", "no points")
-    if len(hosts) != expected:
-        return Missing("hosts_missing", f"{len(hosts)} of {expected} hosts have points")
+    if missing := usage.without_hosts(metric):
+        return missing
     least = min(line.share for line in hosts.values())
     if least < MIN_COVERAGE:
         why = f"only {least:.0%} of the points of a host"

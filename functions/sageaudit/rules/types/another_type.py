@@ -59,7 +59,7 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
 
     `legacy` is False to leave out those of an old generation.
     """
-    if reason := cannot_move(case):
+    if reason := _cannot_move(case):
         return BestType(None, None, reason)
     headroom = Decimal(str(case.limit(api.HEADROOM)))
     run = resize(case.job, case.whole, case.market, headroom_percent=headroom)
@@ -71,7 +71,7 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     return BestType(first, second, f"{first.because}{peaks}", run)
 
 
-def cannot_move(case: api.JobCase) -> str | None:
+def _cannot_move(case: api.JobCase) -> str | None:
     """Why no other type can be named for a run at all, or None."""
     if case.job.purchase is api.Purchase.TRAINING_PLAN:
         return "its training plan is prepaid, for this type"

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from sageaudit.domain.usage.activity import gpu_works
+from sageaudit.domain.usage.activity import ONE_PROCESS_TO_CORES, gpu_works
 from sageaudit.domain.usage.edges import at_work, host_ends
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean
 
 MIN_SECONDS = 900
 """Fewer minutes that all hosts share are an accident."""
-
-
-WAITING_TO_CORES = 1.2
-"""A process that waits in a loop takes one core, and the host's system up to 0.19 more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +52,14 @@ class HostLoad:
         return {host for host, values in self.used.items() if mean(values) <= limit}
 
 
-def host_load(whole: Measurements, metric: Metric, count: int) -> HostLoad | Missing | None:
-    """Of `count` hosts of one type; None where none took part after its first minutes.
+def host_load(whole: Measurements, metric: Metric) -> HostLoad | Missing | None:
+    """Of hosts of one type; None where none took part after its first minutes.
 
     From the first work of the run to the last busy minute of the host that ends first.
     """
+    if missing := whole.without_hosts(metric):
+        return missing
     lines = whole.series[metric]
-    if len(lines) < count:
-        return Missing("hosts_missing", f"{len(lines)} of {count} hosts have {metric.value}")
     ends = host_ends(whole)
     stops = [whole.points - end.idle_tail for end in ends if end.took_part]
     if not stops:
@@ -94,7 +90,7 @@ def _without_gpu_work(whole: Measurements, used: Mapping[str, list[float]]) -> I
         gpu, line = whole.series[Metric.GPU].get(host), cpu.get(host)
         if gpu is None or line is None or any(gpu_works(value) for value in gpu.present):
             continue
-        if mean(line.present) * vcpu / 100 <= WAITING_TO_CORES:
+        if mean(line.present) * vcpu / 100 <= ONE_PROCESS_TO_CORES:
             yield host
 
 

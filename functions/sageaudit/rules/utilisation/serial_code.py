@@ -15,12 +15,17 @@ Sources: Jobstats and Job Defense Shield, serial code: utilisation / (100 / core
 
 from __future__ import annotations
 
+from sageaudit.domain.usage.activity import ONE_PROCESS_TO_CORES
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
 
 CORES_FROM = api.Threshold("cores_from", 0.85, "cores", "one core, with pauses", "Jobstats")
 CORES_TO = api.Threshold(
-    "cores_to", 1.2, "cores", "one core (1.01) and the host's system (0.19)", "Jobstats, recordings"
+    "cores_to",
+    ONE_PROCESS_TO_CORES,
+    "cores",
+    "one core (1.01) and the host's system (0.19)",
+    "Jobstats, recordings",
 )
 P95_BELOW = api.Threshold("p95_below_cores", 1.5, "cores", "steadily one core", "our choice")
 USE_THE_CORES = "Or use the cores: threads and workers shorten the run on the same type."

@@ -59,7 +59,7 @@ def check(case: api.JobCase) -> api.Outcome:
     metric = work_metric(case.whole)
     if isinstance(metric, api.Missing):
         return api.unknown(metric)
-    load = host_load(case.whole, metric, case.job.instance_count or 0)
+    load = host_load(case.whole, metric)
     if isinstance(load, api.Missing):
         return api.unknown(load)
     left_out = len(load.without_part(case.whole.vcpu)) if load else 0

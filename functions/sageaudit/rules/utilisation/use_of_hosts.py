@@ -36,9 +36,9 @@ def use_of_hosts(usage: api.Measurements, count: int) -> UseOfHosts | api.Missin
     metric = work_metric(usage)
     if isinstance(metric, api.Missing):
         return metric
+    if missing := usage.without_hosts(metric):
+        return missing
     means = [api.mean(line.present) for line in usage.series[metric].values()]
-    if len(means) < count:
-        return api.Missing("hosts_missing", f"{len(means)} of {count} hosts have points")
     return UseOfHosts(metric, count, means)
 
 

@@ -60,7 +60,7 @@ def test_a_host_without_points_says_nothing_of_the_whole() -> None:
     of = ran(3600, GPUS, 8)
     missing = worked_share(of, flat(of, 60, hosts=7, gpu=10))
     assert isinstance(missing, Missing)
-    assert missing.reason == "7 of 8 hosts have points"
+    assert missing.reason == "7 of 8 hosts have points of GPUUtilization"
 
 
 def test_a_phase_in_which_the_program_may_run_counts_as_worked() -> None:
