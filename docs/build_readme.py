@@ -25,7 +25,7 @@ def with_numbers(readme: str) -> str:
     found, least, _, most = LARGE_JOBS.read_text(encoding="utf-8").split()[-4:]
     dollars = [f"${Decimal(usd):,.0f}" for usd in (found, least, most)]
     counts = "counts {} of {} to {}".format(*dollars)
-    readme = re.sub(r"counts \$[\d,]+ of \$[\d,]+ to \$[\d,]+", lambda _: counts, readme)
+    readme = re.sub(r"counts \$[\d,]+ of \$[\d,]+ to \$[\d,]*\d", lambda _: counts, readme)
     for hundred, group in groupby(ids(), lambda rule_id: rule_id[:3]):
         row = f"| {_range(list(group))} |"
         readme = re.sub(rf"^\| {hundred}\d\d[^|]*\|", row, readme, flags=re.MULTILINE)
