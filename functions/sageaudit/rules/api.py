@@ -41,7 +41,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
     Unknown,
 )
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.duration import duration, duration_min
 from sageaudit.domain.job.job import DataSource, InputChannel, Job, ParentKind, Purchase
 from sageaudit.domain.job.kinds import COUNT_PATHS, VOLUME_PATHS, JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
@@ -143,6 +143,7 @@ __all__ = [
     "cut_up_to",
     "derived",
     "duration",
+    "duration_min",
     "fact",
     "free",
     "has_parent",

@@ -16,7 +16,7 @@ from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 
 _ABSENT = Missing(
     "metric_missing",
-    "the recording has no points",
+    "the recording lacks these metrics of this job",
     "Add its CloudWatch metrics to the recording, or audit the job by its name.",
 )
 

@@ -21,6 +21,10 @@ from sageaudit.text.words import capitalised, counted, number
 _CHEAPEST = 15
 _WIDE = 100
 _HOUR_S = Decimal(3600)
+_COLUMNS_SAY = (
+    "Takes, Costs and Saves are the slow end, which is counted. Even at: if the run takes that many "
+    "times as long, it costs as much as today."
+)
 _NEEDS = {
     "vcpu": "vCPU",
     "memory_gib": "GiB of memory",
@@ -52,6 +56,8 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
         console.print()
         for position, reason in enumerate(reasons, start=1):
             _line(console, f"{position}  {reason}", "dim")
+        if any(row["break_even_times_as_long"] is not None for row in shown):
+            _line(console, _COLUMNS_SAY, "dim")
     else:
         _line(console, _nothing_fits(refused), "bold")
     if refused:
@@ -86,10 +92,21 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
 
 
 def _needed(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
-    known = [f"{number(needs[key], places=1)} {unit}" for key, unit in _NEEDS.items() if needs[key]]
-    peaks = f"{', '.join(known) or 'nothing known'} (P99.5 plus {number(headroom_percent)}%)"
+    """Peaks with their headroom, then what has none: GPU memory, and the mean work of the GPUs."""
+    known = [_need(needs, key) for key in ("vcpu", "memory_gib") if needs[key]]
+    parts = [f"{', '.join(known)} (P99.5 plus {number(headroom_percent)}%)"] if known else []
+    if needs["gpu_memory_gib"]:
+        parts.append(f"{_need(needs, 'gpu_memory_gib')} (P99.5)")
     busy = needs["gpu_busy_percent"]
-    return peaks if busy is None else f"{peaks}; GPU busy for {number(busy, places=0)}% of the time"
+    if needs["gpus"]:
+        parts.append(f"{_need(needs, 'gpus')} at work on average")
+    if busy is not None:
+        parts.append(f"GPU busy for {number(busy, places=0)}% of the time")
+    return "; ".join(parts) or "nothing is known"
+
+
+def _need(needs: Mapping[str, Any], key: str) -> str:
+    return f"{number(needs[key], places=1)} {_NEEDS[key]}"
 
 
 def _by_reason(unknown: Mapping[str, str]) -> dict[str, list[str]]:

@@ -100,11 +100,12 @@ def _news_style(document: AuditDocument) -> str:
 
 def _not_judged(document: AuditDocument, console: Console) -> None:
     missing = document["audit"]["coverage"]["missing"]
-    if document["unknown"] or missing:
-        _title(console, "Could not be checked")
     rules = [f"{unknown['rule']}: {unknown['reason']}" for unknown in document["unknown"]]
     if still_runs(document):
-        rules = [f"every rule: {document['unknown'][0]['reason']}"]
+        # the headline has said that nothing is judged yet
+        missing, rules = [], []
+    if rules or missing:
+        _title(console, "Could not be checked")
     for sentence in _grouped(rules):
         _line(console, sentence, indent=2)
     for sentence in _grouped(missing):

@@ -40,7 +40,7 @@ def phases(document: AuditDocument, console: Console) -> Table | None:
             Text(terminal(row["name"])),
             duration(row["seconds"]),
             _phase_bar(row, longest, console),
-            Text(usd(row["usd"])) if row["billed"] else Text("not billed", "dim"),
+            _phase_cost(row, prepaid=document["bill"]["basis"] == "prepaid"),
         )
     if len(rows) > _PHASES:
         table.add_row(Text(f"+{len(rows) - _PHASES} more", "dim"))
@@ -58,7 +58,7 @@ def bill(document: AuditDocument) -> Group | None:
     for word, footer in (("Quantity", ""), ("Rate", ""), ("USD", total)):
         table.add_column(word, footer, justify="right", header_style="dim", footer_style="bold")
     for line in lines:
-        table.add_row(Text(terminal(line["item"])), _quantity(line), _rate(line), usd(line["usd"]))
+        table.add_row(Text(_item(line)), _quantity(line), _rate(line), usd(line["usd"]))
     return Group(table, *(Text(detail, "dim") for line in lines for detail in _details(line)))
 
 
@@ -133,6 +133,12 @@ def _grid(*sides: str) -> Table:
     return table
 
 
+def _phase_cost(row: PhaseDocument, *, prepaid: bool) -> Text:
+    if not row["billed"]:
+        return Text("not billed", "dim")
+    return Text("prepaid", "dim") if prepaid else Text(usd(row["usd"]))
+
+
 def _phase_bar(row: PhaseDocument, longest: Decimal, console: Console) -> Text:
     width = _cells(row["seconds"] or Decimal(0), longest, console)
     if row["billed"]:
@@ -158,7 +164,12 @@ def _details(line: LineDocument) -> list[str]:
         source = f" ({line['price_source']})" if line["price_source"] else ""
         price = f"list price of {line['price_as_of']}{source}"
     parts = [part for part in (line["usage_type"], price, line["note"]) if part]
-    return [terminal(f"{line['item']}: {', '.join(parts)}")] if parts else []
+    return [f"{_item(line)}: {terminal(', '.join(parts))}"] if parts else []
+
+
+def _item(line: LineDocument) -> str:
+    """`warm pool`."""
+    return terminal(line["item"].replace("_", " "))
 
 
 def _quantity(line: LineDocument) -> Text:

@@ -80,10 +80,10 @@ def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
     for line in billed.lines:
         if line.rate is not None and line.rate.other_usd is not None:
             low, high = sorted((line.rate.usd, line.rate.other_usd))
-            yield f"{line.item}: between two known prices, ${low:f} and ${high:f} an hour"
+            yield f"{line.item.replace('_', ' ')}: between two known prices, ${low:f} and ${high:f} an hour"
         elif line.rate is not None and line.rate.era == "before_known":
             known = f"the earliest known price is of {line.rate.as_of}"
-            yield f"{line.item}: {known}, after the job"
+            yield f"{line.item.replace('_', ' ')}: {known}, after the job"
     if savings_plan and billed.lines:
         yield UNDER_A_PLAN
     for rule in job.custom_rules:

@@ -71,8 +71,8 @@ class Candidate:
             return ""
         said = [self.takes.because]
         if self.best is not None and self.break_even is not None:
-            even = f"it pays while the run takes at most {self.break_even:.2f} times as long"
-            said.append(f"Counted at {self.takes.counted:.2f} times as long; {even}.")
+            even = f"it saves money up to {self.break_even:.2f} times"
+            said.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")
         if self.rate is not None and self.rate.by_ratio and self.rate.note:
             said.append(f"{self.rate.note[0].upper()}{self.rate.note[1:]}.")
         return " ".join(said)

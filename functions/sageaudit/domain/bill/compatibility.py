@@ -78,10 +78,10 @@ def type_refused(job: Job, today: InstanceType, other: InstanceType) -> str | No
             f"its instances train together over EFA, and {other.name} has none" if apart else None
         )
     if several:
-        return "the network between several instances is not known: it may bind on another GPU"
+        return "between several instances the network may be what limits another GPU"
     linked = min(today.gpus, other.gpus) > 1 and today.gpu_model in _WITH_NVLINK
     if linked and other.gpu_model not in _WITH_NVLINK:
-        return f"its {today.gpus} {today.gpu_model} exchange over NVLink, {other.name} has none"
+        return f"its {today.gpus} {today.gpu_model} exchange data over NVLink, which it lacks"
     if has_bf16(today) and not has_bf16(other):
         for sign, what in (
             (job.hints.flash_attention, "FlashAttention"),

@@ -144,7 +144,11 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
     if found.change is None:
         return found
     why = refused(found.change, job, savings_plan=savings_plan)
-    return replace(found, change=None, best=None, caution=f"No figure: {why}.") if why else found
+    return (
+        replace(found, change=None, best=None, caution=f"Nothing is counted: {why}.")
+        if why
+        else found
+    )
 
 
 def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:

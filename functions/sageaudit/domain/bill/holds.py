@@ -65,19 +65,19 @@ def _gpu_count(need: Need, other: InstanceType) -> Refusal | None:
         return Refusal(Constraint.NOT_RECORDED, why)
     if holds:
         return None
-    why = f"{Constraint.GPUS.value}: the work of {need.needed:.1f} on average, {other.gpus} offered"
+    why = f"{Constraint.GPUS.value}: {need.needed:.1f} busy on average, {other.gpus} offered"
     return Refusal(Constraint.GPUS, why)
 
 
 def _peak(constraint: Constraint, unit: str, need: Need, offered: float) -> Refusal | None:
     holds = need.held_by(offered)
     if holds is None:
-        why = f"{constraint.value}{unit} used was not recorded ({need.unknown})"
+        why = f"the {constraint.value} used was not recorded ({need.unknown})"
         return Refusal(Constraint.NOT_RECORDED, why)
     if holds:
         return None
-    asked = f"{need.needed:.1f} needed with headroom, {offered:g} offered"
-    return Refusal(constraint, f"{constraint.value}{unit}: {asked}")
+    asked = f"{need.needed:.1f}{unit} needed with headroom, {offered:g}{unit} offered"
+    return Refusal(constraint, f"{constraint.value}: {asked}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _GpuMemory:
         if not self.need.today or (offered >= each and (copies or other.gpus >= self.today.gpus)):
             return None
         if self.need.needed is None:
-            why = f"{Constraint.GPU_MEMORY.value} GiB used was not recorded ({self.need.unknown})"
+            why = f"the {Constraint.GPU_MEMORY.value} used was not recorded ({self.need.unknown})"
             return Refusal(Constraint.NOT_RECORDED, why)
         if copies:
             return _too_small(
@@ -117,5 +117,5 @@ class _GpuMemory:
 def _too_small(needed_gib: float, offered_gib: float) -> Refusal | None:
     if needed_gib <= offered_gib:
         return None
-    asked = f"{needed_gib:.1f} needed, {offered_gib:g} offered"
-    return Refusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value} GiB: {asked}")
+    asked = f"{needed_gib:.1f} GiB needed, {offered_gib:g} GiB offered"
+    return Refusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")

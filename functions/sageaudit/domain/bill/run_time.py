@@ -70,12 +70,13 @@ class Move:
         today, other = self.today, self.other
         if today.gpu_peaks is None or other.gpu_peaks is None:
             nameless = today.gpu_model if today.gpu_peaks is None else other.gpu_model
-            why = f"no throughput of the {nameless} has a source"
+            why = f"no published throughput of the {nameless} is known here"
             return Refusal(Constraint.GPU_MODEL, why)
         links = (today.gpu_peaks.link_gb_s, other.gpu_peaks.link_gb_s)
         linked = min(today.gpus, other.gpus) > 1
         if linked and None in links:
-            why = f"the link between several {today.gpu_model} or {other.gpu_model} has no source"
+            models = f"{today.gpu_model} or {other.gpu_model}"
+            why = f"how fast several {models} exchange data is not known here"
             return Refusal(Constraint.GPU_MODEL, why)
         return times_weaker(today.gpu_peaks, other.gpu_peaks, linked=linked)
 
@@ -101,31 +102,32 @@ class Move:
         if not said:
             return f"Assumes the same run time: {self._it_holds()}."
         if self.need.gpus.unknown:
-            return f"{', and '.join(said)}; its use was not recorded: counted as always busy."
+            said[-1] += "; its use was not recorded, so it is counted as always busy"
+            return f"{_started(', and '.join(said))}."
         used = f"the GPU was busy for {busy:.0%} of the time"
         if self.today.gpus > 1:
             used = f"the GPUs were busy for {busy:.0%} of the time on average"
-        why = ", and ".join(said)
-        return f"{why[0].upper()}{why[1:]}; {used}."
+        return f"{_started(', and '.join(said))}; {used}."
 
     def _compared(self, weaker: Weaker) -> str:
         today, other = self.today.gpu_model, self.other.gpu_model
         if weaker.times > 1:
             return (
-                f"{other} is up to {weaker.times:.2f} times weaker than {today} ({weaker.respect})"
+                f"{other} is up to {weaker.times:.2f} times slower than {today} ({weaker.respect})"
             )
-        return f"{other} is no weaker than {today} in any respect"
+        if other == today:
+            gib, today_gib = self.other.gpu_memory_gib, self.today.gpu_memory_gib
+            return f"its {other} has {gib} GiB of memory, today's has {today_gib} GiB"
+        return f"{other} is no slower than {today} in any respect"
 
     def _shared(self) -> str:
         if all(host.one_at_work for host in self.need.hosts):
             return (
-                f"the {self.today.gpus} GPUs together never did more than one can, "
-                "and were often at that limit: one of them did the work"
+                f"the {self.today.gpus} GPUs together never did more than one GPU can, "
+                "and often as much: one of them did the work"
             )
-        evenly = "" if self.other.gpus == 1 else " evenly"
-        return (
-            f"the work of {self.today.gpus} GPUs shares {self.other.gpus}{evenly} and takes turns"
-        )
+        on = "one" if self.other.gpus == 1 else f"{self.other.gpus}, spread evenly"
+        return f"the work of {self.today.gpus} GPUs takes turns on {on}"
 
     def _it_holds(self) -> str:
         need, today = self.need, self.today
@@ -138,3 +140,7 @@ class Move:
         if self.other.family == today.family:
             return held
         return f"{held} (a vCPU of {self.other.family} counts as one of {today.family})"
+
+
+def _started(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}"

@@ -25,3 +25,8 @@ def duration(seconds: Decimal | None) -> str:
             rest = whole % size // part
             return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
     raise AssertionError(whole)
+
+
+def duration_min(minutes: float) -> str:
+    """The same of minutes, rounded to whole ones: `8 h 59 min`."""
+    return duration(Decimal(round(minutes)) * _MINUTE_S)

@@ -42,7 +42,7 @@ def unjudged_use(usage: Measurements, codes: Collection[str]) -> Iterator[str]:
     if "too_short" in codes:
         yield _too_short(usage)
     if "too_few_points" in codes:
-        yield f"Its metrics have {usage.points} points of each host, too few to judge."
+        yield f"Its use was not judged: {usage.points} points of each host are too few."
     if "period_too_coarse" in codes and usage.period_s:
         every = duration(Decimal(usage.period_s))
         yield f"Its metrics have one point every {every}: idle time in between was not judged."
@@ -121,14 +121,14 @@ def _thin(usage: Measurements) -> Iterator[str]:
     low = [metric for metric, share in shares.items() if share and share < MIN_COVERAGE]
     if low:
         least = f"{min(share for share in shares.values() if share):.0%}"
-        yield f"The metrics of {_named(low)} have {least} of their points, too few to judge."
+        yield f"The metrics of {_named(low)} have {least} of their points: too few to judge."
 
 
 def _too_short(usage: Measurements) -> str:
-    least = f"less than {MIN_ACTIVE_MINUTES} min are too few to judge"
+    least = f"at least {MIN_ACTIVE_MINUTES} min are needed to judge its use"
     if usage.minutes < MIN_ACTIVE_MINUTES:
-        return f"Its own code ran for {duration(Decimal(usage.seconds))}: {least}."
-    return f"It was at work for {duration(Decimal(usage.active().seconds))}: {least}."
+        return f"Its own code ran for only {duration(Decimal(usage.seconds))}: {least}."
+    return f"It was at work for only {duration(Decimal(usage.active().seconds))}: {least}."
 
 
 def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]]:

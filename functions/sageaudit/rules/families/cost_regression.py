@@ -83,7 +83,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "compared_runs": len(costs_usd),
             **changes,
         },
-        caution="No figure: it is an alarm; the findings on what grew have the savings.",
+        caution="It is an alarm; the findings on what grew have the savings.",
     )
 
 
@@ -104,7 +104,7 @@ def _changes(job: api.Job, completed: Sequence[api.EarlierRun]) -> Iterator[tupl
     grown_s = {name: facts.phase_s[name] - _usual_s(completed, name) for name in sorted(billed)}
     most = max(grown_s, key=lambda name: grown_s[name], default=None)
     if most is not None and grown_s[most] >= _GROWN_FROM_S:
-        yield "changed_phase", f"{most} +{grown_s[most] / 60:.0f} min"
+        yield "changed_phase", f"{most} +{api.duration(grown_s[most])}"
 
 
 def _most_common(runs: Sequence[api.EarlierRun], key: str) -> object:

@@ -33,7 +33,7 @@ def check(case: api.JobCase) -> api.Outcome:
         {"custom_rules": len(custom_rules), "names": names},
         fix=tuple(api.Parameter(_path(rule), rule.instance_type, None) for rule in custom_rules),
         caution=(
-            "No figure: those processing jobs are billed and audited on their own. A built-in "
+            "Those processing jobs are billed and audited on their own. A built-in "
             "rule, without an instance type, is free; a custom rule may run on a smaller type."
         ),
     )

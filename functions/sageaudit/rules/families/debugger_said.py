@@ -48,7 +48,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "rules_evaluated": len(evaluations),
             **{issue.rule: _shortened(issue) for issue in issues},
         },
-        caution="No figure: Debugger gives no prices.",
+        caution="Debugger gives no prices, so nothing is counted.",
     )
 
 

@@ -85,8 +85,8 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     phase = work_phase(job)
     return api.possible(
-        f"{objective.metric} last improved to {objective.best:.4g}; after that, {flat_s / 60:.0f} "
-        f"of {whole_s / 60:.0f} minutes of {phase} ({percent:.0f}%) brought no gain.",
+        f"{objective.metric} last improved to {objective.best:.4g}; after that, "
+        f"{api.duration(flat_s)} of {api.duration(whole_s)} of {phase} ({percent:.0f}%) brought no gain.",
         {
             "metric": objective.metric,
             "direction": objective.direction.value,

@@ -66,7 +66,7 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         fix=_fix(case.job.profiled),
         caution=(
-            "No figure: a profile saves nothing by itself. Debugger is closed to new customers "
+            "A profile saves nothing by itself. Debugger is closed to new customers "
             "since 2026-07-30: they use torch.profiler or the TensorFlow Profiler."
         ),
     )

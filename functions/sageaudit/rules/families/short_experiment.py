@@ -84,7 +84,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         },
         fix=_fix(job.groups[0], small),
         caution=(
-            "No figure: how long the work takes on a small type, or what local mode costs, is not "
+            "How long the work takes on a small type, or what local mode costs, is not "
             "known. Local mode of the SageMaker Python SDK finds most faults at once."
         ),
     )

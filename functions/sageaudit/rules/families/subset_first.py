@@ -77,8 +77,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if whole_s < case.limit(FROM) or 100 * gained_s > case.limit(EARLY) * float(whole_s):
         return api.Clear()
     return api.possible(
-        f"{objective.metric} made its last gain after {gained_s / 60:.0f} of {whole_s / 60:.0f} "
-        f"minutes, in one of {len(tries) + 1} runs with {settings} settings: try settings on a "
+        f"{objective.metric} made its last gain after {api.duration(gained_s)} of "
+        f"{api.duration(whole_s)}, in one of {len(tries) + 1} runs with {settings} settings: try settings on a "
         "part of the data.",
         {
             "metric": objective.metric,
@@ -88,5 +88,5 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "earlier_tries": len(tries),
             "earlier_settings": settings,
         },
-        caution="No figure: how much data is enough is known only after a trial.",
+        caution="How much data is enough is known only after a trial.",
     )

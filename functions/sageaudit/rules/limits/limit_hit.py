@@ -46,7 +46,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if left is None and (why_not := not_lost(job)) is not None:
         return why_not
     limit_s = job.max_runtime_s if limit == MAX_RUNTIME else job.max_wait_s
-    after = "" if job.elapsed_s is None else f" after {job.elapsed_s / 3600:.1f} h"
+    after = "" if job.elapsed_s is None else f" after {api.duration(job.elapsed_s)}"
     summary = (
         f"{limit} ended the run{after} on {job.instances or 'an unknown type'}; "
         f"it left {left or 'neither artifact nor checkpoints'}."
@@ -61,7 +61,7 @@ def check(case: api.JobCase) -> api.Outcome:
         "left": left,
     }
     if left:
-        caution = "No figure: the limit may be planned, and what it left can be used."
+        caution = "The limit may be planned, and what it left can be used."
         return api.fact(summary, evidence, caution=caution)
     higher = higher_limit(job, limit, limit_s)
     continues = job.kind is not api.JobKind.TRAINING or job.checkpointed

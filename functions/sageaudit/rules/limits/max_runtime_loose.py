@@ -65,7 +65,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     whose = f"the longest of {len(elapsed_s)} runs" if len(elapsed_s) > 1 else "this run"
     return api.fact(
         f"A hung run would be billed up to ${exposed_usd:,.0f}: the limit is "
-        f"{limit_s / 3600:.1f} h, {whose} took {longest_s / 3600:.1f} h.",
+        f"{api.duration(limit_s)}, {whose} took {api.duration(longest_s)}.",
         {
             "max_runtime_s": limit_s,
             "elapsed_s": job.elapsed_s,
@@ -74,5 +74,5 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "exposed_usd": round(exposed_usd, 2),
         },
         fix=(api.Parameter("StoppingCondition.MaxRuntimeInSeconds", limit_s, suggested_s),),
-        caution="A guard-rail: it has cost nothing so far, so it has no saving.",
+        caution="A precaution: the loose limit has cost nothing so far, so nothing is counted.",
     )

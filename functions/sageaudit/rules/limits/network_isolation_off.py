@@ -48,5 +48,5 @@ def check(case: api.JobCase) -> api.Outcome:
         f"The container of this {case.job.kind.value} job has a network.",
         {"network_isolation": False},
         fix=(api.Parameter(_PATHS[case.job.kind], False, True),),
-        caution="No figure: it is not about cost. Code that installs packages will fail.",
+        caution="It is not about cost. Code that installs packages will fail.",
     )

@@ -64,7 +64,7 @@ def check(case: api.AccountCase) -> api.Outcome:
             "dearest_family_usd": family_usd,
         },
         fix=(api.Parameter(f"Tags[{case.policy.owner_tags[0]}].Value", None, "<team or person>"),),
-        caution="No figure: it measures the account and saves nothing.",
+        caution="It measures the account and saves nothing.",
     )
 
 

@@ -76,5 +76,5 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "same_settings": None if None in fingerprints else len(fingerprints) == 1,
         },
         fix=retry_fix(job),
-        caution="No figure here: each run's dollars are counted as lost in its own audit.",
+        caution="Each run's dollars are counted as lost in its own audit, not here.",
     )

@@ -24,11 +24,8 @@ class PhaseShare:
 
     @property
     def text(self) -> str:
-        """For a sentence: `15.0 of 60.0 billed minutes (25%)`."""
-        return (
-            f"{self.seconds / 60:.1f} of {self.billed_s / 60:.1f} billed minutes "
-            f"({self.percent:.0f}%)"
-        )
+        """For a sentence: `15 min of 1 h billed (25%)`."""
+        return f"{api.duration(self.seconds)} of {api.duration(self.billed_s)} billed ({self.percent:.0f}%)"
 
 
 def range_caution(reason: str) -> str:

@@ -112,7 +112,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         },
         fix=(api.Parameter("ResourceConfig.KeepAlivePeriodInSeconds", None, pool.keep_s),),
         caution=(
-            "No figure: Starting is not billed and a waiting pool is, so it buys time, not money. "
+            "Starting is not billed and a waiting pool is, so a pool buys time, not money. "
             "The quota for warm pools is 0 until it is raised."
         ),
     )

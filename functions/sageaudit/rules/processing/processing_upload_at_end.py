@@ -64,8 +64,8 @@ def check(case: api.JobCase) -> api.Outcome:
         hosts = f"{len(whole.hosts)} of {whole.hosts_expected} hosts"
         return api.Unknown("hosts_missing", f"{hosts} have points: another may have worked")
     return api.derived(
-        f"All hosts were idle for the last {tail_s / 60:.0f} of {whole.minutes:.0f} minutes: "
-        "outputs in mode EndOfJob are uploaded then.",
+        f"All hosts were idle for the last {api.duration(tail_s)} of "
+        f"{api.duration_min(whole.minutes)}: outputs in mode EndOfJob are uploaded then.",
         {
             "idle_tail_s": tail_s,
             "idle_tail_percent": round(percent, 1),

@@ -57,7 +57,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     return api.possible(
         f"MaxConcurrentTransforms is {'1' if batch.max_concurrent else 'not set'}, and CPU "
-        f"averaged {average:.0f}% of {vcpu} vCPUs over {case.usage.minutes:.0f} active minutes on "
+        f"averaged {average:.0f}% of {vcpu} vCPUs over {api.duration_min(case.usage.minutes)} on "
         f"{case.job.instances}.",
         {
             "max_concurrent_transforms": batch.max_concurrent,
@@ -68,7 +68,7 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         fix=(api.Parameter("MaxConcurrentTransforms", batch.max_concurrent, several),),
         caution=(
-            "No figure: only a run shows how much faster several requests at a time are. "
+            "Only a run shows how much faster several requests at a time are. "
             "A smaller type is the alternative: use only one of the two."
         ),
     )

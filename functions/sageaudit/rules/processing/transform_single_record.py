@@ -47,7 +47,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     return api.possible(
         f"BatchStrategy is SingleRecord, and CPU averaged {average:.0f}% over "
-        f"{case.usage.minutes:.0f} active minutes on {case.job.instances}.",
+        f"{api.duration_min(case.usage.minutes)} on {case.job.instances}.",
         {
             "batch_strategy": batch.strategy,
             "cpu_mean_percent": round(average, 1),
@@ -56,7 +56,7 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         fix=(api.Parameter("BatchStrategy", batch.strategy, "MultiRecord"),),
         caution=(
-            "No figure: only a run shows how much faster batches are. The container must take "
+            "Only a run shows how much faster batches are. The container must take "
             "several records a request; without SplitType the strategy has no effect."
         ),
     )

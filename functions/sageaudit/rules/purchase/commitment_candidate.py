@@ -95,7 +95,7 @@ def check(case: api.AccountCase) -> api.Outcome:
             "runs_of_unknown_cost": len(unknown_cost),
         },
         caution=(
-            f"{spot_first if firm_usd < asked_usd else ''}No figure: a plan's discount depends on "
+            f"{spot_first if firm_usd < asked_usd else ''}A plan's discount depends on "
             "type, term and payment. At its lower rates these hours use less of the commitment, "
             "which is paid used or not."
         ),

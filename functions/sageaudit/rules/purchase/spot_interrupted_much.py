@@ -53,8 +53,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if 100 * job.billable_s <= Decimal(str(case.limit(OVER))) * needed_s:
         return api.Clear()
     return api.derived(
-        f"After {_interruptions(job)} managed spot was billed for {job.billable_s / 60:.0f} "
-        f"minutes; on demand the run takes {needed_s / 60:.0f}.",
+        f"After {_interruptions(job)} managed spot was billed for {api.duration(job.billable_s)}; "
+        f"on demand the run takes {api.duration(needed_s)}.",
         {
             "interruptions": job.interruptions,
             "billable_s": job.billable_s,
@@ -70,7 +70,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _waited_out(job: api.Job) -> api.Found:
     """MaxWait ended it: what it had is kept, or was lost."""
     billed_s = job.billable_s
-    billed = "an unknown time was" if billed_s is None else f"{billed_s / 60:.0f} minutes were"
+    billed = "an unknown time was" if billed_s is None else f"{api.duration(billed_s)} were"
     kept = job.left_artifact or job.checkpointed
     why = "what it left can be used" if kept else "limit-hit counts a run that left nothing"
     return api.advice(
@@ -83,7 +83,7 @@ def _waited_out(job: api.Job) -> api.Found:
         },
         fix=_on_demand(job),
         alternatives=_alternatives(job),
-        caution=f"No figure here: {why}.",
+        caution=f"Nothing is counted here: {why}.",
     )
 
 

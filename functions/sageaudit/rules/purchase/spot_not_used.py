@@ -99,7 +99,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     checkpoints = ", with checkpoints" if job.checkpointed else ""
     own = f"{share.own_runs} spot runs of its family on this type saved {share.savings}%"
     return found(
-        f"{job.elapsed_s / 3600:.1f} h on demand{checkpoints}: "
+        f"{api.duration(job.elapsed_s)} on demand{checkpoints}: "
         f"{own if by_own_runs else 'managed spot is worth a trial'}.",
         {
             "elapsed_s": job.elapsed_s,
@@ -132,7 +132,7 @@ def _billed_share(case: api.FamilyCase) -> _BilledShare:
 
 def _caution(share: _BilledShare, *, safe: bool) -> str:
     if not safe:
-        return "No figure: without checkpoints an interruption starts a run this long again."
+        return "Without checkpoints an interruption starts a run this long again."
     if share.own_runs:
         return "Counted at the family's worst quartile; spot may wait for capacity."
     return "Not promised: SageMaker publishes no spot rate, and published runs saved 60 to 70%."

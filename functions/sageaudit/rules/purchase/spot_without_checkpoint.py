@@ -39,9 +39,9 @@ def check(case: api.JobCase) -> api.Outcome:
     if job.elapsed_s <= case.limit(OVER):
         return api.Clear()
     return api.advice(
-        f"{job.elapsed_s / 3600:.1f} h on managed spot without checkpoints: each interruption "
+        f"{api.duration(job.elapsed_s)} on managed spot without checkpoints: each interruption "
         f"starts the run again ({job.interruptions or 'none'} so far).",
         {"elapsed_s": job.elapsed_s, "interruptions": job.interruptions},
         fix=(api.CHECKPOINTS,),
-        caution="No figure: how often it will be interrupted is not known.",
+        caution="How often it will be interrupted is not known.",
     )

@@ -50,7 +50,7 @@ def check(case: api.JobCase) -> api.Outcome:
         {"volume_gb": job.volume_gb, "instances": job.instances},
         fix=(api.Parameter(api.VOLUME_PATHS[job.kind], job.volume_gb, None),),
         caution=(
-            "No figure: no volume is provisioned or billed. The space is that of the local disks; "
-            "a warm pool is reused only by jobs with the same size."
+            "No volume is provisioned or billed, so nothing is saved. The space is that of the "
+            "local disks; a warm pool is reused only by jobs with the same size."
         ),
     )

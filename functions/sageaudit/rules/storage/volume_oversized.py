@@ -75,5 +75,5 @@ def check(case: api.JobCase) -> api.Outcome:
         fix=(api.Parameter(api.VOLUME_PATHS[job.kind], size, smaller),),
         change=api.SetVolume(size if copies else new_size),
         best=api.SetVolume(new_size) if copies else None,
-        caution=f"Low confidence: DiskUtilization is near 0 in recorded jobs.{data}",
+        caution=f"Uncertain: in recorded jobs DiskUtilization is always near 0.{data}",
     )

@@ -42,5 +42,5 @@ def check(case: api.TuningCase) -> api.Outcome:
             "total_usd": total_usd(case.trials),
         },
         change=api.DropTrials(frozenset(trial.name for trial in failed)),
-        caution="It counts only what the findings on the failed trials themselves left.",
+        caution="Dollars of a trial that its own finding counts are not counted again here.",
     )

@@ -65,7 +65,7 @@ def check(case: api.TuningCase) -> api.Outcome:
     worse = trials.worse_than_median(completed, better) if better else None
     return api.possible(
         f"Early stopping is off: {len(completed)} trials ran to their end, in a median of "
-        f"{typical_s / 60:.0f} minutes.",
+        f"{api.duration(typical_s)}.",
         {
             "completed_trials": len(completed),
             "median_trial_s": typical_s,
@@ -73,5 +73,5 @@ def check(case: api.TuningCase) -> api.Outcome:
             "worse_than_median_usd": None if worse is None else trials.total_usd(worse),
         },
         fix=(api.Parameter(trials.EARLY_STOPPING, _OFF, "Auto"),),
-        caution="No figure: at which epoch each trial would have been stopped is not known.",
+        caution="At which epoch each trial would have been stopped is not known.",
     )

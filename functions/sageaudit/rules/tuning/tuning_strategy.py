@@ -83,7 +83,7 @@ def _found(case: api.TuningCase, tuning: Tuning, summary: str) -> api.Found:
         },
         fix=(*strategy, *count, *_fewer_in_parallel(case, tuning)),
         alternatives=() if learns else (_hyperband(tuning, count),),
-        caution="No figure: how many trials fewer give the same is not known in advance.",
+        caution="How many trials fewer give the same is not known in advance.",
     )
 
 

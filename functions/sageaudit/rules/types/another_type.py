@@ -13,7 +13,7 @@ from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.prices.market import InstanceType, comparable
 from sageaudit.rules import api
 
-PEAKS_HIDDEN = "One-minute means hide peaks: try it once."
+PEAKS_HIDDEN = "Means of a minute hide short peaks: try it once."
 _BY_NEED = frozenset(
     {
         Constraint.VCPU,
@@ -43,7 +43,7 @@ class BestType:
     def details(self, case: api.JobCase, hint: str = "") -> FoundDetails:
         """The fix as it is counted and at best, the second best beside it; words without a type."""
         if self.first is None:
-            return {"caution": f"No figure: {self.why}. {hint}".strip()}
+            return {"caution": f"Nothing is counted: {self.why}. {hint}".strip()}
         second = (api.type_fix(case.job, self.second.type.name),) if self.second else ()
         return {
             "fix": api.type_fix(case.job, self.first.type.name),
@@ -117,7 +117,7 @@ def _said(candidate: Candidate) -> str:
         return f"{name} saves nothing"
     if refused.constraint is Constraint.NOT_RECORDED:
         return f"whether {name} fits is not known ({refused.reason})"
-    return f"{name} does not fit ({refused.reason})"
+    return f"the nearest cheaper type, {name}, does not fit ({refused.reason})"
 
 
 def more_vcpu(case: api.JobCase) -> InstanceType | None:

@@ -40,9 +40,9 @@ def check(case: api.JobCase) -> api.Outcome:
     if today.legacy and not other.legacy:
         return LEFT_TO_OLD_GENERATION
     minutes = case.usage.minutes
-    over = f" over {minutes:.0f} active minutes" if case.usage.series else ""
+    over = f" over {api.duration_min(minutes)}" if case.usage.series else ""
     return api.derived(
-        f"{other.name} holds what {case.job.instances} used{over}.",
+        f"{other.name} is large enough for what {case.job.instances} used{over}.",
         {
             "instance_type": today.name,
             "cheaper_type": other.name,

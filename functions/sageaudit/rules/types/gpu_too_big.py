@@ -67,7 +67,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if g_type is None or not g_type.type.family.startswith("g"):
         return _unknown(best) or api.Clear()
     return api.derived(
-        f"{case.usage.minutes:.0f} active minutes on {case.job.instances} used {average:.0f}% "
+        f"{api.duration_min(case.usage.minutes)} on {case.job.instances} used {average:.0f}% "
         f"of the GPU and {memory_gib:.1f} GiB of its memory: {g_type.type.name} has enough.",
         {
             "gpu_mean_percent": round(average, 1),

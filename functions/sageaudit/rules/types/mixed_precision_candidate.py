@@ -66,7 +66,7 @@ def check(case: api.JobCase) -> api.Outcome:
     hugging_face = (repository(case.job.image) or "").startswith("huggingface-")
     fix = (api.Parameter(f"HyperParameters.{precision}", None, "true"),) if hugging_face else ()
     return api.possible(
-        f"The GPU averaged {busy:.0f}% over {case.usage.minutes:.0f} active minutes on "
+        f"The GPU averaged {busy:.0f}% over {api.duration_min(case.usage.minutes)} on "
         f"{case.job.instances}, with no sign of 16-bit precision: {precision} is worth a trial.",
         {
             "gpu_mean_percent": round(busy, 1),
@@ -74,5 +74,5 @@ def check(case: api.JobCase) -> api.Outcome:
             "precision": precision,
         },
         fix=fix,
-        caution="No figure: the code may set its precision itself; the gain depends on the model.",
+        caution="The code may set its precision itself; the gain depends on the model.",
     )

@@ -26,5 +26,5 @@ def check(case: api.JobCase) -> api.Outcome:
         "SageMaker Training Compiler is on: it has no new releases and gets no patches.",
         {"training_compiler": True},
         fix=(api.Parameter("HyperParameters.sagemaker_training_compiler_enabled", "true", None),),
-        caution="No figure: how fast the job is without it is not known.",
+        caution="How fast the job is without it is not known.",
     )

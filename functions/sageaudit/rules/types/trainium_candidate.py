@@ -71,7 +71,7 @@ def check(case: api.JobCase) -> api.Outcome:
     container = repository(image) or ""
     neuron = image.split(container, 1)[0] + f"{container}-neuronx:<tag>"
     return api.possible(
-        f"{job.elapsed_s / 3600:.1f} h of deep learning on {job.instances}: worth a trial on "
+        f"{api.duration(job.elapsed_s)} of deep learning on {job.instances}: worth a trial on "
         f"{target}, which costs less if it is over {times:.2f} times as fast.",
         {
             "elapsed_s": job.elapsed_s,
@@ -83,7 +83,7 @@ def check(case: api.JobCase) -> api.Outcome:
             api.Parameter("AlgorithmSpecification.TrainingImage", image, neuron),
         ),
         caution=(
-            "No figure: how fast the model trains on Trainium is not known, and the code must be "
+            "How fast the model trains on Trainium is not known, and the code must be "
             "ported to the Neuron SDK."
         ),
     )

@@ -54,7 +54,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     # more vCPUs only for a CPU at its limit: else the next run's advice would turn it back
     larger = more_vcpu(case) if strict else None
-    over = f"{case.usage.minutes:.0f} active minutes on {case.job.instances}"
+    over = f"{api.duration_min(case.usage.minutes)} on {case.job.instances}"
     return api.advice(
         (
             f"In {share:.0f}% of {over} the CPU was at {case.limit(CPU_FROM):g}% or more with the "
@@ -74,7 +74,7 @@ def check(case: api.JobCase) -> api.Outcome:
         fix=loader_fix(case),
         alternatives=(api.type_fix(case.job, larger.name),) if larger else (),
         caution=(
-            "No figure: only a run shows how much shorter it gets. Start with the data loader: "
+            "Only a run shows how much shorter it gets. Start with the data loader: "
             "more vCPUs a GPU cost more by the hour, and a heterogeneous cluster adds instances."
         ),
     )

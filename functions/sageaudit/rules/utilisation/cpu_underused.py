@@ -45,7 +45,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     return api.derived(
         f"CPU stayed under {cpu:.0f}% and memory under {memory:.0f}% for 95% of "
-        f"{case.usage.minutes:.0f} active minutes on {case.job.instances}.",
+        f"{api.duration_min(case.usage.minutes)} on {case.job.instances}.",
         {
             "cpu_p95_percent": round(cpu, 1),
             "memory_p95_percent": round(memory, 1),

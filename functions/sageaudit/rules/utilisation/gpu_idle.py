@@ -54,7 +54,7 @@ def check(case: api.JobCase) -> api.Outcome:
     points = [value for line in cpus for value in line.present]
     vcpu = case.usage.vcpu
     return api.derived(
-        f"The GPU did nothing in {whole.minutes:.0f} minutes on {case.job.instances}.",
+        f"The GPU did nothing for {api.duration_min(whole.minutes)} on {case.job.instances}.",
         {
             "gpu_max_percent": round(api.percentile_of_busiest(gpus, 100), 1),
             "minutes": round(whole.minutes),

@@ -52,7 +52,7 @@ def check(case: api.JobCase) -> api.Outcome:
     per_hour = 60 * (most.last - most.first) / (most.periods * period_min)
     return api.advice(
         f"GPU memory grew from {most.first:.0f}% to {most.last:.0f}% over {usage.minutes:.0f} "
-        f"active minutes on {case.job.instances}, in {most.rises} rises: it looks like a leak.",
+        f"on {case.job.instances}, in {most.rises} rises: it looks like a leak.",
         {
             "gpu_memory_first_percent": round(most.first, 1),
             "gpu_memory_last_percent": round(most.last, 1),
@@ -63,7 +63,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "active_minutes": round(usage.minutes),
             "period_s": usage.period_s,
         },
-        caution="No figure: a leak costs nothing until the run fails when memory runs out.",
+        caution="A leak costs nothing until the run fails when memory runs out.",
     )
 
 

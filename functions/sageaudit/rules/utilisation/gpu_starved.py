@@ -47,7 +47,7 @@ def check(case: api.JobCase) -> api.Outcome:
     most = max(waits, key=lambda wait: wait.percent)
     return api.advice(
         f"The GPU fell under {case.limit(P5_BELOW):g}% {most.times} times and waited there for "
-        f"{most.percent:.0f}% of {case.usage.minutes:.0f} active minutes on "
+        f"{most.percent:.0f}% of {api.duration_min(case.usage.minutes)} on "
         f"{case.job.instances}; its P95 is {most.p95:.0f}%.",
         {
             "gpu_p95_percent": round(most.p95, 1),
@@ -61,7 +61,7 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         fix=loader_fix(case),
         caution=(
-            "No figure: evaluation and checkpoints between epochs look the same, and only a run "
+            "Evaluation and checkpoints between epochs look the same, and only a run "
             "shows how much of the wait can overlap with training."
         ),
     )

@@ -63,7 +63,7 @@ def check(case: api.JobCase) -> api.Outcome:
     amber = "amber" if low else "below target"
     return api.derived(
         f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
-        f"{usage.minutes:.0f} active minutes on {case.job.instances}.",
+        f"{api.duration_min(usage.minutes)} on {case.job.instances}.",
         {
             "gpu_mean_percent": round(use.mean, 1),
             "gpu_p95_percent": round(use.p95, 1),

@@ -85,9 +85,9 @@ def _seconds(case: api.JobCase, periods: range) -> Decimal:
 
 
 def _summary(case: api.JobCase, idle_s: Decimal, wait_s: Decimal, cores: float) -> str:
-    run = f"of {case.whole.minutes:.0f} minutes on {case.job.instances}"
-    idle = f"All hosts were idle for {idle_s / 60:.0f}"
-    gpu = f"no GPU work came for the first {wait_s / 60:.0f}"
+    run = f"of {api.duration_min(case.whole.minutes)} on {case.job.instances}"
+    idle = f"All hosts were idle for {api.duration(idle_s)}"
+    gpu = f"no GPU work came for the first {api.duration(wait_s)}"
     little = f"{cores:.1f} of {case.whole.vcpu} cores busy on average"
     if wait_s <= idle_s:
         return f"{idle} {run}, before work began."

@@ -70,13 +70,14 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
-    minutes, what = f"{case.whole.minutes:.0f} minutes", case.job.instances
+    minutes, what = f"{api.duration_min(case.whole.minutes)}", case.job.instances
     if tail.throughout:
         return f"No host worked in {minutes} on {what}."
-    idle = f"All hosts were idle for the last {counted_s / 60:.0f} of {minutes} on {what}"
+    last = api.duration(Decimal(counted_s))
+    idle = f"All hosts were idle for the last {last} of {minutes} on {what}"
     if not tail.early:
         return f"{idle}."
-    longest = f"up to {tail.early[0][1] / 60:.0f} minutes"
+    longest = f"up to {api.duration(Decimal(tail.early[0][1]))}"
     early = f"{len(tail.early)} of {tail.hosts} hosts ended {longest} before"
     if counted_s:
         return f"{idle}; {early} that."

@@ -59,7 +59,7 @@ def check(case: api.JobCase) -> api.Outcome:
     needed = best.run.need.memory_gib.needed
     return api.derived(
         f"Memory stayed under {memory:.0f}% of {today.memory_gib:g} GiB for 95% of "
-        f"{case.usage.minutes:.0f} active minutes on {case.job.instances}.",
+        f"{api.duration_min(case.usage.minutes)} on {case.job.instances}.",
         {
             "memory_p95_percent": round(memory, 1),
             "memory_needed_gib": None if needed is None else round(needed, 1),

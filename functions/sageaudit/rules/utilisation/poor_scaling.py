@@ -101,12 +101,12 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
     if count >= now:
         return api.Clear()
     takes = (
-        f"it takes between as long and {now / count:.1f} times as long: "
+        f"the run takes up to {now / count:.1f} times as long, and then nothing is saved: "
         "nothing is counted until a run shows it"
     )
     return api.derived(
-        f"Each of {now} hosts averaged {use.busiest:.0f}% {use.metric.name} or less over "
-        f"{minutes:.0f} active minutes on {case.job.instances}: {count} could do the work.",
+        f"The {use.metric.name} of each of {now} hosts averaged {use.busiest:.0f}% or less over "
+        f"{api.duration_min(minutes)} on {case.job.instances}: {count} could do the work.",
         {
             "busiest_mean_percent": round(use.busiest, 1),
             "hosts_mean_percent": round(api.mean(use.means), 1),
@@ -114,7 +114,9 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
             "instances": now,
             "active_minutes": round(minutes),
         },
-        **_on_fewer(case, count, _at_worst(case, count), Decimal(1), f"On {count} {takes}."),
+        **_on_fewer(
+            case, count, _at_worst(case, count), Decimal(1), f"On {count} of them {takes}."
+        ),
     )
 
 

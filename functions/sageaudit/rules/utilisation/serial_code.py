@@ -55,7 +55,7 @@ def check(case: api.JobCase) -> api.Outcome:
     each = " on each host" if len(hosts) > 1 else ""
     return api.derived(
         f"The code used {mean:.1f} of {today.vcpu} vCPUs{each} over "
-        f"{case.usage.minutes:.0f} active minutes on {case.job.instances}.",
+        f"{api.duration_min(case.usage.minutes)} on {case.job.instances}.",
         {
             "cpu_mean_cores": round(mean, 2),
             "cpu_p95_cores": round(p95, 2),

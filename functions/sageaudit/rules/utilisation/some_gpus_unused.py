@@ -28,8 +28,8 @@ FITS_ON = api.Threshold(
     "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs", "our choice"
 )
 
-SUMS = "CloudWatch has only the sum of an instance's GPUs."
-DISTRIBUTE = "Or distribute the work over all of them."
+SUMS = "CloudWatch shows only the sum of an instance's GPUs, not each one."
+DISTRIBUTE = "Or spread the work over all GPUs."
 
 
 @api.rule(
@@ -61,9 +61,9 @@ def check(case: api.JobCase) -> api.Outcome:
         details["alternatives"] = (*details.get("alternatives", ()), spread)
     on = "one" if need.fits_on == 1 else str(need.fits_on)
     return api.derived(
-        f"The work of all {today.gpus} GPUs over {case.usage.minutes:.0f} active minutes on "
-        f"{case.job.instances} fits on {on} (at its peak {need.gpus:.1f} GPUs and "
-        f"{need.memory_gib:.1f} GiB of GPU memory).",
+        f"The work of the {today.gpus} GPUs over {api.duration_min(case.usage.minutes)} on "
+        f"{case.job.instances} fits on {on} of them (at its peak {need.gpus:.1f} "
+        f"GPUs and {need.memory_gib:.1f} GiB of GPU memory).",
         {
             "gpus": today.gpus,
             "gpus_needed": round(need.gpus, 2),

@@ -94,12 +94,12 @@ def _far_apart(case: api.JobCase, load: HostLoad) -> bool:
 
 def _summary(case: api.JobCase, load: HostLoad, left_out: int) -> str:
     (busiest, most), (laziest, least) = load.busiest, load.laziest
-    busy = f"{busiest.rpartition('/')[2]} averaged {most:.0f}% {load.metric.name}"
-    over = f"over {load.seconds / 60:.0f} minutes on {case.job.instances}"
+    busy = f"the {load.metric.name} of {busiest.rpartition('/')[2]} averaged {most:.0f}%"
+    over = f"over {api.duration_min(load.seconds / 60)} on {case.job.instances}"
     if left_out:
-        return f"{left_out} of {len(load.used)} hosts took no part, while {busy} {over}."
-    low = f"{laziest.rpartition('/')[2]} {least:.0f}%"
-    return f"While all hosts worked, {busy}, {low}, {over}."
+        return f"{left_out} of {len(load.used)} hosts did no work, while {busy} {over}."
+    low = f"that of {laziest.rpartition('/')[2]} {least:.0f}%"
+    return f"While all hosts worked, {busy} and {low}, {over}."
 
 
 def _fewer(job: api.Job, left_out: int) -> FoundDetails:
@@ -108,7 +108,9 @@ def _fewer(job: api.Job, left_out: int) -> FoundDetails:
         "fix": (api.Parameter(api.COUNT_PATHS[job.kind], job.groups[0].count, count),),
         "alternatives": (even,) if even else (),
         "change": api.SetCount(count, Decimal(1), refills=False),
-        "caution": "Assumes that the other hosts need nothing from it, such as data in its memory.",
+        "caution": (
+            "Assumes that the other hosts need nothing from them, such as data in their memory."
+        ),
     }
 
 
