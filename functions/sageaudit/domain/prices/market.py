@@ -132,7 +132,7 @@ class Market:
         ratio = newest.usd / own_newest.usd
         dates = sorted({rate.as_of or "no date" for rate in (newest, own_newest)})
         how = (
-            f"no rate of {other} is known for the job's day: the rate of {self.own_type} on that day "
-            f"times {ratio:.4f}, the ratio of the newest rates of both ({' and '.join(dates)})"
+            f"no rate of {other} is known for the job's day: the rate of {self.own_type} on that "
+            f"day times {ratio:.4f}, the ratio of the newest rates of both ({' and '.join(dates)})"
         )
         return replace(own, usd=own.usd * ratio, other_usd=None, note=how, by_ratio=True)
