@@ -10,6 +10,8 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.prices.market import InstanceType, Rate
 
 _ONE = Decimal(1)
+_LONGER = Decimal("1.005")
+"""A multiple of the run time below this reads as "1.00 times as long"."""
 
 
 class Constraint(enum.Enum):
@@ -70,7 +72,8 @@ class Candidate:
         if self.takes is None:
             return ""
         said = [self.takes.because]
-        if self.best is not None and self.break_even is not None:
+        longer = self.takes.counted >= _LONGER
+        if longer and self.best is not None and self.break_even is not None:
             even = f"it saves money up to {self.break_even:.2f} times"
             said.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")
         if self.rate is not None and self.rate.by_ratio and self.rate.note:
