@@ -76,9 +76,16 @@ class Candidate:
         if longer and self.best is not None and self.break_even is not None:
             even = f"it saves money up to {self.break_even:.2f} times"
             said.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")
-        if self.rate is not None and self.rate.by_ratio and self.rate.note:
-            said.append(f"{self.rate.note[0].upper()}{self.rate.note[1:]}.")
+        if self.price_note is not None:
+            said.append(self.price_note)
         return " ".join(said)
+
+    @property
+    def price_note(self) -> str | None:
+        """How its rate was computed, where no rate of the job's day is known."""
+        if self.rate is None or not self.rate.by_ratio or not self.rate.note:
+            return None
+        return f"{self.rate.note[0].upper()}{self.rate.note[1:]}."
 
     @property
     def best(self) -> SetType | None:
