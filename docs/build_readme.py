@@ -22,9 +22,10 @@ def with_numbers(readme: str) -> str:
     jobs = CONFUSION.read_text(encoding="utf-8").split()[0]
     readme = re.sub(r"\d+ rules, each one file", f"{len(ids())} rules, each one file", readme)
     readme = re.sub(r"On \d+ generated jobs", f"On {jobs} generated jobs", readme)
-    found, wasted = map(Decimal, LARGE_JOBS.read_text(encoding="utf-8").split()[-4:-2])
-    counts = f"counts ${found:,.0f} of the ${wasted:,.0f}"
-    readme = re.sub(r"counts \$[\d,]+ of the \$[\d,]+", lambda _: counts, readme)
+    found, least, _, most = LARGE_JOBS.read_text(encoding="utf-8").split()[-4:]
+    dollars = [f"${Decimal(usd):,.0f}" for usd in (found, least, most)]
+    counts = "counts {} of {} to {}".format(*dollars)
+    readme = re.sub(r"counts \$[\d,]+ of \$[\d,]+ to \$[\d,]*\d", lambda _: counts, readme)
     for hundred, group in groupby(ids(), lambda rule_id: rule_id[:3]):
         row = f"| {_range(list(group))} |"
         readme = re.sub(rf"^\| {hundred}\d\d[^|]*\|", row, readme, flags=re.MULTILINE)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.redact import redact, redacted_pairs
-from sageaudit.domain.job.telling_names import REDACTED
+from sageaudit.domain.job.secret_names import REDACTED
 from sageaudit.domain.job.user_values import user_values
 from sageaudit.text.untrusted import terminal
 from tests.fakes.leaks import LEAKS, ORDINARY, TOOLKIT, Leak

@@ -11,7 +11,7 @@ from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.usage.idle_causes import LookAt
-from sageaudit.domain.usage.worked import Unit
+from sageaudit.domain.usage.work_share import Unit
 from sageaudit.text.money import share, usd
 from sageaudit.text.words import number
 

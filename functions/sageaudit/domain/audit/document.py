@@ -39,7 +39,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.worked import Unit
+from sageaudit.domain.usage.work_share import Unit
 
 SCHEMA = 1
 _MICRO = Decimal("0.000001")

@@ -23,8 +23,8 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.usage.judged_use import unjudged_use
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
+from sageaudit.domain.usage.unjudged_use import unjudged_use
 
 NOT_FINISHED = "job_not_finished"
 """The code of every rule's answer for a job that still runs."""

@@ -51,7 +51,7 @@ def scrubbed(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None) -
         hints.KEY: hints.kept(hints.of_answer(answer)),
         entry_point.ENTRY_POINT: entry_point.entry_point(answer),
         job_outputs.TUNED_FOR: objective.metric if objective else None,
-        failure_words.KEY: None if said == failure_words.said(_failure(cleaned)) else said,
+        failure_words.KEY: None if said == failure_words.of_text(_failure(cleaned)) else said,
     }
     for key, value in own.items():
         cleaned.pop(key, None)

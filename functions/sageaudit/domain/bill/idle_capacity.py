@@ -1,7 +1,7 @@
 """Idle capacity: device hours that were paid for and not worked. It is no saving and in no sum.
 
 It exists also where no cheaper type holds the job, where a training plan's capacity is prepaid, and
-in hours where nothing is priced. `worked.py` says what counts as worked.
+in hours where nothing is priced. `usage/work_share.py` says what counts as worked.
 
 paid     = devices of a host x hosts x billed seconds; on spot the billable ones, or all training
            seconds where those are not known (an upper bound, as the bill itself). The retained time
@@ -35,7 +35,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.idle_causes import LookAt, idle_causes
 from sageaudit.domain.usage.measurements import Measurements, Missing
-from sageaudit.domain.usage.worked import Unit, devices, worked_share
+from sageaudit.domain.usage.work_share import Unit, devices, worked_share
 
 _HOUR_S = Decimal(3600)
 _ZERO = Decimal(0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sageaudit.domain.job.plain_values import is_plain, is_secretive
-from sageaudit.domain.job.telling_names import is_telling
+from sageaudit.domain.job.plain_values import is_plain, looks_secret
+from sageaudit.domain.job.secret_names import is_secret_name
 
 _PIECE = re.compile(r"[^\s\"'`<>]+")
 _SCHEME = re.compile(r"[:=]?(?::|%3[aA])(?:\\*/){2}")
@@ -57,7 +57,7 @@ def _of_address(rest: str, scheme: str) -> Iterator[tuple[int, int]]:
         name, value = pair[1], pair[2]
         if not value or name.lower() in _PUBLIC:
             continue
-        if is_telling(name) or (is_secretive(value) and not is_plain(value)):
+        if is_secret_name(name) or (looks_secret(value) and not is_plain(value)):
             yield pair.span(2)
 
 

@@ -25,7 +25,7 @@ def limit_hit(job: Job) -> str | None:
         return None
     if job.secondary_status in _LIMITS:
         return _LIMITS[job.secondary_status]
-    if (word := _said(job)) in {MAX_RUNTIME, MAX_WAIT}:
+    if (word := _named(job)) in {MAX_RUNTIME, MAX_WAIT}:
         return word
     out_of_time = (
         job.kind is JobKind.PROCESSING
@@ -41,13 +41,13 @@ def reason_class(job: Job) -> str:
     """One or two words for the reason, from the statuses and the failure message."""
     if limit_hit(job):
         return LIMIT_REACHED
-    if word := _said(job):
+    if word := _named(job):
         return word
     return "stopped" if job.status == "Stopped" else "reason unknown"
 
 
-def _said(job: Job) -> str | None:
-    return job.failure_class or failure_words.said(
+def _named(job: Job) -> str | None:
+    return job.failure_class or failure_words.of_text(
         f"{job.secondary_status or ''} {job.failure or ''}"
     )
 

@@ -39,7 +39,7 @@ _COMMAND = re.compile(r'\bCommand "[^"]*"')
 """The toolkit's copy of the command line: its options are no reasons."""
 
 
-def said(text: str) -> str | None:
+def of_text(text: str) -> str | None:
     """The limit's parameter or the class that a message names, or None."""
     lower = _COMMAND.sub(" ", text).lower()
     return next(
@@ -56,4 +56,4 @@ def of_answer(answer: Mapping[str, Any]) -> str | None:
     stored = fields.text(answer, KEY)
     if stored in _CLASSES:
         return stored
-    return said(fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage") or "")
+    return of_text(fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage") or "")

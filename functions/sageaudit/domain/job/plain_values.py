@@ -1,4 +1,4 @@
-"""Values that tell nothing, and values that are too telling to be read anywhere."""
+"""Values that every job may have, and values that may be secrets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_plain(value: str) -> bool:
     )
 
 
-def is_secretive(value: str) -> bool:
+def looks_secret(value: str) -> bool:
     """Long, or letters mixed with digits or signs: hidden wherever it stands."""
     text = value.strip()
     mixed = any(map(str.isalpha, text)) and any(

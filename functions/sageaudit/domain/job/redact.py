@@ -1,7 +1,7 @@
 """Removes secrets from text that a user's container wrote, before it is stored or shown.
 
 Three things are hidden: the values of the same Describe answer (`user_values`), what
-follows a name that tells of a secret (`telling_names`, `addresses`), and tokens of a known shape
+follows a name that tells of a secret (`secret_names`, `addresses`), and tokens of a known shape
 (`token_shapes`). They are looked for in every reading of the text (`readings`), so that escapes and
 characters nobody sees hide nothing; the rest of the text stays as it was written.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from sageaudit.domain.job.addresses import address_secrets
 from sageaudit.domain.job.hidden_values import NOTHING, UserValues
 from sageaudit.domain.job.readings import Reading, readings
-from sageaudit.domain.job.telling_names import REDACTED, is_telling, settings
+from sageaudit.domain.job.secret_names import REDACTED, is_secret_name, named_secrets
 from sageaudit.domain.job.token_shapes import tokens
 
 
@@ -34,7 +34,7 @@ def redact(text: str, values: UserValues = NOTHING) -> str:
 def redacted_pairs(pairs: Mapping[str, str]) -> dict[str, str]:
     """Names and values, such as tags, without the values that are secrets."""
     return {
-        redact(name): REDACTED if value and is_telling(name) else redact(value)
+        redact(name): REDACTED if value and is_secret_name(name) else redact(value)
         for name, value in pairs.items()
     }
 
@@ -42,7 +42,7 @@ def redacted_pairs(pairs: Mapping[str, str]) -> dict[str, str]:
 def _secrets(reading: Reading, values: UserValues) -> Iterator[tuple[int, int]]:
     yield from tokens(reading.text)
     yield from address_secrets(reading.text)
-    yield from settings(reading.text, reading.lower)
+    yield from named_secrets(reading.text, reading.lower)
     yield from values.places(reading)
 
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from sageaudit.domain.job.entry_point import script
 from sageaudit.domain.job.hidden_values import NOTHING, UserValues
-from sageaudit.domain.job.plain_values import LONG, is_plain, is_secretive
+from sageaudit.domain.job.plain_values import LONG, is_plain, looks_secret
 from sageaudit.domain.job.readings import folded, readings
-from sageaudit.domain.job.telling_names import is_telling
+from sageaudit.domain.job.secret_names import is_secret_name
 
 PAIRS = frozenset(
     {
@@ -44,7 +44,7 @@ _MOST = 2000
 """Most values; the API takes 100 hyperparameters and 100 variables for each definition."""
 _DEEPEST = 20
 _LONGEST_DECODED = 20_000
-_TELLING_LETTERS = 6
+_SECRET_LETTERS = 6
 """Letters from which on a password that is one word is hidden anywhere."""
 _PREFIXES = ("sm_hp_", "sagemaker_")
 _PART = re.compile(r"(?:^|(?<=[?&;,\s{]))-{0,2}([A-Za-z_][\w.-]{0,80})\s?[=:]\s?([^\s;,&}]+)")
@@ -68,7 +68,7 @@ def user_values(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None
         forms = set(_forms(value))
         for key in _keys(name):
             named.setdefault(key, set()).update(forms)
-        if is_secretive(value) or (len(value) >= _TELLING_LETTERS and is_telling(name)):
+        if looks_secret(value) or (len(value) >= _SECRET_LETTERS and is_secret_name(name)):
             anywhere |= forms | _encoded(value)
     return UserValues(
         {name: frozenset(values) for name, values in named.items()},
@@ -124,7 +124,7 @@ def _decoded(value: str) -> Any:
 def _parts(value: str) -> Iterator[tuple[str, str]]:
     """Settings inside a value: lines, options, `name=value`, and the password of an address."""
     lines = value.splitlines()
-    yield from (("", line) for line in (lines if len(lines) > 1 else ()) if is_secretive(line))
+    yield from (("", line) for line in (lines if len(lines) > 1 else ()) if looks_secret(line))
     for found in (_PART, _OPTION, _PASSWORD):
         yield from ((hit[1], hit[2].strip("\"'")) for hit in found.finditer(value))
 

@@ -93,12 +93,12 @@ class Prices(Protocol):
 class Market:
     """Instance types and prices, from which a bill is computed.
 
-    `beside`: the type of the job whose alternatives are priced, see `relative_to`.
+    `own_type`: the type of the job whose alternatives are priced, see `relative_to`.
     """
 
     types: Mapping[str, InstanceType]
     prices: Prices
-    beside: str | None = None
+    own_type: str | None = None
 
     def relative_to(self, job: Job) -> Market:
         """The same market, in which every other type is comparable with the job's own type.
@@ -107,23 +107,23 @@ class Market:
         rates of both types. The job's own bill does not change. Jobs of several types stay as is.
         """
         kinds = {group.instance_type for group in job.groups}
-        return replace(self, beside=kinds.pop() if len(kinds) == 1 else None)
+        return replace(self, own_type=kinds.pop() if len(kinds) == 1 else None)
 
     def hourly(self, region: str | None, kind: JobKind, instance_type: str) -> Rate | None:
         """USD per instance-hour of a job of this kind, on demand; None where it is not known."""
         if region is None:
             return None
         rate = self.prices.hourly(region, kind.row.component, instance_type)
-        if self.beside in {None, instance_type} or rate is None:
+        if self.own_type in {None, instance_type} or rate is None:
             return rate
-        own = self.prices.hourly(region, kind.row.component, self.beside)
+        own = self.prices.hourly(region, kind.row.component, self.own_type)
         if own is None or comparable(own, rate):
             return rate
         return self._by_ratio(region, kind.row.component, instance_type, own) or rate
 
     def _by_ratio(self, region: str, component: Component, other: str, own: Rate) -> Rate | None:
         newest, own_newest = (
-            self.prices.newest(region, component, name) for name in (other, self.beside or "")
+            self.prices.newest(region, component, name) for name in (other, self.own_type or "")
         )
         if newest is None or own_newest is None or not own_newest.usd:
             return None
@@ -132,7 +132,7 @@ class Market:
         ratio = newest.usd / own_newest.usd
         dates = sorted({rate.as_of or "no date" for rate in (newest, own_newest)})
         how = (
-            f"no rate of {other} is known for the job's day: the rate of {self.beside} on that day "
+            f"no rate of {other} is known for the job's day: the rate of {self.own_type} on that day "
             f"times {ratio:.4f}, the ratio of the newest rates of both ({' and '.join(dates)})"
         )
         return replace(own, usd=own.usd * ratio, other_usd=None, note=how, by_ratio=True)

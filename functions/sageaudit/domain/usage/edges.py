@@ -112,7 +112,7 @@ def idle_head(usage: Measurements) -> range:
         if any(gpu_works(line.values[minute]) for line in gpu for minute in range(start)):
             break
         length = sum(1 for _ in takewhile(usage.idle, range(start, usage.points)))
-        if any(usage.worked(minute) for minute in range(start + length, usage.points)):
+        if any(usage.work_share(minute) for minute in range(start + length, usage.points)):
             heads.append(range(start, start + length))
     return max(heads, key=len)
 

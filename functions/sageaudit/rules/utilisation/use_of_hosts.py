@@ -45,7 +45,7 @@ def use_of_hosts(usage: api.Measurements, count: int) -> UseOfHosts | api.Missin
 def did_work(usage: api.Measurements, metric: api.Metric) -> bool:
     """False for idle GPUs and idle runs, which other rules find."""
     if metric is api.Metric.CPU:
-        return any(usage.worked(minute) for minute in range(usage.points))
+        return any(usage.work_share(minute) for minute in range(usage.points))
     return api.percentile_of_busiest(usage.series[metric].values(), 100) > IDLE_TO_GPU_PERCENT
 
 

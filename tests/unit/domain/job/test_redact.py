@@ -5,7 +5,7 @@ import time
 import pytest
 
 from sageaudit.domain.job.redact import redact
-from sageaudit.domain.job.telling_names import REDACTED
+from sageaudit.domain.job.secret_names import REDACTED
 
 # Put together here so that no scanner takes this file for a leak.
 SECRETS = [
@@ -46,7 +46,7 @@ def test_a_webhook_is_taken_out() -> None:
         ("postgres://bob:s3cr3t@db:5432/x", "postgres://[redacted]@db:5432/x"),
     ],
 )
-def test_what_follows_a_telling_name_is_taken_out(said: str, kept: str) -> None:
+def test_what_follows_the_name_of_a_secret_is_taken_out(said: str, kept: str) -> None:
     """The name stays, so that the reader knows what was there."""
     assert redact(said) == kept
 

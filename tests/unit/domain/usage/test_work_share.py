@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.usage.measurements import Metric, Missing
-from sageaudit.domain.usage.worked import Devices, devices, worked_share
+from sageaudit.domain.usage.work_share import Devices, devices, worked_share
 from tests.fakes.jobs import flat, job, phases, ran, series, usage
 
 GPUS = "ml.g4dn.12xlarge"

@@ -78,7 +78,7 @@ _PROSE = frozenset(
 REDACTED = "[redacted]"
 
 
-def settings(text: str, lower: str) -> Iterator[tuple[int, int]]:
+def named_secrets(text: str, lower: str) -> Iterator[tuple[int, int]]:
     """The places of all values behind a name that tells of a secret.
 
     `lower` is the same text in lower case, character by character.
@@ -87,7 +87,7 @@ def settings(text: str, lower: str) -> Iterator[tuple[int, int]]:
     while (core := _CORE.search(lower, position)) is not None:
         start, end = _whole_name(text, core)
         position = max(end, core.end())
-        if not is_telling(text[start:end]) or _in_an_arn(text, start):
+        if not is_secret_name(text[start:end]) or _in_an_arn(text, start):
             continue
         span = _value_after(text, start, end)
         if span is not None:
@@ -96,7 +96,7 @@ def settings(text: str, lower: str) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=4096)
-def is_telling(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Whether a setting of this name holds a secret: `dbPassword`, `API key`, not `max_tokens`."""
     words = [word.lower() for word in _WORDS.findall(name)]
     if not words or _CORE.search(name.lower()) is None:
