@@ -11,13 +11,13 @@ from sageaudit.domain.audit import rollup
 from sageaudit.domain.audit.audit import Audit, Outcomes
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
-from sageaudit.domain.audit.judgement import judgement
+from sageaudit.domain.audit.judgement import Waste, judgement
 from sageaudit.domain.audit.trial import trial_of
 from sageaudit.domain.audit.tuning_savings import allocate_trials
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Finding, Found, Outcome
+from sageaudit.domain.bill.finding import Finding, Found
 from sageaudit.domain.bill.idle_capacity import idle_capacity
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.family import family
@@ -26,7 +26,7 @@ from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.exemption import exemptions
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge, judge_account, judge_tuning
 
@@ -62,7 +62,8 @@ def audit_job(
     idle = idle_capacity(job, usage, billed, market, savings)
     if isinstance(idle, Missing) and job.finished:
         warnings = [*warnings, f"idle capacity: {idle.reason}"]
-    judged = judgement(job, billed, usage, _on_waste(outcomes, ruleset, policy), savings)
+    waste = _on_waste(outcomes, ruleset, policy, usage)
+    judged = judgement(job, billed, usage, waste, savings)
     pool_ends_at = _pool_ends_at(job, now)
     return Audit(
         job=job,
@@ -83,11 +84,19 @@ def audit_job(
     )
 
 
-def _on_waste(outcomes: Outcomes, ruleset: Ruleset, policy: Policy) -> list[Outcome]:
-    """The outcomes of the rules that look for waste in the use of the hosts, without those off."""
-    rules = {rule.name.name for rule in ruleset.rules if rule.finds_waste}
-    looking = rules - policy.rules_off
-    return [outcome for name, outcome in outcomes if name.name in looking]
+def _on_waste(
+    outcomes: Outcomes, ruleset: Ruleset, policy: Policy, usage: Measurements
+) -> list[Waste]:
+    """The outcomes of the rules that look for waste in the use of the hosts, without those off.
+
+    Of hosts with GPUs, only rules that read GPUUtilization see what is paid for.
+    """
+    rules = {rule.name.name: rule for rule in ruleset.rules if rule.finds_waste}
+    return [
+        Waste(outcome, sees_devices=usage.gpus == 0 or Metric.GPU in rules[name.name].needs)
+        for name, outcome in outcomes
+        if name.name in rules and name.name not in policy.rules_off
+    ]
 
 
 def run_facts(audit: Audit) -> RunFacts:

@@ -23,6 +23,7 @@ from sageaudit.domain.bill.finding import (
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import TYPE_PATHS
 
+_GROUP_TYPE = "ResourceConfig.InstanceGroups[{}].InstanceType"
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
 """Checkpoints for a training job that has none."""
 ON_INSTANCES = set(TYPE_PATHS)
@@ -80,7 +81,12 @@ def cut_up_to(phase: str, seconds: Decimal) -> Range:
 
 
 def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
-    """The parameter that moves a job of one group to another type; none without a type."""
+    """The parameters that move a job to another type; none without a type."""
     if instance_type is None:
         return ()
+    if any(group.name for group in job.groups):
+        return tuple(
+            Parameter(_GROUP_TYPE.format(place), group.instance_type, instance_type)
+            for place, group in enumerate(job.groups)
+        )
     return (Parameter(TYPE_PATHS[job.kind], job.groups[0].instance_type, instance_type),)

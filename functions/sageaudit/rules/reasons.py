@@ -78,4 +78,4 @@ def one_instance(case: JobCase) -> str | None:
 
 def mixed_types(case: JobCase) -> str | None:
     """Instance groups of several types."""
-    return "its instances are of several types" if len(case.job.groups) > 1 else None
+    return "its instances are in several groups" if len(case.job.groups) > 1 else None

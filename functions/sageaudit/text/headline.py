@@ -6,7 +6,8 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, BillDocument
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
-from sageaudit.text.money import share, usd
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.text.money import cents, share
 
 
 def headline(document: AuditDocument) -> str:
@@ -27,7 +28,7 @@ def headline(document: AuditDocument) -> str:
     total = document["bill"]["total_usd"]
     part = f" ({share(money, total)})" if total and document["bill"]["complete"] else ""
     rest = "; the rest was not judged" if document["judged"] == Judged.NO else ""
-    return f"{usd(money)}{f' of {whole}' if whole else ''}{part} {word}{rest}"
+    return f"{cents(money)}{f' of {whole}' if whole else ''}{part} {word}{rest}"
 
 
 def _no_money(document: AuditDocument, whole: str | None) -> str:
@@ -37,20 +38,32 @@ def _no_money(document: AuditDocument, whole: str | None) -> str:
         cost = "its capacity is prepaid"
     if document["judged"] == Judged.NO:
         return f"{cost}, and what was avoidable could not be judged"
-    unknown = [document["avoidable_usd"], document["lost_usd"]].count(None)
-    if unknown:
-        part = f"{cost}, and what was avoidable or lost is not known"
-        return part if unknown == 1 else "the avoidable cost is not known"
+    sums = {"avoidable": document["avoidable_usd"], "lost": document["lost_usd"]}
+    if unknown := [what for what, amount in sums.items() if amount is None]:
+        return f"{cost}, and what was {' or '.join(unknown)} is not known"
     if bill["total_usd"] == 0 and bill["basis"] == "none":
         return "it cost nothing"
     if bill["basis"] == "prepaid":
         return f"{cost}, so no dollars were avoidable"
     found = f"none of {whole or 'the cost'} was found avoidable"
+    if accepted := _exempt(document):
+        found = f"{accepted} of {whole or 'the cost'} was avoidable, and is exempt"
     if document["judged"] is None:
         return f"{found}, and how much could be judged is not known"
     if document["judged"] == Judged.PARTLY:
         return f"{found}, but not all of it could be judged"
     return found
+
+
+def _exempt(document: AuditDocument) -> str | None:
+    """The largest exempt saving: these findings are accepted, and still true."""
+    savings = [
+        finding["saving_alone_usd"] or Decimal(0)
+        for finding in document["findings"]
+        if finding["exempt"] and Bucket(finding["bucket"]).counted
+    ]
+    largest = max(savings, default=Decimal(0))
+    return cents(largest) if largest else None
 
 
 def _so_far(bill: BillDocument, whole: str | None) -> str:
@@ -76,7 +89,7 @@ def whole_cost(bill: BillDocument) -> str | None:
         return None
     if bill["basis"] == "upper_bound":
         # Its own bound is one thing missing; any other keeps the figure from being a bound.
-        return f"{'up to' if len(bill['missing']) <= 1 else 'about'} {usd(total)}"
+        return f"{'up to' if len(bill['missing']) <= 1 else 'about'} {cents(total)}"
     if not bill["complete"]:
-        return f"at least {usd(total)}"
-    return f"about {usd(total)}" if bill["basis"] == "estimated_from_times" else usd(total)
+        return f"at least {cents(total)}"
+    return f"about {cents(total)}" if bill["basis"] == "estimated_from_times" else cents(total)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.work_share import Unit
@@ -71,12 +72,10 @@ def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
 
 
 def _advice(document: AuditDocument, figure: IdleCapacityDocument) -> str:
-    """What to look at; and that no change is certain to help, where no finding counts dollars."""
-    fixed = any(
-        Bucket(finding["bucket"]).counted and (finding["saving_usd"] or finding["saving_alone_usd"])
-        for finding in document["findings"]
-    )
-    start = "" if fixed else "No change is certain to save it: "
+    """What to look at; and that no change is certain to help, where no finding names one."""
+    fixed = any(Bucket(f["bucket"]).counted and f["fix"] for f in document["findings"])
+    certain = fixed or document["judged"] != Judged.YES
+    start = "" if certain else "No change is certain to save it: "
     places = [_LOOK_AT[cause] for cause in figure["look_at"] if cause in _LOOK_AT]
     text = f"look at {', then '.join(places)}, and take a profile" if places else "take a profile"
     sentence = f"{start}{text}."

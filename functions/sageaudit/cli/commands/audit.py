@@ -108,7 +108,7 @@ def _gate(audited: AuditDocument, fail_on: str) -> Exit:
     """A job that could not be judged does not pass: no finding is no proof then."""
     if _fails(audited, fail_on):
         return Exit.FINDINGS
-    if audited["judged"] == Judged.NO:
+    if audited["judged"] == Judged.NO or audited["avoidable_usd"] is None:
         say(f"{audited['job']['name']}: could not be judged, so --fail-on does not pass it")
         return Exit.NOT_JUDGED
     return Exit.DONE

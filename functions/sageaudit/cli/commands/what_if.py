@@ -92,7 +92,7 @@ def what_if(
     else:
         job_kind = JobKind(kind) if kind else None
         run = live.Account(profile, region).run(job or "", job_kind, policy)
-    run = replace(run, market=own(run.market, policy.discounts).relative_to(run.job))
+    run = replace(run, market=own(run.market, policy.discounts))
     document = document_of(run, types, Decimal(f"{headroom:g}"))
     if output == "json":
         echo_json(document)
@@ -112,6 +112,7 @@ def _recorded(path: Path) -> Run:
 
 def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> dict[str, Any]:
     """The document of --output json; unknown values are null, types that fit come first."""
+    run = replace(run, market=run.market.relative_to(run.job))
     reason = impossible(run.job, run.market)
     resized = None
     if reason is None:
@@ -186,6 +187,7 @@ def _candidate(candidate: Candidate, resized: Resize, job: Job) -> dict[str, Any
         "usd_per_hour": None if candidate.rate is None else candidate.rate.usd,
         "price_as_of": None if candidate.rate is None else candidate.rate.as_of,
         "price_kind": None if candidate.rate is None else candidate.rate.kind,
+        "price_note": candidate.price_note,
         "fits": candidate.refused is None,
         "constraint": candidate.refused.constraint.value if candidate.refused else None,
         "reason": candidate.refused.reason if candidate.refused else None,

@@ -32,6 +32,11 @@ _NEEDS = {
     "gpu_memory_gib": "GiB of GPU memory",
 }
 
+_BY_RATIO = (
+    "Types without a known rate of the job's day are priced by the ratio of the newest rates "
+    "(price_note in --output json)."
+)
+
 CandidateRow = Mapping[str, Any]
 
 
@@ -56,6 +61,8 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
         console.print()
         for position, reason in enumerate(reasons, start=1):
             _line(console, f"{position}  {reason}", "dim")
+        if any(row["price_note"] for row in shown):
+            _line(console, _BY_RATIO, "dim")
         if any(row["break_even_times_as_long"] is not None for row in shown):
             _line(console, _COLUMNS_SAY, "dim")
     else:

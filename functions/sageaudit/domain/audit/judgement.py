@@ -93,12 +93,22 @@ class Judgement:
 WHOLE = Judgement(Judged.YES)
 
 
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """What a rule says that can find avoidable dollars in the use of the hosts.
+
+    `sees_devices`: it reads the use of what is paid for, the GPUs of hosts that have any.
+    """
+
+    outcome: Outcome
+    sees_devices: bool
+
+
 def judgement(
-    job: Job, billed: Bill, usage: Measurements, waste: Sequence[Outcome], savings: Savings
+    job: Job, billed: Bill, usage: Measurements, waste: Sequence[Waste], savings: Savings
 ) -> Judgement:
     """How much of one run could be judged.
 
-    `waste` are the outcomes of the rules that can find avoidable dollars in the use of the hosts.
     A run that cost nothing, or was lost at its whole cost, leaves nothing to judge. A counted
     finding that needs no metrics (a long download) judges a part of the run.
     """
@@ -106,13 +116,14 @@ def judgement(
         return Judgement(Judged.NO, (_not_ended(job),), still_runs=True)
     if _nothing_left(billed, savings):
         return WHOLE
-    answered = any(isinstance(outcome, Found | Clear) for outcome in waste)
-    said = (*_without_dollars(billed, savings), *_reasons(job, usage, waste))
+    answered = any(isinstance(one.outcome, Found | Clear) for one in waste if one.sees_devices)
+    outcomes = [one.outcome for one in waste]
+    said = (*_without_dollars(billed, savings), *_reasons(job, usage, outcomes))
     reasons = tuple(dict.fromkeys(said))[:_MOST]
     if answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else WHOLE
     reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
-    partly = savings.avoidable_usd or _seen_in_part(usage, waste)
+    partly = savings.avoidable_usd or _seen_in_part(usage, outcomes)
     return Judgement(Judged.PARTLY if partly else Judged.NO, reasons, answered=False)
 
 

@@ -10,6 +10,8 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.prices.market import InstanceType, Rate
 
 _ONE = Decimal(1)
+_LONGER = Decimal("1.005")
+"""A multiple of the run time below this reads as "1.00 times as long"."""
 
 
 class Constraint(enum.Enum):
@@ -70,12 +72,20 @@ class Candidate:
         if self.takes is None:
             return ""
         said = [self.takes.because]
-        if self.best is not None and self.break_even is not None:
+        longer = self.takes.counted >= _LONGER
+        if longer and self.best is not None and self.break_even is not None:
             even = f"it saves money up to {self.break_even:.2f} times"
             said.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")
-        if self.rate is not None and self.rate.by_ratio and self.rate.note:
-            said.append(f"{self.rate.note[0].upper()}{self.rate.note[1:]}.")
+        if self.price_note is not None:
+            said.append(self.price_note)
         return " ".join(said)
+
+    @property
+    def price_note(self) -> str | None:
+        """How its rate was computed, where no rate of the job's day is known."""
+        if self.rate is None or not self.rate.by_ratio or not self.rate.note:
+            return None
+        return f"{self.rate.note[0].upper()}{self.rate.note[1:]}."
 
     @property
     def best(self) -> SetType | None:

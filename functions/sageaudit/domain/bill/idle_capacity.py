@@ -85,7 +85,8 @@ def idle_capacity(
     list_usd = None if rate is None else (paid - worked) * rate / each.count
     counted_usd = None
     if list_usd is not None:
-        counted_usd = min(_counted(job, billed, market, savings, 1 - share), list_usd)
+        in_totals = (savings.avoidable_usd or _ZERO) + (savings.lost_usd or _ZERO)
+        counted_usd = min(_counted(job, billed, market, savings, 1 - share), list_usd, in_totals)
     causes = idle_causes(usage.active()) if seconds else ()
     return IdleCapacity(each.unit, paid, worked, list_usd, counted_usd, causes)
 

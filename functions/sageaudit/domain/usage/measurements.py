@@ -65,7 +65,7 @@ class Missing:
 
 
 HOSTS_UNMAPPED = Missing(
-    "hosts_unmapped", "CloudWatch does not say which host has which of the job's instance types"
+    "hosts_unmapped", "CloudWatch does not say which host is in which of the job's instance groups"
 )
 
 

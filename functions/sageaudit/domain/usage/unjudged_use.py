@@ -47,7 +47,7 @@ def unjudged_use(usage: Measurements, codes: Collection[str]) -> Iterator[str]:
         every = duration(Decimal(usage.period_s))
         yield f"Its metrics have one point every {every}: idle time in between was not judged."
     if "hosts_unmapped" in codes and Metric.CPU not in usage.missing:
-        yield "Its instance types were not judged: CloudWatch does not say which host has which."
+        yield "Its hosts were not compared: CloudWatch does not say in which group each host is."
 
 
 def _without_metrics(usage: Measurements) -> Iterator[str]:

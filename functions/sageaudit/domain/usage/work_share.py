@@ -5,8 +5,9 @@ output is uploaded, no GPU and no vCPU works for it, yet these phases are billed
 worked. Within the work phase a device works by its recorded share.
 
 What is not known counts as worked, so that later data can only add idle time: a missing point of a
-recorded host, and a billed phase in which the program may still run (Stopping, or a status that AWS
-adds). Nothing is said where a host has no points at all, or too few.
+recorded host, the parts of a period at both ends of the work, and a billed phase in which the
+program may still run (Stopping, or a status that AWS adds). Nothing is said where a host has no
+points at all, or too few.
 
 "Worked" is GPUUtilization, the share of time in which any kernel ran, or CPUUtilization over all
 vCPUs: an upper bound of useful work. A vCPU is half a core: 50% may be every core at work.
@@ -20,7 +21,13 @@ from decimal import Decimal
 from typing import Literal
 
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.usage.measurements import MIN_COVERAGE, Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import (
+    MIN_COVERAGE,
+    MIN_POINTS,
+    Measurements,
+    Metric,
+    Missing,
+)
 from sageaudit.domain.usage.work_windows import is_work
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
@@ -55,8 +62,11 @@ def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
     """The share (0..1) of the billed device time that was worked, or why it is not known.
 
     `usage` must be the whole run's, with its idle start and end. Example by hand: 10 min
-    Downloading, 50 min Training at 40% mean use: (50 x 0.4) / 60 = 1/3 of the billed hour.
+    Downloading, 50 min Training at 40% mean use, all in points: (50 x 0.4) / 60 = 1/3 of the hour.
     """
+    if 0 < usage.points < MIN_POINTS:
+        few = f"{usage.points} points of a host, {MIN_POINTS} needed"
+        return Missing("too_few_points", few)
     code = _share_of_code(usage)
     if isinstance(code, Missing):
         return code
@@ -71,7 +81,8 @@ def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
         idle += seconds if phase.name in _WITHOUT_PROGRAM else _ZERO
     if not whole:
         return Missing("phases_unknown", "no billed phase is known")
-    return (whole - idle - work * (1 - code)) / whole
+    seen = min(work, Decimal(usage.points * (usage.period_s or 0)))
+    return (whole - idle - seen * (1 - code)) / whole
 
 
 def _share_of_code(usage: Measurements) -> Decimal | Missing:

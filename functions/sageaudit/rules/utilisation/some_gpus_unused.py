@@ -62,7 +62,7 @@ def check(case: api.JobCase) -> api.Outcome:
     on = "one" if need.fits_on == 1 else str(need.fits_on)
     return api.derived(
         f"The work of the {today.gpus} GPUs over {api.duration_min(case.usage.minutes)} on "
-        f"{case.job.instances} fits on {on} of them (at its peak {need.gpus:.1f} "
+        f"{case.job.instances} fits on {on} of them (at its peak {_gpus(need.gpus)} "
         f"GPUs and {need.memory_gib:.1f} GiB of GPU memory).",
         {
             "gpus": today.gpus,
@@ -74,3 +74,9 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         **details,
     )
+
+
+def _gpus(needed: float) -> str:
+    """Never "0.0": a GPU that works a little works."""
+    tenths = f"{needed:.1f}"
+    return "under 0.1" if tenths == "0.0" else tenths

@@ -133,7 +133,7 @@ def test_a_gap_counts_from_the_minutes_that_a_rule_needs(gap: int, told: bool) -
         (
             "hosts_unmapped",
             60,
-            "Its instance types were not judged: CloudWatch does not say which host has which.",
+            "Its hosts were not compared: CloudWatch does not say in which group each host is.",
         ),
     ],
 )

@@ -225,7 +225,7 @@ def test_one_instance_and_mixed_clusters_are_not_its_concern() -> None:
     assert not_applicable(RULE, one, flat(one, 60, cpu=5)) == "it ran on one instance"
     groups = (InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
     answer = outcome(RULE, ran(3600, groups=groups))
-    assert answer == NotApplicable("its instances are of several types")
+    assert answer == NotApplicable("its instances are in several groups")
 
 
 def test_without_the_gpu_of_a_gpu_job_or_a_host_it_does_not_know() -> None:
