@@ -77,5 +77,5 @@ def one_instance(case: JobCase) -> str | None:
 
 
 def mixed_types(case: JobCase) -> str | None:
-    """Instance groups of several types."""
+    """For rules that need one type: instance groups mostly have several."""
     return "its instances are in several groups" if len(case.job.groups) > 1 else None

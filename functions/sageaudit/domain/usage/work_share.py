@@ -81,7 +81,7 @@ def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
         idle += seconds if phase.name in _WITHOUT_PROGRAM else _ZERO
     if not whole:
         return Missing("phases_unknown", "no billed phase is known")
-    seen = min(work, Decimal(usage.points * (usage.period_s or 0)))
+    seen = min(work, Decimal(usage.seconds))
     return (whole - idle - seen * (1 - code)) / whole
 
 
