@@ -85,7 +85,7 @@ class _GpuMemory:
     """GPU memory. CloudWatch has only the sum of a host's GPUs, so it may all be on one of them.
 
     What fits on one GPU together fits on a GPU of that size. More is spread evenly, with headroom.
-    Copies of data-parallel work do not add up: each GPU needs one, however many GPUs there are.
+    Copies of data-parallel work do not add up: what one GPU held fits on each of its size.
     """
 
     job: Job
@@ -102,10 +102,6 @@ class _GpuMemory:
         if self.need.needed is None:
             why = f"the {Constraint.GPU_MEMORY.value} used was not recorded ({self.need.unknown})"
             return Refusal(Constraint.NOT_RECORDED, why)
-        if copies:
-            return _too_small(
-                min(self.need.needed / self.today.gpus * self.headroom, each), offered
-            )
         if offered < each:
             return _too_small(min(self.need.needed * self.headroom, each), offered)
         if self.need.needed <= each:

@@ -3,9 +3,10 @@
 The GPUs of a host are each busy for a share u of the time, on average. On a GPU that is r times
 weaker the host takes at most 1 + u (r - 1) times as long. Where n GPUs become m < n of the same
 model, k = n / m of them share one and take turns: at most 1 + u (k - 1) times as long; for m > 1
-the work must be spread evenly over them. Both together: 1 + u (r k - 1). If the sum of a host's
-GPUs lies at the ceiling of one GPU, one of them did the work, and k is 1. The slowest host decides.
-This slow end is counted.
+the work must be spread evenly over them. Both together: 1 + u (r k - 1). CloudWatch has no split,
+so one GPU may have done all the work of n: then it takes 1 + min(n u, 1) (r - 1) times as long, and
+the longer of both counts. If the sum of a host's GPUs lies at the ceiling of one GPU, one of them
+did the work, and k is 1. The slowest host decides. This slow end is counted.
 """
 
 from __future__ import annotations
@@ -89,9 +90,11 @@ class Move:
         return Duration(max(slow, _ONE), fast, self._because(weaker, busy))
 
     def _slow_end(self, host: HostGpus, times: Decimal) -> Decimal:
+        one = 1 + min(host.busy * self.today.gpus, _ONE) * (times - 1)
         if host.one_at_work:
-            return 1 + min(host.busy * self.today.gpus, _ONE) * (times - 1)
-        return 1 + host.busy * (times * self._share_one - 1)
+            return one
+        shared = 1 + host.busy * (times * self._share_one - 1)
+        return shared if self.job.hints.copies else max(one, shared)
 
     def _because(self, weaker: Weaker | None, busy: Decimal) -> str:
         said = []

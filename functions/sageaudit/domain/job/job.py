@@ -113,8 +113,11 @@ class Hints:
 
     @property
     def copies(self) -> bool:
-        """Whether each GPU is known to hold a whole copy of the model."""
-        return self.distribution in {"smddp", "ddp", "horovod", "mirrored"}
+        """Whether each GPU is known to hold a whole copy of the model, with equal work.
+
+        smddp and ddp are no proof: FSDP and other sharding are launched the same way.
+        """
+        return self.distribution in {"horovod", "mirrored"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ ONE_PROCESS_TO_CORES = 1.2
 """A host where one process keeps one core busy, at work or waiting in a loop: the core itself (1.01
 by Jobstats), and up to 0.19 more for the system, as idle hosts in the recordings."""
 IDLE_TO_GPU_PERCENT = 1.0
-"""A GPU up to this utilisation is idle."""
+"""GPUs that together show up to this much of one GPU are idle."""
 LATE_S = 360
 """The first points of a host come 3 to 6 minutes late in real recordings."""
 GAP_S = 180
@@ -26,9 +26,9 @@ def cpu_works(percent: float | None, vcpu: int | None) -> bool | None:
     return percent * vcpu / 100 >= IDLE_BELOW_CORES
 
 
-def gpu_works(percent: float | None) -> bool | None:
-    """Whether a host is active at this GPU utilisation (0..100)."""
-    return None if percent is None else percent > IDLE_TO_GPU_PERCENT
+def gpu_works(percent: float | None, gpus: int | None) -> bool | None:
+    """Whether a host with `gpus` GPUs is active at this mean utilisation of them (0..100)."""
+    return None if percent is None else percent * (gpus or 1) > IDLE_TO_GPU_PERCENT
 
 
 def state_at(

@@ -112,8 +112,13 @@ def _peak(usage: Measurements, metric: Metric, today: float, factor: float) -> N
 def _work(usage: Measurements, gpus: int) -> Need:
     if unknown := _too_few(usage, Metric.GPU):
         return Need(None, gpus, unknown)
-    busiest = max(mean(line.present) for line in usage.series[Metric.GPU].values())
-    return Need(busiest / 100 * gpus, gpus)
+    lines = usage.series[Metric.GPU].values()
+    works = (mean(line.present) / 100 * gpus for line in lines)
+    most = [
+        min(work, 1.0) if _host(line, gpus).one_at_work else work
+        for line, work in zip(lines, works, strict=True)
+    ]
+    return Need(max(most), gpus)
 
 
 def _gpus_of_hosts(usage: Measurements, gpus: int) -> tuple[HostGpus, ...]:

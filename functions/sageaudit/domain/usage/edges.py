@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
@@ -39,13 +40,15 @@ def work_metric(usage: Measurements) -> Metric | Missing:
 def at_work(usage: Measurements) -> dict[str, list[bool | None]]:
     """For each host and period: active (True), known to be idle (False), or unknown (None)."""
     made, period_s = {}, usage.period_s
+    gpu_at_work = partial(gpu_works, gpus=usage.gpus)
     for host in usage.hosts:
         cpu = usage.series.get(Metric.CPU, {}).get(host, _NO_POINTS).values
         gpu = usage.series.get(Metric.GPU, {}).get(host, _NO_POINTS).values
         works = [
             _states(cpu, lambda value: cpu_works(value, usage.vcpu), period_s)
             or [None] * usage.points,
-            _states(gpu, gpu_works, period_s) or [None if usage.gpus else False] * usage.points,
+            _states(gpu, partial(gpu_works, gpus=usage.gpus), period_s)
+            or [None if usage.gpus else False] * usage.points,
         ]
         made[host] = [
             True if one or other else None if None in (one, other) else False
@@ -109,7 +112,9 @@ def idle_head(usage: Measurements) -> range:
     gpu = list(usage.series.get(Metric.GPU, {}).values())
     heads = [range(0)]
     for start in starts:
-        if any(gpu_works(line.values[minute]) for line in gpu for minute in range(start)):
+        if any(
+            gpu_works(line.values[minute], usage.gpus) for line in gpu for minute in range(start)
+        ):
             break
         length = sum(1 for _ in takewhile(usage.idle, range(start, usage.points)))
         if any(usage.worked(minute) for minute in range(start + length, usage.points)):
@@ -123,8 +128,9 @@ def before_gpu(usage: Measurements) -> range:
     Empty without a GPU, where the GPU never works, and where points are missing in between.
     """
     lines = list(usage.series.get(Metric.GPU, {}).values())
+    works_on_gpu = partial(gpu_works, gpus=usage.gpus)
     works = [
-        [state_at(line.values, minute, gpu_works, usage.period_s) for line in lines]
+        [state_at(line.values, minute, works_on_gpu, usage.period_s) for line in lines]
         for minute in range(usage.points)
     ]
     known = [True if any(at) else None if None in at or not at else False for at in works]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
+from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series import Series, mean, pairs, percentile_of_busiest
 
@@ -36,7 +36,7 @@ def _of_gpus(usage: Measurements) -> Iterator[LookAt]:
     gpu, cpu = usage.series.get(Metric.GPU, {}), usage.series.get(Metric.CPU, {})
     if not gpu:
         return
-    if percentile_of_busiest(gpu.values(), 100) <= IDLE_TO_GPU_PERCENT:
+    if gpu_idle(usage):
         yield "gpu_use"
         return
     waiting = [busy for busy, work in pairs(cpu, gpu) if work < _WAITS_BELOW]

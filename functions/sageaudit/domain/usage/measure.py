@@ -61,11 +61,11 @@ def measure(
         elif divisor is None:
             missing[metric] = unmapped
         else:
-            hosts = {
-                item.host: _on_grid(item, grid, period_s or item.period_s, divisor)
-                for item in series
-                if item.metric == metric.value and item.period_s <= (period_s or 0)
-            }
+            hosts: dict[str, Series] = {}
+            for item in series:
+                if item.metric == metric.value and item.period_s <= (period_s or 0):
+                    line = _on_grid(item, grid, period_s or item.period_s, divisor)
+                    hosts[item.host] = line.agreeing(hosts.get(item.host))
             found[metric] = {host: line for host, line in hosts.items() if line.present}
             if not found[metric]:
                 own = [item for item in series if item.metric == metric.value]

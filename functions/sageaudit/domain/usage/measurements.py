@@ -173,11 +173,11 @@ class Measurements:
         return any(self._busy(minute))
 
     def _busy(self, minute: int) -> Iterator[bool | None]:
-        works = partial(cpu_works, vcpu=self.vcpu)
+        works, gpus = partial(cpu_works, vcpu=self.vcpu), partial(gpu_works, gpus=self.gpus)
         for line in self.series.get(Metric.CPU, {}).values():
             yield state_at(line.values, minute, works, self.period_s)
         for line in self.series.get(Metric.GPU, {}).values():
-            yield state_at(line.values, minute, gpu_works, self.period_s)
+            yield state_at(line.values, minute, gpus, self.period_s)
 
     @property
     def seconds(self) -> int:

@@ -24,6 +24,18 @@ class Series:
         """Points present of points expected, 0..1."""
         return len(self.present) / len(self.values) if self.values else 0.0
 
+    def agreeing(self, other: Series | None) -> Series:
+        """The points of two series of one host on one grid; where they differ nothing is known."""
+        if other is None:
+            return self
+        pairs = zip(self.values, other.values, strict=True)
+        return Series(
+            tuple(
+                one if two is None or one == two else two if one is None else None
+                for one, two in pairs
+            )
+        )
+
     @property
     def longest_gap(self) -> int:
         """The most missing points in a row."""

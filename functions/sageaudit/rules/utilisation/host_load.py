@@ -88,7 +88,11 @@ def _without_gpu_work(whole: Measurements, used: Mapping[str, list[float]]) -> I
     cpu, vcpu = whole.series.get(Metric.CPU, {}), whole.vcpu or 0
     for host in used if whole.gpus and vcpu else ():
         gpu, line = whole.series[Metric.GPU].get(host), cpu.get(host)
-        if gpu is None or line is None or any(gpu_works(value) for value in gpu.present):
+        if (
+            gpu is None
+            or line is None
+            or any(gpu_works(value, whole.gpus) for value in gpu.present)
+        ):
             continue
         if mean(line.present) * vcpu / 100 <= ONE_PROCESS_TO_CORES:
             yield host

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
-from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
-from sageaudit.domain.usage.demand import PEAK_PERCENTILE
+from sageaudit.domain.usage.demand import PEAK_PERCENTILE, gpu_idle
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
 
@@ -46,7 +45,7 @@ def did_work(usage: api.Measurements, metric: api.Metric) -> bool:
     """False for idle GPUs and idle runs, which other rules find."""
     if metric is api.Metric.CPU:
         return any(usage.worked(minute) for minute in range(usage.points))
-    return api.percentile_of_busiest(usage.series[metric].values(), 100) > IDLE_TO_GPU_PERCENT
+    return not gpu_idle(usage)
 
 
 def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
