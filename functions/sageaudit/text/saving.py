@@ -36,7 +36,7 @@ def effect(finding: FindingDocument) -> str | None:
     span = finding["saving_range_usd"]
     best = f", at best {cents(span[-1])}" if span and span[-1] > alone else ""
     if not alone and span and span[-1]:
-        return f"saves up to {cents(span[-1])} per run, none of it counted"
+        return f"saves up to {cents(span[-1])} per run"
     if not alone:
         return None
     if share == 0:

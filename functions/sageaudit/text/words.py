@@ -60,7 +60,7 @@ _SPELLED = {
 }
 
 _SAID = {
-    "histogram_distance": "Difference between hosts, 0 to 1",
+    "histogram_distance": "Difference between hosts (0 to 1)",
     "reason_class": "Kind of failure",
     "active_minutes": "Active time",
     "left": "It left",
