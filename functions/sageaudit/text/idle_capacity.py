@@ -8,6 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.worked import Unit
 from sageaudit.text.money import share, usd
@@ -70,9 +71,18 @@ def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
     # a fix may add a cost of its own, such as a volume: the totals have what is left
     wasted = (document["avoidable_usd"] or Decimal(0)) + (document["lost_usd"] or Decimal(0))
     counted = min(figure["counted_usd"] or Decimal(0), wasted)
+    if not counted and _fixed(document):
+        return f"{worth}. None of it is counted above: it is no certain saving."
     if not counted:
         return f"{worth}. This is no saving: no change is certain to save it."
     return f"{worth}. Of this, {usd(counted)} is counted above; the rest is no certain saving."
+
+
+def _fixed(document: AuditDocument) -> bool:
+    return any(
+        Bucket(finding["bucket"]).counted and (finding["saving_usd"] or finding["saving_alone_usd"])
+        for finding in document["findings"]
+    )
 
 
 def _advice(figure: IdleCapacityDocument) -> str:
