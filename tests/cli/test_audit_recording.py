@@ -224,7 +224,10 @@ def test_a_describe_answer_alone_never_says_that_nothing_was_avoidable(run: Run)
     """A person reads what it cost, that nobody could look, and what to do."""
     shown = run("audit", "--recording", UNJUDGED).stdout
     assert "It cost $3.79, and what was avoidable could not be judged" in shown
-    assert "The use of its machines was not judged: the recording has no points." in shown
+    assert (
+        "The use of its machines was not judged: the recording lacks these metrics of this job."
+        in shown
+    )
     assert "was found avoidable" not in shown
 
 

@@ -189,7 +189,7 @@ def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_p
     assert "Needs: 1.9 vCPU, 7.7 GiB of memory" in short.stdout
     assert "ml.g5.xlarge" in short.stdout
     assert "$0.11 (7%)" in short.stdout
-    assert "up to 11.75 times weaker than A10G" in long.stdout
+    assert "up to 11.75 times slower than A10G" in long.stdout
     assert "Does not fit: " in short.stdout
     assert "GPU count" in short.stdout
     assert short.stdout.count("GPU count") == 1 < long.stdout.count("GPU count:")

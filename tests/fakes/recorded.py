@@ -24,7 +24,7 @@ from sageaudit.rules.card import Ruleset
 from tests.fakes.jobs import START
 
 DATA = Path(__file__).parents[1] / "recorded" / "data"
-ABSENT = Missing("metric_missing", "the recording has no points")
+ABSENT = Missing("metric_missing", "the recording lacks these metrics of this job")
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ def test_an_advice_without_a_smaller_type_has_no_dollars() -> None:
     """49 minutes at 6% on the smallest T4: said, and nothing is claimed to be saved."""
     item = one("profiled-053")
     [summary] = [f["summary"] for f in item.document()["findings"] if f["rule"] == "gpu-underused"]
-    assert "averaged 6% (P95 7%) over 49 active minutes" in summary
+    assert "averaged 6% (P95 7%) over 49 min" in summary
     assert item.document()["avoidable_usd"] == 0
 
 

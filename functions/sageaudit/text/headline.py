@@ -7,7 +7,9 @@ from decimal import Decimal
 from sageaudit.domain.audit.document import AuditDocument, BillDocument
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.text.money import cents, share
+from sageaudit.text.money import cents, share, usd
+
+_CENT = Decimal("0.01")
 
 
 def headline(document: AuditDocument) -> str:
@@ -25,24 +27,41 @@ def headline(document: AuditDocument) -> str:
     word = "was avoidable or lost" if avoidable and lost else "was avoidable"
     if lost and not avoidable:
         word = "was lost"
-    total = document["bill"]["total_usd"]
-    part = f" ({share(money, total)})" if total and document["bill"]["complete"] else ""
     rest = "; the rest was not judged" if document["judged"] == Judged.NO else ""
-    return f"{cents(money)}{f' of {whole}' if whole else ''}{part} {word}{rest}"
+    return f"{_part(document['bill'], money, whole)} {word}{rest}"
+
+
+def _part(bill: BillDocument, money: Decimal, whole: str | None) -> str:
+    total = bill["total_usd"]
+    if whole is None or not total:
+        return _sum(money)
+    if not bill["complete"]:
+        return f"{_sum(money)} of {whole}"
+    if total < _CENT:
+        return f"{whole} ({share(money, total)} of the cost)"
+    return (
+        f"all of {whole}" if money == total else f"{_sum(money)} of {whole} ({share(money, total)})"
+    )
+
+
+def _sum(amount: Decimal) -> str:
+    """The dollars; in words below a cent, on which nobody acts."""
+    return f"less than {usd(_CENT)}" if 0 < amount < _CENT else usd(amount)
 
 
 def _no_money(document: AuditDocument, whole: str | None) -> str:
     bill = document["bill"]
+    if bill["total_usd"] == 0 and bill["basis"] != "prepaid":
+        return "it cost nothing"
     cost = f"it cost {whole}" if whole else "its cost is not known"
     if bill["basis"] == "prepaid":
         cost = "its capacity is prepaid"
     if document["judged"] == Judged.NO:
         return f"{cost}, and what was avoidable could not be judged"
     sums = {"avoidable": document["avoidable_usd"], "lost": document["lost_usd"]}
-    if unknown := [what for what, amount in sums.items() if amount is None]:
-        return f"{cost}, and what was {' or '.join(unknown)} is not known"
-    if bill["total_usd"] == 0 and bill["basis"] == "none":
-        return "it cost nothing"
+    if unknown := [word for word, amount in sums.items() if amount is None]:
+        either = "" if whole or bill["basis"] == "prepaid" else " either"
+        return f"{cost}, and what was {' or '.join(unknown)} is not known{either}"
     if bill["basis"] == "prepaid":
         return f"{cost}, so no dollars were avoidable"
     found = f"none of {whole or 'the cost'} was found avoidable"
@@ -87,6 +106,8 @@ def whole_cost(bill: BillDocument) -> str | None:
     total = bill["total_usd"]
     if total is None:
         return None
+    if 0 < total < _CENT and (bill["complete"] or bill["basis"] == "upper_bound"):
+        return _sum(total)
     if bill["basis"] == "upper_bound":
         # Its own bound is one thing missing; any other keeps the figure from being a bound.
         return f"{'up to' if len(bill['missing']) <= 1 else 'about'} {cents(total)}"

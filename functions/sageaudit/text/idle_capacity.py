@@ -44,10 +44,12 @@ def idle_sentence(document: AuditDocument) -> str | None:
         return None
     part = share(figure["idle"], figure["paid"])
     upper = "up to " if document["bill"]["basis"] == "upper_bound" else ""
-    hours = f"{upper}{_hours(figure['idle'])} of {_hours(figure['paid'])} {_WORDS[figure['unit']]}"
+    idle, paid = _hours(figure["idle"]), _hours(figure["paid"])
+    # one figure twice would say that all of it was idle
+    hours = f"nearly all of {paid}" if idle == paid else f"{idle} of {paid}"
     return (
-        f"{hours} ({part}) were paid for but not used{_value(document, figure)}. "
-        f"{_advice(document, figure)}"
+        f"{upper}{hours} {_WORDS[figure['unit']]} ({part}) were paid for but not used"
+        f"{_value(document, figure)} {_advice(figure)}"
     )
 
 
@@ -60,26 +62,35 @@ def _worth_a_line(figure: IdleCapacityDocument) -> bool:
 
 
 def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
+    """What the hours are worth, and how much of it the avoidable and lost dollars have already."""
     if figure["list_usd"] is None:
-        return "; their price is not known"
+        return "; what they cost is not known."
     own = document["bill"]["price_kind"] == "own"
-    at = "your own prices" if own else "list price"
-    worth = f"{usd(figure['list_usd'])} at {at}"
+    worth = f", worth {usd(figure['list_usd'])} at {'your own prices' if own else 'list price'}"
     if document["bill"]["basis"] == "prepaid":
-        return f": {worth}, but the capacity is prepaid"
-    counted = figure["counted_usd"]
-    return f": {worth}, {usd(counted) if counted else 'none'} of it counted above"
+        return f"{worth}. The capacity is prepaid: using it better saves no dollars now."
+    # a fix may add a cost of its own, such as a volume: the totals have what is left
+    wasted = (document["avoidable_usd"] or Decimal(0)) + (document["lost_usd"] or Decimal(0))
+    counted = min(figure["counted_usd"] or Decimal(0), wasted)
+    if not counted and _fixed(document):
+        return f"{worth}. None of it is counted above: it is no certain saving."
+    if not counted:
+        return f"{worth}. This is no saving: no change is certain to save it."
+    return f"{worth}. Of this, {usd(counted)} is counted above; the rest is no certain saving."
 
 
-def _advice(document: AuditDocument, figure: IdleCapacityDocument) -> str:
-    """What to look at; and that no change is certain to help, where no finding names one."""
-    fixed = any(Bucket(f["bucket"]).counted and f["fix"] for f in document["findings"])
-    certain = fixed or document["judged"] != Judged.YES
-    start = "" if certain else "No change is certain to save it: "
+def _fixed(document: AuditDocument) -> bool:
+    """Whether a finding names a change, or may be missing since not all was judged."""
+    named = any(Bucket(one["bucket"]).counted and one["fix"] for one in document["findings"])
+    return named or document["judged"] != Judged.YES
+
+
+def _advice(figure: IdleCapacityDocument) -> str:
+    """What to look at, the likeliest cause first."""
     places = [_LOOK_AT[cause] for cause in figure["look_at"] if cause in _LOOK_AT]
-    text = f"look at {', then '.join(places)}, and take a profile" if places else "take a profile"
-    sentence = f"{start}{text}."
-    return sentence[0].upper() + sentence[1:]
+    if not places:
+        return "A profile shows why."
+    return f"Look at {', then '.join(places)}; a profile shows more."
 
 
 def _hours(hours: Decimal) -> str:

@@ -20,6 +20,7 @@ from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
+from sageaudit.text.facts import unsaid
 from sageaudit.text.headline import headline
 from sageaudit.text.idle_capacity import idle_sentence
 from sageaudit.text.links import Link, links
@@ -143,9 +144,11 @@ def _saving(document: AuditDocument, top: FindingDocument) -> str:
     """What this fix saves; the headline has the sum over all fixes together."""
     start = "" if top["fix"] else "no setting to change; "
     if not document["rollup"]:
-        return f"{start}{effect(top) or 'no figure'}"
+        return f"{start}{effect(top) or 'its saving is not known'}"
     dollars = cents(top["saving_usd"])
     lost = Bucket(top["bucket"]) is Bucket.LOST
+    if top["saving_usd"] is None:
+        return f"{start}its saving is not known"
     said = f"{dollars} was paid for nothing" if lost else f"would have saved {dollars}"
     return f"{start}{said} over all its jobs"
 
@@ -165,7 +168,8 @@ def _private(text: str) -> str:
 
 def _known(finding: FindingDocument) -> list[tuple[str, object]]:
     """The evidence that is known: a chat message has no room for unknown values."""
-    return [(key, fact) for key, fact in plain_facts(finding["evidence"]) if fact is not None]
+    facts = unsaid(finding["summary"], plain_facts(finding["evidence"]))
+    return [(key, fact) for key, fact in facts if fact is not None]
 
 
 def _unchecked(document: AuditDocument) -> list[str]:

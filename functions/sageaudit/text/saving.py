@@ -8,14 +8,17 @@ from sageaudit.text.money import cents
 
 
 def counted_dollars(finding: FindingDocument) -> str | None:
-    """`$42.50 avoidable`, `up to $9.20 avoidable` where 0 is counted; None without dollars."""
+    """`$42.50 avoidable`, `up to $9.20 avoidable, not counted`; None without dollars of its own."""
     bucket, share, span = finding["bucket"], finding["saving_usd"], finding["saving_range_usd"]
     if Bucket(bucket) is Bucket.NONE:
         return None
     if share is None:
-        return f"{bucket}, no figure"
+        return f"{bucket}, dollars unknown"
     if not share and span and span[-1]:
         return f"up to {cents(span[-1])} {bucket}, not counted"
+    if not share:
+        alone = finding["saving_alone_usd"]
+        return f"{cents(alone)} {bucket}, counted by other findings" if alone else f"$0 {bucket}"
     return f"{cents(share)} {bucket}"
 
 
@@ -33,7 +36,11 @@ def effect(finding: FindingDocument) -> str | None:
     span = finding["saving_range_usd"]
     best = f", at best {cents(span[-1])}" if span and span[-1] > alone else ""
     if not alone and span and span[-1]:
-        return f"saves up to {cents(span[-1])} per run, none of it counted"
+        return f"saves up to {cents(span[-1])} per run"
+    if not alone:
+        return None
+    if share == 0:
+        return f"saves nothing more with the other fixes applied; alone {cents(alone)}{best}"
     if share is None or share == alone:
         return f"saves {cents(alone)} per run{best}"
     return f"saves {cents(share)} per run with the other fixes applied; alone {cents(alone)}{best}"

@@ -33,7 +33,7 @@ def sparklines(
             top = _WHOLE_PERCENT if unit else max(known)
             low = Decimal(0) if unit else min(known)
             marks = "".join(_mark(value, low, top, ascii_only=ascii_only) for value in values)
-            span = f"{number(min(known), 1)} to {number(max(known), 1)}{unit}"
+            span = " to ".join(dict.fromkeys(number(end(known), 1) for end in (min, max))) + unit
             said = f"{span}, {_width(row['period_s'])} each"
             line = f"{row['metric']}  {marks}  {said}"
             yield from (

@@ -40,6 +40,7 @@ _UNITS = {
     "minutes": "{} min",
     "min": "{} min",
 }
+_SECONDS = {"s": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600}
 _SPELLED = {
     word.lower(): word
     for word in (
@@ -59,12 +60,43 @@ _SPELLED = {
 }
 
 _SAID = {
-    "histogram_distance": "Difference between hosts, 0 to 1",
+    "histogram_distance": "Difference between hosts (0 to 1)",
     "reason_class": "Kind of failure",
     "active_minutes": "Active time",
     "left": "It left",
+    "minutes": "Time with metrics",
+    "period_s": "One point every",
+    "elapsed_s": "Run time",
+    "longest_s": "Longest run",
+    "max_runtime_s": "Limit",
+    "exposed_usd": "Cost of a hung run",
+    "gpus_needed": "GPUs at work at the peak",
+    "gpu_memory_needed_gib": "GPU memory at the peak",
+    "memory_of_each_gpu_gib": "Memory of one GPU",
+    "fits_on_gpus": "GPUs that are enough",
+    "cores_peak_per_gpu": "Cores per GPU at the peak",
+    "cpu_mean_cores": "Cores busy on average",
+    "cpu_p95_cores": "Cores busy, P95",
+    "jobstats": "Colour in Jobstats",
+    "waiting_percent": "Time that the GPU waited for the CPU",
+    "without_gpu_s": "Time before the first GPU work",
+    "cores_before_gpu": "Cores busy before it",
+    "times_as_long": "Run time, in times of today's",
+    "busiest_mean_percent": "Busiest host, mean",
+    "laziest_mean_percent": "Least busy host, mean",
+    "hosts_mean_percent": "All hosts, mean",
+    "lazy_hosts": "Hosts far below the busiest",
+    "lazy_hosts_idle_percent": "Idle part of those hosts",
+    "hosts_without_part": "Hosts without work",
+    "checkpointed": "Checkpoints",
+    "own_spot_runs": "Spot runs of its family",
+    "savings_percent": "Spot saves",
+    "break_even_times_as_fast": "Cheaper if over this many times as fast",
+    "retained_s": "Pool kept",
+    "keep_alive_s": "Asked for",
+    "failed_usd": "Cost of the failed",
 }
-"""Labels of facts whose key alone does not say enough."""
+"""Labels of facts whose key alone says too little, or is jargon."""
 
 
 def counted(count: int, word: str) -> str:
@@ -166,8 +198,8 @@ def _measured(unit: str | None, fact: Decimal) -> str:
         return "unknown"
     if unit == "usd":
         return usd(fact)
-    if unit == "s":
-        return duration(fact)
+    if unit in _SECONDS:
+        return duration(fact * _SECONDS[unit])
     return _UNITS[unit].format(number(fact)) if unit else number(fact)
 
 

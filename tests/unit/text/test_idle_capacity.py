@@ -26,25 +26,28 @@ def sentence(bill: dict[str, Any] | None = None, **figure: Any) -> str | None:
 
 
 def test_it_says_hours_dollars_and_what_to_look_at() -> None:
-    """In two sentences."""
+    """And that they are no saving."""
     assert sentence() == (
-        "1,024 of 1,536 GPU-hours (67%) were paid for but not used: $8,105.20 at list price, none "
-        "of it counted above. No change is certain to save it: look at the communication between "
-        "hosts (all were used alike), and take a profile."
+        "1,024 of 1,536 GPU-hours (67%) were paid for but not used, worth $8,105.20 at list price. "
+        "This is no saving: no change is certain to save it. Look at the communication between "
+        "hosts (all were used alike); a profile shows more."
     )
 
 
 @pytest.mark.parametrize(
     ("bill", "figure", "shown"),
     [
-        ({}, {"counted_usd": Decimal("12.5")}, "at list price, $12.50 of it counted above."),
-        ({"price_kind": "own"}, {}, "at your own prices, none"),
-        ({"basis": "prepaid"}, {}, "$8,105.20 at list price, but the capacity is prepaid. No"),
+        ({"price_kind": "own"}, {}, "at your own prices. This"),
+        ({"basis": "prepaid"}, {}, "$8,105.20 at list price. The capacity is prepaid"),
         ({"basis": "upper_bound"}, {}, "up to 1,024 of 1,536 GPU-hours"),
-        ({}, {"list_usd": None, "counted_usd": None}, "not used; their price is not known. No"),
-        ({}, {"look_at": ["profile"]}, "save it: take a profile."),
+        (
+            {},
+            {"list_usd": None, "counted_usd": None},
+            "not used; what they cost is not known. Look",
+        ),
+        ({}, {"look_at": ["profile"]}, "save it. A profile shows why."),
         ({}, {"look_at": ["data_loader", "batch_size"]}, "the GPU waited), then a larger batch"),
-        ({}, {"look_at": ["a cause of later"]}, "save it: take a profile."),
+        ({}, {"look_at": ["a cause of later"]}, "save it. A profile shows why."),
         ({}, {"unit": "vcpu_hours"}, "1,536 vCPU-hours (67%)"),
     ],
 )
@@ -87,9 +90,26 @@ def test_no_figure_and_an_audit_of_before_the_key_say_nothing() -> None:
 
 
 def test_where_a_change_saves_dollars_it_is_not_called_uncertain() -> None:
-    """It is the finding above."""
+    """What is counted above is not all idle time."""
     whole = cast("AuditDocument", {**idle_document(), "findings": [type_finding()]})
-    assert "above. Look at the communication" in (idle_sentence(whole) or "")
+    assert "None of it is counted above" in (idle_sentence(whole) or "")
+
+
+def test_what_is_counted_is_never_more_than_the_totals_have() -> None:
+    """A fix that adds a volume saves less than the idle hours that it takes away."""
+    figure = {
+        **cast("dict[str, Any]", idle_document()["idle_capacity"]),
+        "counted_usd": Decimal(90),
+    }
+    whole = {**idle_document(), "idle_capacity": figure, "avoidable_usd": Decimal("89.5")}
+    said = idle_sentence(cast("AuditDocument", whole)) or ""
+    assert "Of this, $89.50 is counted above; the rest is no certain saving." in said
+
+
+def test_nearly_all_is_not_said_with_one_figure_twice() -> None:
+    """Not `145 of 145`."""
+    paid = {"paid": Decimal("145.4"), "idle": Decimal("145.1")}
+    assert (sentence(**paid) or "").startswith("nearly all of 145 GPU-hours (>99%)")
 
 
 def test_slack_and_mail_show_it_at_a_place_of_its_own() -> None:

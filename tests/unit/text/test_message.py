@@ -26,7 +26,7 @@ PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited
         ({}, "$2.04 of $4.55 (45%) was avoidable"),
         (
             {"avoidable_usd": Decimal(0), "lost_usd": Decimal("4.5534")},
-            "$4.55 of $4.55 (100%) was lost",
+            "all of $4.55 was lost",
         ),
         ({"lost_usd": Decimal(1)}, "$3.04 of $4.55 (67%) was avoidable or lost"),
         ({"bill": {**BILL, "basis": "upper_bound"}}, "$2.04 of up to $4.55 (45%) was avoidable"),
@@ -41,10 +41,13 @@ PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited
             {"avoidable_usd": Decimal(0), "bill": {**BILL, "total_usd": None, "complete": False}},
             "none of the cost was found avoidable",
         ),
-        ({"avoidable_usd": None, "lost_usd": None}, "the avoidable cost is not known"),
+        (
+            {"avoidable_usd": None, "lost_usd": None},
+            "it cost $4.55, and what was avoidable or lost is not known",
+        ),
         (
             {"avoidable_usd": Decimal(0), "lost_usd": None},
-            "it cost $4.55, and what was avoidable or lost is not known",
+            "it cost $4.55, and what was lost is not known",
         ),
         ({**UNJUDGED}, "it cost $4.55, and what was avoidable could not be judged"),
         (
@@ -107,7 +110,7 @@ PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited
         ),
         (
             {"avoidable_usd": Decimal(0), "bill": {**BILL, "total_usd": Decimal(0)}},
-            "none of $0.00 was found avoidable",
+            "it cost nothing",
         ),
     ],
 )

@@ -55,7 +55,7 @@ def test_a_line_that_does_not_fit_is_two() -> None:
     [whole] = sparklines(evidence, 90)
     assert list(sparklines(evidence, len(whole))) == [whole]
     said, marks = sparklines(evidence, len(whole) - 1)
-    assert said == "GPUUtilization  50 to 50%, 5 min each"
+    assert said == "GPUUtilization  50%, 5 min each"
     assert marks == "▅" * 48
 
 

@@ -22,8 +22,8 @@ _CHEAPEST = 15
 _WIDE = 100
 _HOUR_S = Decimal(3600)
 _COLUMNS_SAY = (
-    "Takes, Costs and Saves are the slow end, which is counted. Even at: if the run takes that many "
-    "times as long, it costs as much as today."
+    "Takes, Costs and Saves are the slow end, which is counted. Even at: if the run takes that "
+    "many times as long, it costs as much as today."
 )
 _NEEDS = {
     "vcpu": "vCPU",

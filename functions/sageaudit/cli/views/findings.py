@@ -10,6 +10,7 @@ from rich.text import Text
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.text.facts import unsaid
 from sageaudit.text.saving import counted_dollars, effect
 from sageaudit.text.sparkline import plain_facts, sparklines
 from sageaudit.text.untrusted import middle, terminal
@@ -45,7 +46,7 @@ def _show(finding: FindingDocument, console: Console) -> None:
     if finding["evidence"]:
         facts = [
             f"{label(key)} {middle(value(key, fact), _FACT)}"
-            for key, fact in plain_facts(finding["evidence"])
+            for key, fact in unsaid(finding["summary"], plain_facts(finding["evidence"]))
         ]
         console.print(_block(Text(terminal("; ".join(facts)), "dim"), 4))
         ascii_only = console.options.ascii_only

@@ -78,12 +78,13 @@ def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
     if job.billable_s and job.training_s and job.billable_s > job.training_s:
         yield "billable seconds exceed training seconds: AWS's figures contradict each other"
     for line in billed.lines:
+        item = line.item.replace("_", " ")
         if line.rate is not None and line.rate.other_usd is not None:
             low, high = sorted((line.rate.usd, line.rate.other_usd))
-            yield f"{line.item.replace('_', ' ')}: between two known prices, ${low:f} and ${high:f} an hour"
+            yield f"{item}: between two known prices, ${low:f} and ${high:f} an hour"
         elif line.rate is not None and line.rate.era == "before_known":
             known = f"the earliest known price is of {line.rate.as_of}"
-            yield f"{line.item.replace('_', ' ')}: {known}, after the job"
+            yield f"{item}: {known}, after the job"
     if savings_plan and billed.lines:
         yield UNDER_A_PLAN
     for rule in job.custom_rules:

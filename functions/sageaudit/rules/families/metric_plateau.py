@@ -86,7 +86,8 @@ def check(case: api.JobCase) -> api.Outcome:
     phase = work_phase(job)
     return api.possible(
         f"{objective.metric} last improved to {objective.best:.4g}; after that, "
-        f"{api.duration(flat_s)} of {api.duration(whole_s)} of {phase} ({percent:.0f}%) brought no gain.",
+        f"{api.duration(flat_s)} of {api.duration(whole_s)} of {phase} ({percent:.0f}%) brought "
+        "no gain.",
         {
             "metric": objective.metric,
             "direction": objective.direction.value,

@@ -78,8 +78,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     return api.possible(
         f"{objective.metric} made its last gain after {api.duration(gained_s)} of "
-        f"{api.duration(whole_s)}, in one of {len(tries) + 1} runs with {settings} settings: try settings on a "
-        "part of the data.",
+        f"{api.duration(whole_s)}, in one of {len(tries) + 1} runs with {settings} settings: try "
+        "settings on a part of the data.",
         {
             "metric": objective.metric,
             "last_gain_s": gained_s,

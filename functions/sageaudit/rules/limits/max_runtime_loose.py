@@ -16,6 +16,7 @@ Sources: Jobstats: time efficiency of 10% or less is red. The $200, a job that h
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.failure import LIMIT_REACHED
@@ -65,7 +66,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     whose = f"the longest of {len(elapsed_s)} runs" if len(elapsed_s) > 1 else "this run"
     return api.fact(
         f"A hung run would be billed up to ${exposed_usd:,.0f}: the limit is "
-        f"{api.duration(limit_s)}, {whose} took {api.duration(longest_s)}.",
+        f"{api.duration(Decimal(limit_s))}, {whose} took {api.duration(longest_s)}.",
         {
             "max_runtime_s": limit_s,
             "elapsed_s": job.elapsed_s,

@@ -25,7 +25,8 @@ class PhaseShare:
     @property
     def text(self) -> str:
         """For a sentence: `15 min of 1 h billed (25%)`."""
-        return f"{api.duration(self.seconds)} of {api.duration(self.billed_s)} billed ({self.percent:.0f}%)"
+        of_billed = f"{api.duration(self.seconds)} of {api.duration(self.billed_s)} billed"
+        return f"{of_billed} ({self.percent:.0f}%)"
 
 
 def range_caution(reason: str) -> str:

@@ -70,7 +70,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _waited_out(job: api.Job) -> api.Found:
     """MaxWait ended it: what it had is kept, or was lost."""
     billed_s = job.billable_s
-    billed = "an unknown time was" if billed_s is None else f"{api.duration(billed_s)} were"
+    billed = "an unknown time was" if billed_s is None else f"{api.duration(billed_s)} was"
     kept = job.left_artifact or job.checkpointed
     why = "what it left can be used" if kept else "limit-hit counts a run that left nothing"
     return api.advice(

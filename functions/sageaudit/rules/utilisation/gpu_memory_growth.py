@@ -51,8 +51,9 @@ def check(case: api.JobCase) -> api.Outcome:
     most = max(grown, key=lambda host: (host.rises, host.last - host.first))
     per_hour = 60 * (most.last - most.first) / (most.periods * period_min)
     return api.advice(
-        f"GPU memory grew from {most.first:.0f}% to {most.last:.0f}% over {usage.minutes:.0f} "
-        f"on {case.job.instances}, in {most.rises} rises: it looks like a leak.",
+        f"GPU memory grew from {most.first:.0f}% to {most.last:.0f}% over "
+        f"{api.duration_min(usage.minutes)} on {case.job.instances}, in {most.rises} rises: "
+        "it looks like a leak.",
         {
             "gpu_memory_first_percent": round(most.first, 1),
             "gpu_memory_last_percent": round(most.last, 1),

@@ -59,7 +59,7 @@ def check(case: api.JobCase) -> api.Outcome:
     best = best_type(case)
     feed = "" if best.first else "First feed the GPU faster."
     if larger_batch:
-        feed = f"Or raise the batch size: the P95 of GPU memory was {use.memory_p95:.0f}%."
+        feed = f"A larger batch may help: the P95 of GPU memory was {use.memory_p95:.0f}%."
     amber = "amber" if low else "below target"
     return api.derived(
         f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "

@@ -29,7 +29,7 @@ FITS_ON = api.Threshold(
 )
 
 SUMS = "CloudWatch shows only the sum of an instance's GPUs, not each one."
-DISTRIBUTE = "Or spread the work over all GPUs."
+DISTRIBUTE = "Spread the work over all GPUs instead."
 
 
 @api.rule(

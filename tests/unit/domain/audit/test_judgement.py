@@ -107,7 +107,7 @@ def test_a_short_run_is_not_judged() -> None:
     found = written(run, flat(run, 10, cpu=1, gpu=0, memory=1, gpu_memory=0))
     assert (found["judged"], found["avoidable_usd"]) == ("no", None)
     assert found["not_judged"] == [
-        "Its own code ran for 10 min: less than 15 min are too few to judge."
+        "Its own code ran for only 10 min: at least 15 min are needed to judge its use."
     ]
 
 

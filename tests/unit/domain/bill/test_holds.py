@@ -115,20 +115,20 @@ def test_a_peak_of_the_gpus_takes_time_and_is_no_refusal() -> None:
     [
         # of 64 GiB: 16.0 lie on one of the same size, 16.6 do not
         (machine(4), machine(1), 25, None),
-        (machine(4), machine(1), 26, "GPU memory GiB: 20.0 needed, 16 offered"),
+        (machine(4), machine(1), 26, "GPU memory: 20.0 GiB needed, 16 GiB offered"),
         # more than one holds is spread evenly, with headroom: 2 x 6.4 x 1.2, and 2 x 6.8 x 1.2
         (machine(4), machine(2), 40, None),
-        (machine(4), machine(2), 42, "GPU memory GiB: 16.1 needed, 16 offered"),
+        (machine(4), machine(2), 42, "GPU memory: 16.1 GiB needed, 16 GiB offered"),
         # as many of the same or a larger size hold what they held
         (machine(4), machine(4, 24), 100, None),
         (machine(1), machine(1, 24), 100, None),
         # smaller ones: all of it may lie on one, with headroom: 6.4 x 1.2, and 13.0 x 1.2
         (machine(4), machine(4, 8), 10, None),
-        (machine(4), machine(4, 8), 12, "GPU memory GiB: 9.2 needed, 8 offered"),
+        (machine(4), machine(4, 8), 12, "GPU memory: 9.2 GiB needed, 8 GiB offered"),
         (machine(1), machine(1, 8), 41, None),
-        (machine(1), machine(1, 8), 42, "GPU memory GiB: 8.1 needed, 8 offered"),
+        (machine(1), machine(1, 8), 42, "GPU memory: 8.1 GiB needed, 8 GiB offered"),
         # never more than one had: 16 of 16
-        (machine(4), machine(4, 15), 90, "GPU memory GiB: 16.0 needed, 15 offered"),
+        (machine(4), machine(4, 15), 90, "GPU memory: 16.0 GiB needed, 15 GiB offered"),
     ],
 )
 def test_gpu_memory_may_all_lie_on_one_gpu(
@@ -154,7 +154,7 @@ def test_a_copy_needs_headroom_on_a_smaller_gpu_alone() -> None:
     assert broken(four, machine(1, 12), need, "ddp") is None
     refused = first(four, machine(1, 11), need, "ddp")
     assert refused is not None
-    assert refused.reason == "GPU memory GiB: 11.5 needed, 11 offered"
+    assert refused.reason == "GPU memory: 11.5 GiB needed, 11 GiB offered"
     full = need_of(four, gpu_memory=100)
     assert broken(four, machine(1), full, "ddp") is None
 

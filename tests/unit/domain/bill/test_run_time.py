@@ -143,7 +143,7 @@ def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
     refused = moved(machine(1), machine(1, "W", weaker), [100.0] * 60)
     assert isinstance(refused, Refusal)
     assert refused.constraint is Constraint.RUN_TIME
-    assert refused.reason.startswith("it may take 2.0 times as long: W is up to 2.01 times weaker")
+    assert refused.reason.startswith("it may take 2.0 times as long: W is up to 2.01 times slower")
 
 
 def test_unrecorded_gpus_count_as_busy_all_the_time_and_are_not_said_to_be() -> None:
@@ -152,8 +152,8 @@ def test_unrecorded_gpus_count_as_busy_all_the_time_and_are_not_said_to_be() -> 
     assert isinstance(found, Duration)
     assert found.counted == 2
     assert found.because == (
-        "W is up to 2.00 times weaker than S (FP32 arithmetic); "
-        "its use was not recorded: counted as always busy."
+        "W is up to 2.00 times slower than S (FP32 arithmetic); "
+        "its use was not recorded, so it is counted as always busy."
     )
     refused = moved(machine(1), machine(1, "W", replace(HALF, memory_gb_s=Decimal(299))))
     assert isinstance(refused, Refusal)
@@ -173,7 +173,7 @@ def test_a_gpu_without_sourced_throughput_is_no_measure_of_another() -> None:
     """Nobody says how much slower."""
     refused = moved(machine(1), machine(1, "D", None), [10.0] * 60)
     assert isinstance(refused, Refusal)
-    assert refused.reason == "no throughput of the D has a source"
+    assert refused.reason == "no published throughput of the D is known here"
 
 
 def test_what_is_shared_is_said_with_how_busy_it_was() -> None:
@@ -181,8 +181,7 @@ def test_what_is_shared_is_said_with_how_busy_it_was() -> None:
     found = moved(machine(4), machine(1), [80.0] * 60)
     assert isinstance(found, Duration)
     assert found.because == (
-        "The work of 4 GPUs shares 1 and takes turns; "
-        "the GPUs were busy for 20% of the time on average."
+        "The work of 4 GPUs takes turns on one; the GPUs were busy for 20% of the time on average."
     )
     alone = moved(machine(4), machine(1), [95.0] * 60)
     assert isinstance(alone, Duration)

@@ -31,7 +31,8 @@ def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
     assert [cpu_works(percent, 1) for percent in (19.9, 20, None)] == [False, True, None]
     assert [cpu_works(percent, 4) for percent in (4.9, 5)] == [False, True]
     assert cpu_works(90, None) is None
-    assert [gpu_works(percent) for percent in (1, 1.1, None)] == [False, True, None]
+    assert [gpu_works(percent, 1) for percent in (1, 1.1, None)] == [False, True, None]
+    assert [gpu_works(percent, 8) for percent in (0.1, 0.2)] == [False, True]
 
 
 def test_a_host_works_by_either_and_is_idle_by_both() -> None:

@@ -123,8 +123,12 @@ def test_a_gap_counts_from_the_minutes_that_a_rule_needs(gap: int, told: bool) -
 @pytest.mark.parametrize(
     ("code", "minutes", "sentence"),
     [
-        ("too_short", 7, "Its own code ran for 7 min: less than 15 min are too few to judge."),
-        ("too_few_points", 2, "Its metrics have 2 points of each host, too few to judge."),
+        (
+            "too_short",
+            7,
+            "Its own code ran for only 7 min: at least 15 min are needed to judge its use.",
+        ),
+        ("too_few_points", 2, "Its use was not judged: 2 points of each host are too few."),
         (
             "period_too_coarse",
             60,
@@ -148,7 +152,7 @@ def test_a_long_run_that_worked_for_a_few_minutes_says_so() -> None:
     cpu = [0.0] * 30 + [200.0] * 5 + [0.0] * 25
     memory = series(Metric.MEMORY, [20.0] * 60)
     assert said(usage(ran(3600), series(Metric.CPU, cpu), memory), "too_short") == [
-        "It was at work for 5 min: less than 15 min are too few to judge."
+        "It was at work for only 5 min: at least 15 min are needed to judge its use."
     ]
 
 

@@ -48,7 +48,7 @@ def test_a_run_at_four_times_the_median_is_found_with_what_changed() -> None:
     assert what.summary == (
         "It cost $0.92; the median of 5 earlier runs is $0.23. Changed: type ml.m5.xlarge to "
         "ml.m5.2xlarge; purchase on_demand to spot; image, data or hyperparameters; "
-        "Training +61 min."
+        "Training +1 h 1 min."
     )
     assert (what.confidence, what.bucket) == (Confidence.MEASURED, Bucket.NONE)
     assert what.evidence["above_median_usd"] == Decimal("0.69")

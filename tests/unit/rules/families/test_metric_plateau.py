@@ -40,10 +40,10 @@ def reported(values: Values, metric: str = "validation:loss", of: Job = TWO_HOUR
 
 
 def test_an_hour_without_a_gain_is_found() -> None:
-    """The loss falls for 40 of 120 minutes: 79 of the others are known to be flat."""
+    """The loss falls for 40 min of 2 h: 79 of the others are known to be flat."""
     what = found(RULE, TWO_HOURS, reported(falls(40)))
     assert what.summary == (
-        "validation:loss last improved to 0.2570; after that, 79 of 120 minutes of Training (66%) "
+        "validation:loss last improved to 0.2570; after that, 1 h 19 min of 2 h of Training (66%) "
         "brought no gain."
     )
     assert (what.confidence, what.bucket) == (Confidence.HEURISTIC, Bucket.POSSIBLE)

@@ -39,7 +39,7 @@ def test_an_early_last_gain_in_an_exploring_family_is_found() -> None:
     """Its last gain came in 20 of 120 minutes."""
     what = found(RULE, TWO_HOURS, learns_until(20), earlier=TEN)
     assert what.summary == (
-        "validation:loss made its last gain after 20 of 120 minutes, in one of 11 runs with 10 "
+        "validation:loss made its last gain after 20 min of 2 h, in one of 11 runs with 10 "
         "settings: try settings on a part of the data."
     )
     assert what.evidence["last_gain_s"] == 1200

@@ -31,7 +31,7 @@ def test_a_limit_that_left_nothing_lost_the_whole_run() -> None:
     """Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14."""
     finding = priced(RULE, cut())
     assert finding.found.summary == (
-        "MaxRuntimeInSeconds ended the run after 1.0 h on 1 x ml.m5.xlarge; "
+        "MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
         "it left neither artifact nor checkpoints."
     )
     assert (finding.found.bucket, finding.found.confidence) == (Bucket.LOST, Confidence.MEASURED)
@@ -87,7 +87,7 @@ def test_a_wait_that_was_too_long_is_named() -> None:
     """MaxWaitTimeExceeded of a spot run; its limit is the one to raise."""
     waited = cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=4000)
     what = found(RULE, waited)
-    assert what.summary.startswith("MaxWaitTimeInSeconds ended the run after 1.0 h")
+    assert what.summary.startswith("MaxWaitTimeInSeconds ended the run after 1 h")
     assert what.evidence["limit_s"] == 4000
     [[higher]] = what.alternatives
     assert (higher.path, higher.new) == ("StoppingCondition.MaxWaitTimeInSeconds", 8000)

@@ -27,7 +27,7 @@ def test_a_long_download_is_found() -> None:
     """An hour of three; FastFile for the channel that copies."""
     what = found(RULE, loads(3600, 7200))
     assert what.summary == (
-        "Downloading took 60.0 of 180.0 billed minutes (33%): data copy and image pull together, "
+        "Downloading took 1 h of 3 h billed (33%): data copy and image pull together, "
         "before the code starts."
     )
     [fix] = what.fix

@@ -33,8 +33,7 @@ def test_a_long_pull_is_found() -> None:
     """10 of 40 minutes and nothing to copy: the image."""
     what = found(RULE, pulls(600, 1800))
     assert what.summary == (
-        "Downloading took 10.0 of 40.0 billed minutes (25%) and no channel copies data: the image "
-        "pull."
+        "Downloading took 10 min of 40 min billed (25%) and no channel copies data: the image pull."
     )
     [fix] = what.fix
     assert fix.path == "AlgorithmSpecification.TrainingImage"

@@ -33,7 +33,7 @@ def test_the_same_data_on_four_instances_is_found() -> None:
     """Shards for the training channel, and not for the validation data."""
     what = found(RULE, loads(1200, 2400))
     assert what.summary == (
-        "Each of 4 instances downloaded all of train: 20.0 of 60.0 billed minutes (33%)."
+        "Each of 4 instances downloaded all of train: 20 min of 1 h billed (33%)."
     )
     [fix] = what.fix
     assert fix.path == "InputDataConfig[train].DataSource.S3DataSource.S3DataDistributionType"

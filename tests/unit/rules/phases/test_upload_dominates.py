@@ -25,9 +25,7 @@ def sends(train_s: int, upload_s: int, **changes: Any) -> Job:
 def test_a_long_upload_is_found() -> None:
     """15 of 60 minutes: checkpoints while it trains; no packing as the other way."""
     what = found(RULE, sends(2700, 900, output_compression="GZIP"))
-    assert what.summary == (
-        "Uploading took 15.0 of 60.0 billed minutes (25%), after the code had ended."
-    )
+    assert what.summary == ("Uploading took 15 min of 1 h billed (25%), after the code had ended.")
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == (
         "CheckpointConfig.S3Uri",

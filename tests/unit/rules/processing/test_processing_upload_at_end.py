@@ -35,7 +35,7 @@ def test_a_long_idle_end_with_end_of_job_outputs_is_found() -> None:
     run = processing(60, AT_END, Upload("log", "Continuous"), Upload("features", None))
     what = found(RULE, run, ends_idle(run, 18))
     assert what.summary == (
-        "All hosts were idle for the last 18 of 60 minutes: outputs in mode EndOfJob are uploaded "
+        "All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are uploaded "
         "then."
     )
     [fix] = what.fix

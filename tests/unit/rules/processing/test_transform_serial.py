@@ -29,14 +29,14 @@ def test_one_request_at_a_time_on_an_idle_instance_is_found() -> None:
     run = transform()
     what = found(RULE, run, used(run, cpu=[12] * 60))
     assert what.summary == (
-        "MaxConcurrentTransforms is 1, and CPU averaged 12% of 8 vCPUs over 60 active minutes on "
+        "MaxConcurrentTransforms is 1, and CPU averaged 12% of 8 vCPUs over 1 h on "
         "1 x ml.m5.2xlarge."
     )
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == ("MaxConcurrentTransforms", 1, 8)
     assert (what.confidence, what.bucket) == (Confidence.HEURISTIC, Bucket.POSSIBLE)
     assert what.change is None
-    assert (what.caution or "").startswith("No figure")
+    assert (what.caution or "").startswith("Only a run shows")
 
 
 def test_it_saves_no_figure() -> None:

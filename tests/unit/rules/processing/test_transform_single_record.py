@@ -25,8 +25,7 @@ def test_single_records_on_an_idle_instance_are_found() -> None:
     run = transform()
     what = found(RULE, run, used(run, cpu=[20] * 60))
     assert what.summary == (
-        "BatchStrategy is SingleRecord, and CPU averaged 20% over 60 active minutes on "
-        "1 x ml.m5.2xlarge."
+        "BatchStrategy is SingleRecord, and CPU averaged 20% over 1 h on 1 x ml.m5.2xlarge."
     )
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == ("BatchStrategy", "SingleRecord", "MultiRecord")

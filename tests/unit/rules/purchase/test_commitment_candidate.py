@@ -55,7 +55,7 @@ def test_hours_as_steady_as_the_plan_are_found() -> None:
     )
     assert (what.bucket, what.confidence) == (Bucket.POSSIBLE, Confidence.HEURISTIC)
     assert (what.change, what.fix) == (None, ())
-    assert "No figure" in (what.caution or "")
+    assert "discount depends on" in (what.caution or "")
     assert what.evidence["runs_counted"] == 30
 
 

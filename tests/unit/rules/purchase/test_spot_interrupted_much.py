@@ -42,7 +42,7 @@ def test_more_billed_than_on_demand_is_found() -> None:
     """5400 s were billed; the last attempt did it all in 3600: half an hour of $0.23 too much."""
     finding = priced(RULE, spot())
     assert finding.found.summary == (
-        "After 2 interruptions managed spot was billed for 90 minutes; on demand the run takes 60."
+        "After 2 interruptions managed spot was billed for 1 h 30 min; on demand the run takes 1 h."
     )
     assert usd(finding.saving_usd) == "0.115000"
     assert (finding.found.confidence, finding.found.bucket) == (
@@ -118,7 +118,7 @@ def test_a_wait_that_was_too_long_has_no_second_figure() -> None:
     nothing = priced(RULE, spot(left_artifact=False, **waited))
     assert nothing.found.summary == (
         "The wait for spot capacity passed MaxWaitTimeInSeconds after 2 interruptions; "
-        "90 minutes were billed."
+        "1 h 30 min was billed."
     )
     assert (nothing.saving_usd, nothing.found.bucket) == (None, Bucket.NONE)
     assert "limit-hit" in (nothing.found.caution or "")

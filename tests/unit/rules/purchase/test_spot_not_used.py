@@ -104,7 +104,7 @@ def test_three_spot_runs_of_its_own_make_a_figure() -> None:
     run = ran(7200, GPU, checkpointed=True, volume_gb=0)
     finding = priced(RULE, run, earlier=spot_runs(400, 300, 350))
     assert finding.found.summary == (
-        "2.0 h on demand, with checkpoints: 3 spot runs of its family on this type saved 60 to 70%."
+        "2 h on demand, with checkpoints: 3 spot runs of its family on this type saved 60 to 70%."
     )
     assert (finding.found.bucket, finding.found.confidence) == (
         Bucket.AVOIDABLE,
@@ -161,5 +161,5 @@ def test_own_runs_make_no_long_run_safe() -> None:
 def test_the_sentence_of_a_trial() -> None:
     """Its numbers are the evidence's."""
     what = found(RULE, ran(36_000, GPU))
-    assert what.summary == "10.0 h on demand: managed spot is worth a trial."
+    assert what.summary == "10 h on demand: managed spot is worth a trial."
     assert what.evidence["elapsed_s"] == 36_000

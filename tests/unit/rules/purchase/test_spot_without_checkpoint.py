@@ -23,7 +23,7 @@ def test_a_long_spot_run_without_checkpoints_is_told() -> None:
     """The fix names where they go; there are no dollars."""
     finding = priced(RULE, spot())
     assert finding.found.summary == (
-        "4.0 h on managed spot without checkpoints: each interruption starts the run again "
+        "4 h on managed spot without checkpoints: each interruption starts the run again "
         "(none so far)."
     )
     [fix] = finding.found.fix
@@ -32,7 +32,7 @@ def test_a_long_spot_run_without_checkpoints_is_told() -> None:
     )  # fmt: skip
     assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
     assert finding.found.confidence is Confidence.HEURISTIC
-    assert (finding.found.caution or "").startswith("No figure: ")
+    assert (finding.found.caution or "").startswith("How often ")
 
 
 def test_an_hour_is_no_long_run_and_a_second_more_is() -> None:

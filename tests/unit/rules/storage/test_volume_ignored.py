@@ -23,7 +23,7 @@ def test_a_size_that_does_nothing_is_found() -> None:
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == ("ResourceConfig.VolumeSizeInGB", 500, None)
     assert what.bucket is Bucket.NONE
-    assert (what.caution or "").startswith("No figure")
+    assert (what.caution or "").startswith("No volume is provisioned")
 
 
 def test_it_saves_nothing() -> None:

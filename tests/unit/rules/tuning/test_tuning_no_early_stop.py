@@ -24,7 +24,7 @@ def test_ten_long_trials_without_early_stopping_are_found() -> None:
     """The parameter is Auto."""
     what = found_in(RULE, TEN, tuning_job())
     assert what.summary == (
-        "Early stopping is off: 10 trials ran to their end, in a median of 60 minutes."
+        "Early stopping is off: 10 trials ran to their end, in a median of 1 h."
     )
     [fix] = what.fix
     assert fix.path == "HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType"

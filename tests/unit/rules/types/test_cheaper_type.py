@@ -29,7 +29,7 @@ def test_a_well_used_gpu_on_too_large_a_host_is_found() -> None:
     finding = priced(RULE, T4, flat(T4, 60, hosts=1, **WELL_USED))
     what = finding.found
     assert what.summary == (
-        "ml.g4dn.xlarge holds what 1 x ml.g4dn.4xlarge used over 60 active minutes."
+        "ml.g4dn.xlarge is large enough for what 1 x ml.g4dn.4xlarge used over 1 h."
     )
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == (
@@ -37,7 +37,7 @@ def test_a_well_used_gpu_on_too_large_a_host_is_found() -> None:
     )  # fmt: skip
     assert usd(finding.saving_usd) == "0.769000"
     assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
-    assert "One-minute means hide peaks" in (what.caution or "")
+    assert "Means of a minute hide short peaks" in (what.caution or "")
     assert what.evidence["times_as_long"] == 1
     # the second best beside it
     assert [[one.new for one in way] for way in what.alternatives] == [["ml.g4dn.2xlarge"]]
@@ -77,7 +77,9 @@ def test_what_does_not_shrink_needs_no_metric_at_all() -> None:
     on = replace(market(hourly_usd=usd_by_name), types={**TYPES, twin.name: twin})
     run = ran(3600, "ml.m5.2xlarge", volume_gb=0)
     finding = priced(RULE, run, on=on)
-    assert finding.found.summary == "ml.m6i.2xlarge holds what 1 x ml.m5.2xlarge used."
+    assert (
+        finding.found.summary == "ml.m6i.2xlarge is large enough for what 1 x ml.m5.2xlarge used."
+    )
     assert usd(finding.saving_usd) == "0.060000"
 
 

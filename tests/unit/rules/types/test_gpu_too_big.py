@@ -60,7 +60,7 @@ def test_a_small_run_on_a_v100_fits_an_a10g() -> None:
     market = on("ml.g4dn.2xlarge")
     finding = priced(RULE, run, used(run), on=market)
     assert finding.found.summary == (
-        "120 active minutes on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
+        "2 h on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
         "ml.g5.2xlarge has enough."
     )
     # 2 h x 3.825 - 2 h x 1.515 x 1.0786, and 2 h x (3.825 - 1.515)
@@ -75,7 +75,7 @@ def test_a_small_run_on_a_v100_fits_an_a10g() -> None:
         Confidence.DERIVED,
         Bucket.AVOIDABLE,
     )
-    assert "One-minute means hide peaks" in (finding.found.caution or "")
+    assert "Means of a minute hide short peaks" in (finding.found.caution or "")
 
 
 def test_twenty_percent_is_little_and_more_is_not() -> None:

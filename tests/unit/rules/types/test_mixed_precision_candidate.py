@@ -38,7 +38,7 @@ def test_a_busy_gpu_without_a_sign_is_worth_a_trial() -> None:
     run = hour()
     finding = priced(RULE, run, busy(run), on=MARKET)
     assert finding.found.summary == (
-        "The GPU averaged 80% over 60 active minutes on 1 x ml.g5.2xlarge, with no sign of 16-bit "
+        "The GPU averaged 80% over 1 h on 1 x ml.g5.2xlarge, with no sign of 16-bit "
         "precision: bf16 is worth a trial."
     )
     assert finding.saving_usd is None
@@ -46,7 +46,7 @@ def test_a_busy_gpu_without_a_sign_is_worth_a_trial() -> None:
         Bucket.POSSIBLE,
         Confidence.HEURISTIC,
     )
-    assert (finding.found.caution or "").startswith("No figure: ")
+    assert (finding.found.caution or "").startswith("The code may set ")
 
 
 def test_exactly_half_busy_is_busy() -> None:

@@ -119,7 +119,7 @@ def test_a_cheaper_successor_is_taken_and_one_at_the_same_price_is_not() -> None
     dearer = found(RULE, hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24"))
     assert (dearer.fix, dearer.change, dearer.bucket) == ((), None, Bucket.NONE)
     assert dearer.caution == (
-        "No figure: no type known here is cheaper by the hour. "
+        "Nothing is counted: no type known here is cheaper by the hour. "
         "Its successors: ml.m5.xlarge or ml.m6i.xlarge or ml.m7i.xlarge."
     )
     assert dearer.summary == "It ran on 1 x ml.m4.xlarge, an old generation."
@@ -194,8 +194,8 @@ def test_eight_gpus_on_nvlink_move_to_nvlink_only() -> None:
     vetoed = found(RULE, four, used(four), on=on())
     assert (vetoed.fix, vetoed.change) == ((), None)
     assert vetoed.caution == (
-        "No figure: ml.g5.12xlarge does not fit (its 4 V100 exchange over NVLink, ml.g5.12xlarge "
-        "has none). Its successors: ml.g5.12xlarge."
+        "Nothing is counted: the nearest cheaper type, ml.g5.12xlarge, does not fit "
+        "(its 4 V100 exchange data over NVLink, which it lacks). Its successors: ml.g5.12xlarge."
     )
 
 
@@ -204,7 +204,7 @@ def test_several_gpu_instances_stay_where_they_are() -> None:
     run = hour("ml.p3.2xlarge", 2)
     vetoed = found(RULE, run, used(run), on=on())
     assert vetoed.fix == ()
-    assert "network between several instances" in (vetoed.caution or "")
+    assert "between several instances the network" in (vetoed.caution or "")
 
 
 def test_what_a_gpu_run_used_must_be_known() -> None:
@@ -214,8 +214,8 @@ def test_what_a_gpu_run_used_must_be_known() -> None:
     what = found(RULE, run, nothing, on=on())
     assert (what.fix, what.bucket, what.confidence) == ((), Bucket.NONE, Confidence.HEURISTIC)
     assert what.caution == (
-        "No figure: whether ml.g5.2xlarge fits is not known "
-        "(host memory GiB used was not recorded (no points)). Its successors: ml.g5.2xlarge."
+        "Nothing is counted: whether ml.g5.2xlarge fits is not known "
+        "(the host memory used was not recorded (no points)). Its successors: ml.g5.2xlarge."
     )
 
 

@@ -34,7 +34,7 @@ def test_a_long_run_is_worth_a_trial() -> None:
     """24.73 / 7.09 = 3.49; both parameters change together."""
     finding = priced(RULE, long(), on=MARKET)
     assert finding.found.summary == (
-        "6.0 h of deep learning on 1 x ml.g5.12xlarge: worth a trial on ml.trn1.32xlarge, "
+        "6 h of deep learning on 1 x ml.g5.12xlarge: worth a trial on ml.trn1.32xlarge, "
         "which costs less if it is over 3.49 times as fast."
     )
     assert [(fix.path, fix.old, fix.new) for fix in finding.found.fix] == [
@@ -55,7 +55,7 @@ def test_it_has_no_dollars() -> None:
         Bucket.POSSIBLE,
         Confidence.HEURISTIC,
     )
-    assert (finding.found.caution or "").startswith("No figure: ")
+    assert (finding.found.caution or "").startswith("How fast ")
 
 
 def test_exactly_four_hours_are_long() -> None:

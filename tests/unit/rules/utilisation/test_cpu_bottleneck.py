@@ -32,12 +32,12 @@ def test_a_cpu_at_its_limit_before_a_waiting_gpu_is_found() -> None:
     """40 of 60 minutes: the sentence says it with its numbers; no dollars."""
     finding = priced(RULE, ONE, minutes(ONE, (40, 98, 4), (20, 60, 50)))
     assert finding.found.summary == (
-        "In 67% of 60 active minutes on 1 x ml.g4dn.xlarge the CPU was at 90% or more with the "
+        "In 67% of 1 h on 1 x ml.g4dn.xlarge the CPU was at 90% or more with the "
         "GPU at 10% or less."
     )
     assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
     assert finding.found.confidence is Confidence.HEURISTIC
-    assert "No figure" in (finding.found.caution or "")
+    assert "Only a run shows" in (finding.found.caution or "")
     assert finding.severity.value == "info"
 
 
@@ -66,9 +66,7 @@ def test_the_milder_tier_looks_at_the_means(cpu: float, gpu: float, says: bool) 
 def test_the_milder_tier_says_what_it_saw() -> None:
     """Means, not minutes; and no larger size, which the next run's advice would turn back."""
     what = found(RULE, ONE, minutes(ONE, (60, 70, 5)))
-    assert what.summary == (
-        "The CPU averaged 70% and the GPU 5% over 60 active minutes on 1 x ml.g4dn.xlarge."
-    )
+    assert what.summary == ("The CPU averaged 70% and the GPU 5% over 1 h on 1 x ml.g4dn.xlarge.")
     assert what.alternatives == ()
 
 

@@ -21,7 +21,7 @@ def test_a_gpu_that_never_worked_is_not_needed() -> None:
     """The same hour on ml.m5.xlarge: 4 vCPU and 16 GiB as before, plus its volume."""
     finding = priced(RULE, ONE, flat(ONE, 60, gpu=0, cpu=50))
     what = finding.found
-    assert what.summary == "The GPU did nothing in 60 minutes on 1 x ml.g4dn.xlarge."
+    assert what.summary == "The GPU did nothing for 1 h on 1 x ml.g4dn.xlarge."
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == (
         "ResourceConfig.InstanceType", "ml.g4dn.xlarge", "ml.m5.xlarge",
@@ -120,7 +120,7 @@ def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
     only = market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.m5.large": "0.115"})
     what = found(RULE, ONE, of, on=only)
     assert what.fix == ()
-    assert "ml.m5.large does not fit (vCPU: 4.6 needed" in (what.caution or "")
+    assert "ml.m5.large, does not fit (vCPU: 4.6 needed" in (what.caution or "")
     none = market(hourly_usd={"ml.g4dn.xlarge": "0.736"})
     assert "no type known here is cheaper by the hour" in (
         found(RULE, ONE, of, on=none).caution or ""

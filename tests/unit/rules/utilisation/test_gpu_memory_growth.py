@@ -32,12 +32,12 @@ def test_memory_that_grows_all_the_time_is_found() -> None:
     finding = priced(RULE, RUN, memory(leak(0.6)))
     what = finding.found
     assert what.summary == (
-        "GPU memory grew from 18% to 78% over 120 active minutes on 1 x ml.g4dn.xlarge, in 9 "
+        "GPU memory grew from 18% to 78% over 2 h on 1 x ml.g4dn.xlarge, in 9 "
         "rises: it looks like a leak."
     )
     assert (what.confidence, what.bucket, what.fix) == (Confidence.HEURISTIC, Bucket.NONE, ())
     assert finding.saving_usd is None
-    assert "No figure" in (what.caution or "")
+    assert "A leak costs nothing until" in (what.caution or "")
     assert what.evidence["points_per_hour"] == 36.0
 
 

@@ -26,12 +26,12 @@ def test_a_gpu_that_waits_between_bursts_is_found() -> None:
     """6 of 15 minutes, four times, the last one up to the end: no dollars."""
     finding = priced(RULE, ONE, gpu(SWINGS))
     assert finding.found.summary == (
-        "The GPU fell under 10% 3 times and waited there for 40% of 60 active minutes on "
+        "The GPU fell under 10% 3 times and waited there for 40% of 1 h on "
         "1 x ml.g4dn.xlarge; its P95 is 90%."
     )
     assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
     assert finding.found.confidence is Confidence.HEURISTIC
-    assert "No figure" in (finding.found.caution or "")
+    assert "only a run shows" in (finding.found.caution or "")
 
 
 def test_a_steady_gpu_is_clear() -> None:

@@ -37,7 +37,7 @@ def test_an_idle_start_is_measured() -> None:
     """24 of 120 minutes of 2 hours at $0.92 were billed and produced nothing."""
     finding = priced(RULE, CPU_JOB, on_cpu([0.05] * 24 + [9.0] * 96))
     assert finding.found.summary == (
-        "All hosts were idle for 24 of 120 minutes on 1 x ml.m5.4xlarge, before work began."
+        "All hosts were idle for 24 min of 2 h on 1 x ml.m5.4xlarge, before work began."
     )
     assert (finding.found.confidence, finding.found.bucket) == (
         Confidence.MEASURED, Bucket.AVOIDABLE,
@@ -99,7 +99,7 @@ def test_a_download_by_hand_is_a_range_from_nothing() -> None:
     run = ran(7200, "ml.g4dn.2xlarge", channels=())
     finding = priced(RULE, run, on_gpu([1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90, run))
     assert finding.found.summary == (
-        "No GPU work came for the first 30 of 120 minutes on 1 x ml.g4dn.2xlarge, "
+        "No GPU work came for the first 30 min of 2 h on 1 x ml.g4dn.2xlarge, "
         "with 1.0 of 8 cores busy on average."
     )
     assert finding.found.confidence is Confidence.DERIVED
@@ -124,8 +124,8 @@ def test_idle_minutes_are_counted_and_the_others_are_the_range() -> None:
     of = on_gpu([0.05] * 15 + [1.0] * 15 + [2] * 90, [0] * 30 + [90] * 90)
     finding = priced(RULE, GPU_JOB, of)
     assert finding.found.summary == (
-        "All hosts were idle for 15 of 120 minutes on 1 x ml.g4dn.2xlarge before work began; "
-        "no GPU work came for the first 30, with 0.5 of 8 cores busy on average."
+        "All hosts were idle for 15 min of 2 h on 1 x ml.g4dn.2xlarge before work began; "
+        "no GPU work came for the first 30 min, with 0.5 of 8 cores busy on average."
     )
     assert usd(finding.saving_usd) == "0.235000"
     assert [usd(end) for end in finding.range_usd or ()] == ["0.235000", "0.470000"]

@@ -43,7 +43,7 @@ def cores(run: Job, *hosts: Points) -> Measurements:
 
 
 def test_a_hung_exit_is_measured() -> None:
-    """30 of 120 minutes on a GPU instance: a quarter of 2 h x $0.94."""
+    """30 of 2 h on a GPU instance: a quarter of 2 h x $0.94."""
     of = usage(
         GPU,
         series(Metric.CPU, [200] * 90 + [5] * 30),
@@ -51,7 +51,7 @@ def test_a_hung_exit_is_measured() -> None:
     )
     finding = priced(RULE, GPU, of)
     assert finding.found.summary == (
-        "All hosts were idle for the last 30 of 120 minutes on 1 x ml.g4dn.2xlarge."
+        "All hosts were idle for the last 30 min of 2 h on 1 x ml.g4dn.2xlarge."
     )
     assert finding.found.confidence is Confidence.MEASURED
     assert finding.found.bucket is Bucket.AVOIDABLE
@@ -84,8 +84,7 @@ def test_a_host_that_ended_early_is_a_range_from_nothing() -> None:
     """60 minutes of one host of two: a quarter of 2 x 2 h at best, if it shared the work."""
     finding = priced(RULE, TWO, cores(TWO, [9.0] * 120, [9.0] * 60 + [0] * 60))
     assert finding.found.summary == (
-        "1 of 2 hosts ended up to 60 minutes before the last one, in 120 minutes on "
-        "2 x ml.m5.4xlarge."
+        "1 of 2 hosts ended up to 1 h before the last one, in 2 h on 2 x ml.m5.4xlarge."
     )
     assert finding.found.confidence is Confidence.DERIVED
     assert finding.saving_usd == 0
@@ -107,8 +106,8 @@ def test_the_idle_end_of_all_is_counted_and_the_early_host_is_the_range() -> Non
     """20 minutes of both, and 40 more of one."""
     finding = priced(RULE, TWO, cores(TWO, [9.0] * 100 + [0] * 20, [9.0] * 60 + [0] * 60))
     assert finding.found.summary == (
-        "All hosts were idle for the last 20 of 120 minutes on 2 x ml.m5.4xlarge; "
-        "1 of 2 hosts ended up to 40 minutes before that."
+        "All hosts were idle for the last 20 min of 2 h on 2 x ml.m5.4xlarge; "
+        "1 of 2 hosts ended up to 40 min before that."
     )
     # 20 and 40 of 120 minutes of 2 x 2 h x $0.92 + 2 x 30 GB x $0.14 x 2 h / 744 h = $3.702581
     assert [usd(end) for end in finding.range_usd or ()] == ["0.617097", "1.234194"]
@@ -135,7 +134,7 @@ def test_a_host_that_took_no_part_did_not_end_early() -> None:
 def test_a_run_without_any_work_is_one_idle_tail() -> None:
     """Measured as a whole; the start that came too late to be seen stays out."""
     finding = priced(RULE, ONE, cores(ONE, [0.05] * 120))
-    assert finding.found.summary == "No host worked in 120 minutes on 1 x ml.m5.4xlarge."
+    assert finding.found.summary == "No host worked in 2 h on 1 x ml.m5.4xlarge."
     assert usd(finding.saving_usd) == "1.851290"
     late = usage(GPU, series(Metric.CPU, [0] * 120), series(Metric.GPU, [None] * 5 + [0] * 115))
     assert found(RULE, GPU, late).evidence["idle_s"] == 6900
@@ -144,7 +143,7 @@ def test_a_run_without_any_work_is_one_idle_tail() -> None:
 def test_a_run_seen_late_is_not_said_to_have_done_nothing() -> None:
     """It may have worked in the 30 minutes without points."""
     what = found(RULE, ONE, cores(ONE, [None] * 30 + [0] * 90))
-    assert "last 90 of 120" in what.summary
+    assert "last 1 h 30 min of 2 h" in what.summary
 
 
 def test_a_host_without_points_may_have_worked() -> None:

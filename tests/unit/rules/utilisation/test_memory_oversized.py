@@ -82,7 +82,7 @@ def test_busy_cores_in_much_memory_go_to_a_c_type() -> None:
     answer = judged("ml.m5.4xlarge", 70, 20)
     assert isinstance(answer, Found)
     assert answer.summary == (
-        "Memory stayed under 20% of 64 GiB for 95% of 60 active minutes on 1 x ml.m5.4xlarge."
+        "Memory stayed under 20% of 64 GiB for 95% of 1 h on 1 x ml.m5.4xlarge."
     )
     assert (answer.confidence, answer.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
     assert [(fix.path, fix.old, fix.new) for fix in answer.fix] == [

@@ -133,7 +133,7 @@ def test_little_used_gpus_are_a_range_from_nothing() -> None:
     of = flat(GPUS, 60, hosts=4, cpu=20, memory=10, gpu=20)
     finding = priced(RULE, GPUS, of)
     assert finding.found.summary == (
-        "Each of 4 hosts averaged 20% GPU or less over 60 active minutes on "
+        "The GPU of each of 4 hosts averaged 20% or less over 1 h on "
         "4 x ml.g4dn.2xlarge: 2 could do the work."
     )
     assert [fix.new for fix in finding.found.fix] == [2]

@@ -32,9 +32,7 @@ def test_one_core_of_sixteen_is_found() -> None:
     """1.2 vCPU and 3.8 GiB with headroom: ml.m5.large, $0.92 - $0.115."""
     finding = priced(RULE, RUN, cores(RUN, [1.0] * 60))
     what = finding.found
-    assert what.summary == (
-        "The code used 1.0 of 16 vCPUs over 60 active minutes on 1 x ml.m5.4xlarge."
-    )
+    assert what.summary == ("The code used 1.0 of 16 vCPUs over 1 h on 1 x ml.m5.4xlarge.")
     assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
     assert [(fix.path, fix.old, fix.new) for fix in what.fix] == [
         ("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.m5.large")
@@ -91,7 +89,7 @@ def test_without_a_smaller_type_that_holds_it_there_are_no_dollars(memory: float
     assert (finding.found.bucket, finding.found.fix) == (Bucket.NONE, ())
     assert finding.saving_usd is None
     caution = finding.found.caution or ""
-    assert caution.startswith("No figure: ")
+    assert caution.startswith("Nothing is counted: ")
     assert "threads and workers" in caution
     assert ("not recorded" in caution) is (memory is None)
 

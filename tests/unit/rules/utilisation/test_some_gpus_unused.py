@@ -44,7 +44,7 @@ def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
     finding = priced(RULE, FOUR, flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5))
     what = finding.found
     assert what.summary == (
-        "The work of all 4 GPUs over 60 active minutes on 1 x ml.g4dn.12xlarge fits on one "
+        "The work of the 4 GPUs over 1 h on 1 x ml.g4dn.12xlarge fits on one of them "
         "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory)."
     )
     [fix] = what.fix
@@ -105,7 +105,7 @@ def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
     assert (what.change, what.bucket, what.confidence) == (
         None, Bucket.NONE, Confidence.HEURISTIC,
     )  # fmt: skip
-    assert "ml.g4dn.4xlarge does not fit (vCPU: 17.3 needed" in (what.caution or "")
+    assert "ml.g4dn.4xlarge, does not fit (vCPU: 17.3 needed" in (what.caution or "")
     assert [fix.path for fix in what.fix] == ["HyperParameters.sagemaker_torch_distributed_enabled"]
 
 

@@ -37,8 +37,8 @@ def test_a_lazy_host_is_a_range_from_nothing() -> None:
     """80% and 20%: evenly 50%, so the run could be 3/8 shorter; nothing of it is counted."""
     finding = priced(RULE, TWO, cpu(TWO, [80] * 120, [20] * 120))
     assert finding.found.summary == (
-        "While all hosts worked, algo-1 averaged 80% CPU, algo-2 20%, over 120 minutes on "
-        "2 x ml.m5.4xlarge."
+        "While all hosts worked, the CPU of algo-1 averaged 80% and that of algo-2 20%, over 2 h "
+        "on 2 x ml.m5.4xlarge."
     )
     assert (finding.found.confidence, finding.found.bucket) == (
         Confidence.DERIVED, Bucket.AVOIDABLE,
@@ -106,7 +106,7 @@ def test_a_host_that_took_no_part_is_left_out() -> None:
     """One of two idle throughout: one instance does the same in the same time."""
     finding = priced(RULE, TWO, cpu(TWO, [50] * 120, [0.2] * 120))
     assert finding.found.summary == (
-        "1 of 2 hosts took no part, while algo-1 averaged 50% CPU over 120 minutes on "
+        "1 of 2 hosts did no work, while the CPU of algo-1 averaged 50% over 2 h on "
         "2 x ml.m5.4xlarge."
     )
     assert [(fix.path, fix.old, fix.new) for fix in finding.found.fix] == [
@@ -149,7 +149,7 @@ def test_an_idle_head_is_no_lazy_host() -> None:
 def test_on_gpu_jobs_the_gpus_are_compared() -> None:
     """Beside even CPUs; uneven CPUs beside even GPUs are clear."""
     what = found(RULE, GPUS, gpu(GPUS, [90] * 120, [30] * 120))
-    assert "algo-1 averaged 90% GPU, algo-2 30%" in what.summary
+    assert "the GPU of algo-1 averaged 90% and that of algo-2 30%" in what.summary
     lines = [_line(Metric.CPU, [use] * 120, n, 8) for n, use in ((1, 80), (2, 20))]
     lines += [_line(Metric.GPU, [90] * 120, n, 1) for n in (1, 2)]
     assert outcome(RULE, GPUS, usage(GPUS, *lines)) == Clear()
