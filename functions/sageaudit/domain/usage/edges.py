@@ -47,8 +47,7 @@ def at_work(usage: Measurements) -> dict[str, list[bool | None]]:
         works = [
             _states(cpu, lambda value: cpu_works(value, usage.vcpu), period_s)
             or [None] * usage.points,
-            _states(gpu, gpu_at_work, period_s)
-            or [None if usage.gpus else False] * usage.points,
+            _states(gpu, gpu_at_work, period_s) or [None if usage.gpus else False] * usage.points,
         ]
         made[host] = [
             True if one or other else None if None in (one, other) else False
