@@ -108,7 +108,7 @@ def test_batch_size(gpu: float, gpu_memory: float, cpu: float, larger: bool) -> 
     answer = outcome("gpu-underused", ONE, of)
     assert isinstance(answer, Found) is larger
     if isinstance(answer, Found):
-        assert "raise the batch size" in (answer.caution or "")
+        assert "A larger batch may help" in (answer.caution or "")
 
 
 def test_batch_size_needs_gpu_memory() -> None:
