@@ -114,7 +114,7 @@ def test_batch_size(gpu: float, gpu_memory: float, cpu: float, larger: bool) -> 
 def test_batch_size_needs_gpu_memory() -> None:
     """A GPU whose memory is not known gets no advice of a larger batch."""
     answer = found("gpu-underused", ONE, flat(ONE, 60, gpu=30, cpu=30))
-    assert "batch size" not in (answer.caution or "")
+    assert "larger batch" not in (answer.caution or "")
 
 
 @pytest.mark.parametrize(
