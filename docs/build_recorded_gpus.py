@@ -42,7 +42,7 @@ under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours 
 of these ({share}) the GPU did no work: {list} at list price, without the {unpriced} jobs on a type
 without a known price. {counted} of that is counted as avoidable or lost.
 
-All {figures} are in the key `idle_capacity` of their audits, which is in no sum. {found} have a
+{figures} of them are in the key `idle_capacity` of their audits, which is in no sum. {found} have a
 finding: about their phases or their use, or one that counts dollars. For the others the last column
 says why `gpu-underused` has none. Messages and the terminal show idle capacity from $10 on, so none
 of these runs gets that line.

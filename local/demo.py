@@ -88,8 +88,8 @@ def _show_result(console: Console, heads: Sequence[Head], policy: Policy) -> Non
     blind = sum(head.avoidable_usd is None for head in jobs)
     console.print(f"{len(jobs)} recorded jobs cost {_cost(jobs)}.", style="bold", highlight=False)
     console.print(
-        f"{len(real)} of them really ran: they cost {_cost(real)}. One is made up. What {blind} of "
-        "them could have avoided is not known: their metrics are missing or too few.\n",
+        f"{len(real)} of them really ran: they cost {_cost(real)}. One is made up. For {blind} of "
+        "the jobs nobody can tell what was avoidable: their metrics are missing or too few.\n",
         highlight=False,
     )
     console.print(

@@ -170,7 +170,7 @@ def test_without_metrics_only_what_has_no_less_of_anything_fits(
     path = recorded(tmp_path, {})
     shown = what_if("--recording", path)
     assert shown.exit_code == 0
-    assert "Needs: nothing known" in shown.stdout
+    assert "Needs: nothing is known" in shown.stdout
     document = what_if("--recording", path, "--output", "json").document()
     for row in document["candidates"]:
         kind = packaged.types()[row["type"]]

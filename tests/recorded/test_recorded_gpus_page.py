@@ -22,9 +22,11 @@ def test_every_recorded_gpu_job_under_15_percent_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("job", LOW, ids=lambda job: job.recording)
 def test_each_has_a_finding_or_a_reason_and_is_in_the_idle_capacity(job: LowJob) -> None:
-    """None is called healthy: of each at least two thirds of the paid hours are idle."""
+    """None is called healthy: at least two thirds of the paid hours are idle, where points say."""
     figure = job.audit["idle_capacity"]
-    assert figure is not None
+    assert job.findings or job.reason
+    if figure is None:
+        assert "idle capacity: " in " ".join(job.audit["audit"]["coverage"]["missing"])
+        return
     assert figure["unit"] == "gpu_hours"
     assert figure["idle"] >= figure["paid"] * 2 / 3
-    assert job.findings or job.reason

@@ -86,7 +86,7 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
         return ()
     if any(group.name for group in job.groups):
         return tuple(
-            Parameter(_GROUP_TYPE.format(place), group.instance_type, instance_type)
-            for place, group in enumerate(job.groups)
+            Parameter(_GROUP_TYPE.format(group.name), group.instance_type, instance_type)
+            for group in job.groups
         )
     return (Parameter(TYPE_PATHS[job.kind], job.groups[0].instance_type, instance_type),)

@@ -28,7 +28,7 @@ def _said(sentence: str, key: str, fact: object) -> bool:
         return False
     unit = key.rpartition("_")[2]
     if unit in _TIMES:
-        words = rf"(?<!\d ){re.escape(value(key, fact))}(?! \d)"
+        words = rf"(?<!\d [dh] )(?<!\d min ){re.escape(value(key, fact))}(?! \d)"
         return re.search(words, sentence) is not None
     exact = Decimal(str(fact))
     whole = exact == exact.to_integral_value()

@@ -108,13 +108,13 @@ def test_batch_size(gpu: float, gpu_memory: float, cpu: float, larger: bool) -> 
     answer = outcome("gpu-underused", ONE, of)
     assert isinstance(answer, Found) is larger
     if isinstance(answer, Found):
-        assert "raise the batch size" in (answer.caution or "")
+        assert "A larger batch may help" in (answer.caution or "")
 
 
 def test_batch_size_needs_gpu_memory() -> None:
     """A GPU whose memory is not known gets no advice of a larger batch."""
     answer = found("gpu-underused", ONE, flat(ONE, 60, gpu=30, cpu=30))
-    assert "batch size" not in (answer.caution or "")
+    assert "larger batch" not in (answer.caution or "")
 
 
 @pytest.mark.parametrize(

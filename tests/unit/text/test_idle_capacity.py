@@ -108,8 +108,8 @@ def test_what_is_counted_is_never_more_than_the_totals_have() -> None:
 
 def test_nearly_all_is_not_said_with_one_figure_twice() -> None:
     """Not `145 of 145`."""
-    paid: dict[str, Any] = {"paid": Decimal("145.4"), "idle": Decimal("145.1")}
-    assert (sentence(**paid) or "").startswith("nearly all of 145 GPU-hours (>99%)")
+    said = sentence(paid=Decimal("145.4"), idle=Decimal("145.1"))
+    assert (said or "").startswith("nearly all of 145 GPU-hours (>99%)")
 
 
 def test_slack_and_mail_show_it_at_a_place_of_its_own() -> None:

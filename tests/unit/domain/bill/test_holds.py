@@ -96,7 +96,7 @@ def test_certainly_broken_comes_before_not_recorded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("percent", "gpus", "holds"), [(25, 1, True), (25.1, 1, False), (50, 2, True), (50.1, 2, False)]
+    ("percent", "gpus", "holds"), [(25, 1, True), (25.3, 1, False), (50, 2, True), (50.1, 2, False)]
 )
 def test_gpus_hold_their_mean_work(percent: float, gpus: int, holds: bool) -> None:
     """Without headroom: GPUs that share work take longer and do not fail."""
@@ -139,31 +139,29 @@ def test_gpu_memory_may_all_lie_on_one_gpu(
     assert (refused.reason if refused else None) == says
 
 
-@pytest.mark.parametrize("distribution", ["smddp", "ddp", "horovod", "mirrored"])
+@pytest.mark.parametrize("distribution", ["horovod", "mirrored"])
 def test_copies_of_data_parallel_work_do_not_add_up(distribution: str) -> None:
     """60% of each of four GPUs is one copy, and one GPU needs one; whatever else would need all."""
     four, need = machine(4), need_of(machine(4), gpu_memory=60)
     assert broken(four, machine(1), need, distribution) is None
     assert broken(four, machine(1), need) is Constraint.GPU_MEMORY
-    assert broken(four, machine(1), need, "model-parallel") is Constraint.GPU_MEMORY
+    for launched in ("ddp", "smddp", "fsdp", "smp"):
+        assert broken(four, machine(1), need, launched) is Constraint.GPU_MEMORY
 
 
-def test_a_copy_needs_headroom_on_a_smaller_gpu_alone() -> None:
-    """60% of 16 GiB with a fifth above it are 11.5; a GPU of 16 holds even a full one."""
+def test_copies_may_be_one_large_one_on_a_smaller_gpu() -> None:
+    """A launcher's name does not say on how many GPUs there is one: all may lie on one of them."""
     four, need = machine(4), need_of(machine(4), gpu_memory=60)
-    assert broken(four, machine(1, 12), need, "ddp") is None
-    refused = first(four, machine(1, 11), need, "ddp")
-    assert refused is not None
-    assert refused.reason == "GPU memory: 11.5 GiB needed, 11 GiB offered"
+    assert broken(four, machine(1, 15), need, "horovod") is Constraint.GPU_MEMORY
     full = need_of(four, gpu_memory=100)
-    assert broken(four, machine(1), full, "ddp") is None
+    assert broken(four, machine(1), full, "horovod") is None
 
 
 def test_copies_that_nobody_recorded_hold_on_as_large_a_gpu() -> None:
     """Each GPU held its own, however full it was."""
     need = need_of(machine(4), gpu_memory=-1)
-    assert broken(machine(4), machine(1), need, "ddp") is None
-    assert broken(machine(4), machine(1, 8), need, "ddp") is Constraint.NOT_RECORDED
+    assert broken(machine(4), machine(1), need, "horovod") is None
+    assert broken(machine(4), machine(1, 8), need, "horovod") is Constraint.NOT_RECORDED
 
 
 def test_an_idle_gpu_holds_nothing() -> None:

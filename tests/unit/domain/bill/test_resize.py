@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.resize import Resize, impossible, resize
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks
 from sageaudit.domain.prices.market import InstanceType, Market
@@ -317,11 +317,15 @@ def test_a_stronger_gpu_is_counted_as_no_faster() -> None:
 
 
 def test_four_gpus_count_the_link_between_them() -> None:
-    """600 / 60 = 10 times: at 10% busy 1 + 0.1 x 9."""
-    done = tried(FOUR_GPUS, used(FOUR_GPUS, cpu=2, memory=2, gpu=10, gpu_memory=2))
-    one = on("ml.small.12xlarge", done)
+    """600 / 60 = 10 times: copies at 10% each take 1 + 0.1 x 9; one GPU at 40% 1 + 0.4 x 9."""
+    little = used(FOUR_GPUS, cpu=2, memory=2, gpu=10, gpu_memory=2)
+    copies = replace(FOUR_GPUS, hints=Hints(distribution="horovod"))
+    one = on("ml.small.12xlarge", tried(copies, little))
     assert one.takes is not None
     assert one.takes.counted == Decimal("1.9")
+    alone = on("ml.small.12xlarge", tried(FOUR_GPUS, little))
+    assert alone.refused is not None
+    assert alone.refused.constraint is Constraint.RUN_TIME
 
 
 def test_several_gpus_without_a_sourced_link_get_no_advice() -> None:
@@ -535,7 +539,7 @@ def test_without_billed_seconds_the_hourly_prices_decide() -> None:
         ({"groups": ()}, "instance type is not known"),
         (
             {"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))},
-            "which host has which",
+            "which host is in which",
         ),
         ({"groups": (InstanceGroup("ml.new.xlarge", 1),)}, "not in the catalogue"),
         ({"groups": (InstanceGroup("ml.trn.xlarge", 1),)}, "accelerators"),

@@ -21,7 +21,7 @@ GPUS = "ml.g4dn.12xlarge"
         (1, {"gpu": 30, "cpu": 20, "gpu_memory": 69}, ("batch_size", "profile")),
         (1, {"gpu": 30, "cpu": 20, "gpu_memory": 70}, ("profile",)),
         (1, {"gpu": 30, "gpu_memory": 10}, ("profile",)),
-        (4, {"gpu": 1, "cpu": 90}, ("gpu_use", "profile")),
+        (4, {"gpu": 0.25, "cpu": 90}, ("gpu_use", "profile")),
     ],
 )
 def test_what_to_look_at_is_what_the_metrics_show(

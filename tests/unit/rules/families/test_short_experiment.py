@@ -138,7 +138,7 @@ def test_an_unknown_cost_makes_the_sum_unknown() -> None:
         ({"parent": Parent(ParentKind.TUNING, "arn:t")}, "tuning job starts it"),
         ({"purchase": Purchase.TRAINING_PLAN}, "by the hour"),
         ({"purchase": Purchase.SERVERLESS}, "by the hour"),
-        ({"groups": (InstanceGroup(DEAR, 1), InstanceGroup("ml.m5.xlarge", 1))}, "several types"),
+        ({"groups": (InstanceGroup(DEAR, 1), InstanceGroup("ml.m5.xlarge", 1))}, "several groups"),
     ],
 )
 def test_other_runs_are_not_its_concern(changes: dict[str, Any], why: str) -> None:

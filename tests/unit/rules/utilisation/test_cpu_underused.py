@@ -88,7 +88,7 @@ def test_a_gpu_job_is_not_its_concern() -> None:
 def test_a_mixed_cluster_is_not_its_concern() -> None:
     """There is no one type to make smaller."""
     groups = (InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
-    assert "several types" in not_applicable(RULE, ran(3600, groups=groups))
+    assert "several groups" in not_applicable(RULE, ran(3600, groups=groups))
 
 
 def test_an_unpriced_type_is_clear_of_advice() -> None:

@@ -110,7 +110,7 @@ def test_a_mixed_cluster_gets_no_other_type() -> None:
     of = usage(run, *(series(Metric.GPU, [0] * 60, host=f"train/algo-{n}") for n in (1, 2)))
     what = found(RULE, run, of)
     assert (what.fix, what.bucket) == ((), Bucket.NONE)
-    assert "which host has which" in (what.caution or "")
+    assert "which host is in which" in (what.caution or "")
 
 
 def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:

@@ -107,14 +107,14 @@ def test_a_larger_batch_is_named_where_gpu_memory_is_known_to_be_free() -> None:
     assert "A larger batch may help: the P95 of GPU memory was 20%" in (free.caution or "")
     for of in (flat(ONE, 60, gpu=30, cpu=50, gpu_memory=70), flat(ONE, 60, gpu=30, cpu=50)):
         full = found(RULE, ONE, of)
-        assert "batch size" not in (full.caution or "")
+        assert "larger batch" not in (full.caution or "")
         assert "feed the GPU faster" in (full.caution or "")
 
 
 def test_a_larger_batch_needs_cpus_that_could_feed_it() -> None:
     """BatchSize asks for all three under 70%."""
     busy = found(RULE, ONE, flat(ONE, 60, gpu=30, gpu_memory=20, cpu=70))
-    assert "batch size" not in (busy.caution or "")
+    assert "larger batch" not in (busy.caution or "")
 
 
 def test_a_gpu_over_the_target_that_could_take_a_larger_batch_is_found() -> None:

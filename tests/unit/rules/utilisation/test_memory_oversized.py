@@ -185,7 +185,7 @@ def test_other_types_are_not_its_concern() -> None:
     gpu = ran(3600, "ml.g4dn.2xlarge")
     assert "GPU" in not_applicable(RULE, gpu, flat(gpu, 60, cpu=5, memory=5, gpu=90))
     mixed = ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
-    assert "several types" in not_applicable(RULE, mixed)
+    assert "several groups" in not_applicable(RULE, mixed)
 
 
 def test_without_a_price_nothing_is_cheaper() -> None:

@@ -138,4 +138,4 @@ def test_other_jobs_are_not_its_concern() -> None:
     gpu = ran(3600, "ml.g4dn.2xlarge")
     assert "GPU" in not_applicable(RULE, gpu, flat(gpu, 60, cpu=12.5, memory=5, gpu=90))
     mixed = ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
-    assert "several types" in not_applicable(RULE, mixed)
+    assert "several groups" in not_applicable(RULE, mixed)

@@ -150,7 +150,7 @@ def test_one_gpu_is_not_its_concern() -> None:
     one = ran(3600, "ml.g4dn.xlarge")
     assert "one GPU" in not_applicable(RULE, one, flat(one, 60, gpu=5, gpu_memory=5))
     mixed = replace(FOUR, groups=(*FOUR.groups, InstanceGroup("ml.g4dn.xlarge", 1)))
-    assert "several types" in not_applicable(RULE, mixed)
+    assert "several groups" in not_applicable(RULE, mixed)
 
 
 def test_gpus_that_did_nothing_are_left_to_gpu_idle() -> None:
