@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.failure import reason_class
-from sageaudit.domain.job.plain_values import is_module
+from sageaudit.domain.job.ordinary_words import is_ordinary
+from sageaudit.domain.job.plain_values import is_module, is_plain
 from sageaudit.domain.job.redact import redact, redacted_pairs
 from sageaudit.domain.job.telling_names import REDACTED
 from sageaudit.domain.job.user_values import FREE_TEXTS, user_values
@@ -121,7 +122,7 @@ def _values() -> st.SearchStrategy[str]:
 def _is_one(value: str) -> bool:
     letters = [char for char in value if char.isalpha()]
     one = len(letters) >= 6 and value == " ".join(value.split()) and len(set(value)) >= 6
-    return one and not is_module(value)
+    return one and not (is_plain(value) or is_module(value) or is_ordinary(value))
 
 
 _KEYS = st.from_regex(r"[a-z]{2,8}(?:[_-][a-z]{2,8}){0,2}", fullmatch=True)

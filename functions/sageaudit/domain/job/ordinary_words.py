@@ -44,14 +44,14 @@ _WORDS = frozenset(
 """Words of the messages of SageMaker, CloudWatch, Python, PyTorch, TensorFlow and their kin."""
 _RULES = frozenset(
     {
-        "allzero", "batchsize", "checkinputimages", "classimbalance", "confusion",
-        "cpubottleneck", "createxgboostreport", "dataloader", "deadrelu", "explodingtensor",
-        "featureimportanceoverweight", "gpumemoryincrease", "iobottleneck", "loadbalancing",
-        "lossnotdecreasing", "lowgpuutilization", "maxinitializationtime", "nlpsequenceratio",
-        "overallframeworkmetrics", "overallsystemusage", "overfit", "overtraining",
-        "poorweightinitialization", "profilerreport", "saturatedactivation", "similaracrossruns",
-        "stalledtrainingrule", "stepoutlier", "tensorvariance", "treedepth", "unchangedtensor",
-        "vanishinggradient", "weightupdateratio",
+        "AllZero", "BatchSize", "CheckInputImages", "ClassImbalance", "Confusion",
+        "CPUBottleneck", "CreateXgboostReport", "Dataloader", "DeadRelu", "ExplodingTensor",
+        "FeatureImportanceOverweight", "GPUMemoryIncrease", "IOBottleneck", "LoadBalancing",
+        "LossNotDecreasing", "LowGPUUtilization", "MaxInitializationTime", "NLPSequenceRatio",
+        "OverallFrameworkMetrics", "OverallSystemUsage", "Overfit", "Overtraining",
+        "PoorWeightInitialization", "ProfilerReport", "SaturatedActivation", "SimilarAcrossRuns",
+        "StalledTrainingRule", "StepOutlier", "TensorVariance", "TreeDepth", "UnchangedTensor",
+        "VanishingGradient", "WeightUpdateRatio",
     }
 )  # fmt: skip
 """Debugger's built-in rules: "List of Debugger built-in rules", Amazon SageMaker AI guide."""
@@ -80,7 +80,7 @@ def is_ordinary(value: str) -> bool:
 
 def is_debugger_rule(value: str) -> bool:
     """The name of a rule that AWS's Debugger has built in."""
-    return value.strip().lower() in _RULES
+    return value.strip() in _RULES
 
 
 def is_state(value: str) -> bool:
