@@ -192,6 +192,66 @@ KEYS: Sequence[Leak] = (
     Leak("wandb", f"wandb: login {HEX40} failed", HEX40),
 )  # fmt: skip
 
+_LONG = "Tr0ub4dor" + "&3xyz"
+_OWN = {"api_thing": _LONG}
+_NESTED = "X9k2" + "mQ7"
+_TYPED = f"failed with {_NESTED}"
+_CLI = "S3cret" + "Pw"
+ABROAD = (
+    "Passwort: {}", "Kennwort {} ungültig", "Passwort ist {}", "mot de passe : {}", "contraseña: {}",
+    "la contraseña es {}", "clave secreta: {}", "senha: {}", "palavra-passe: {}", "パスワード：{}", "パスワードは{} です",
+    "暗証番号: {}", "密码：{}", "密码是{}", "密碼: {}", "口令: {}", "用户密码 {} 错误", "비밀번호: {}", "пароль: {}", "hasło: {}",
+    "wachtwoord: {}", "şifre: {}", "lösenord: {}",
+)  # fmt: skip
+MORE: Sequence[Leak] = (
+    *(Leak(form, form.format(_CLI), _CLI) for form in ABROAD),
+    Leak("docker login", f"docker login -u bob -p {_CLI}", _CLI),
+    Leak("docker login as a list", f"Command '['docker', 'login', '-u', 'bob', '-p', '{_CLI}']' returned 1", _CLI),
+    Leak("docker login, quoted", f'docker login -p "{_CLI} x" host', _CLI),
+    Leak("docker login in JSON", json.dumps({"cmd": f'docker login -u "bob" -p "{_CLI}"'}), _CLI),
+    Leak("mysql -p", f"mysql -uroot -p{_CLI} db", _CLI),
+    Leak("mysql -p in a list", f"['mysqldump', '-uroot', '-p{_CLI}', 'db']", _CLI),
+    Leak("sshpass", f"sshpass -p {_CLI} ssh h", _CLI),
+    Leak("sshpass together", f"sshpass -p{_CLI} ssh h", _CLI),
+    Leak("redis-cli", f"redis-cli -h cache -a {_CLI} ping", _CLI),
+    Leak("ldapsearch", f"ldapsearch -x -D cn=admin -w {_CLI}", _CLI),
+    Leak("any tool with user and password", f"tool --user bob -p {_CLI}", _CLI),
+    Leak("keytool", f"keytool -list -storepass {_CLI}", _CLI),
+    Leak("netrc", f"machine h login bob password {_CLI}", _CLI),
+    Leak("Invalid password", f'Invalid password "{WORD}" for user bob', WORD),
+    Leak("password in quotes rejected", f"password '{WORD}' rejected", WORD),
+    Leak("a table's row", "| password | abcde1 |", "abcde1"),
+    Leak("a table's row without edges", "a | b\n password | tulip\n", "tulip"),
+    Leak("a drawn table", "│ password │ tulip │", "tulip"),
+    Leak("a key's body", "see MIIEpAIBAAKCAQEA" + "aB3d" * 12 + "\n" + "aB3d" * 16 + "\nxYz=", "aB3daB3d"),
+    Leak("a key's last line", "MIIEpAIBAAKCAQEA" + "aB3d" * 12 + "\n" + "aB3d" * 16 + "\nxYz09Q==", "xYz09Q"),
+    Leak("an OpenSSH key's body", "b3BlbnNzaC1rZXktdjEAAAAA" + "aB3d" * 20, "aB3daB3d"),
+    Leak("a key of an elliptic curve", "MHcCAQEEI" + "aB3d" * 12, "aB3daB3d"),
+    Leak("a key's body with escaped ends", "MIIEvQIBADANBgkq" + "aB3d" * 12 + "\\n" + "eF5g" * 16, "eF5geF5g"),
+    Leak("in XML", _TYPED, _NESTED, {"cfg": f"<db><pw>{_NESTED}</pw></db>"}),
+    Leak("in an XML attribute", _TYPED, _NESTED, {"cfg": f'<db pw="{_NESTED}"/>'}),
+    Leak("between bars", _TYPED, _NESTED, {"cfg": f"root|{_NESTED}|db"}),
+    Leak("in Base64 of JSON", _TYPED, _NESTED, {"cfg": base64.b64encode(json.dumps({"pw": _NESTED}).encode()).decode()}),
+    Leak("in JSON in Base64 of JSON", _TYPED, _NESTED, {"cfg": json.dumps(base64.b64encode(json.dumps({"pw": _NESTED}).encode()).decode())}),
+    Leak("wrapped", f"oops {_LONG[:7]}\n{_LONG[7:]} x", _LONG[7:], _OWN),
+    Leak("wrapped with blanks", f"oops {_LONG[:7]}  \r\n    {_LONG[7:]}", _LONG[7:], _OWN),
+    Leak("wrapped in JSON", json.dumps(f"oops {_LONG[:7]}\n{_LONG[7:]}"), _LONG[7:], _OWN),
+    Leak("wrapped passphrase", "oops correct ho\nrse battery 9", "rse battery", {"x": SPACED}),
+    Leak("Hangul fillers", "\u3164".join(_LONG), "\u3164".join(_LONG), _OWN),
+    Leak("half-width fillers", "\uffa0".join(_LONG), "\uffa0".join(_LONG), _OWN),
+    Leak("Braille blanks", "\u2800".join(_LONG), "\u2800".join(_LONG), _OWN),
+    Leak("masked at the end", f"oops {_LONG[:7]}*******", _LONG[:7], _OWN),
+    Leak("masked in the middle", f"oops {_LONG[:6]}***{_LONG[-5:]}", _LONG[:6], _OWN),
+    Leak("masked in the middle, end", f"oops {_LONG[:6]}***{_LONG[-5:]}", _LONG[-5:], _OWN),
+    Leak("in the output's address", "ok", _LONG, _OWN, more={"OutputDataConfig": {"S3OutputPath": f"s3://bucket/{_LONG}/out"}}),
+    Leak("in a checkpoint's address", "ok", SHORT, {"x": SHORT}, more={"CheckpointConfig": {"S3Uri": f"s3://bucket/{SHORT}"}}),
+    Leak("an ordinary word behind its flag", "train.py --stage segmentation", "segmentation", {"stage": '"segmentation"'}),
+    Leak("a module's shape under a telling name", "typed correct.horse", "correct.horse", {"db_password": "correct.horse"}),
+    Leak("a long number behind pass", "pass: 12345678", "12345678"),
+    Leak("a cookie after a state", "Cookie: none; b=tulip", "tulip"),
+    Leak("a cookie that begins like a state", "Cookie: none=1; b=tulip", "tulip"),
+)  # fmt: skip
+
 TOKENS: Mapping[str, str] = {
     "AWS id": "AKIA" + "ABCDEFGHIJKLMNOP",
     "AWS temporary id": "ASIA" + "Z2345678901234ZZ",
@@ -251,7 +311,7 @@ SHAPES: Sequence[Leak] = (
     Leak("service bus", "SharedAccessKeyName=root;SharedAccessKey=tulip=;X=1", "tulip"),
     Leak("service account", json.dumps({"type": "service_account", "private_key_id": HEX40, "private_key": PRIVATE_KEY}), HEX40),
 )  # fmt: skip
-LEAKS: Sequence[Leak] = (*POSITIONS, *KEYS, *SHAPES)
+LEAKS: Sequence[Leak] = (*POSITIONS, *KEYS, *MORE, *SHAPES)
 
 ORDINARY: Sequence[str] = (
     "ClientError: Data download failed:S3 key: s3://bucket/ matched no files on s3",
@@ -276,3 +336,30 @@ ORDINARY: Sequence[str] = (
     "UnicodeDecodeError: 'utf-8' codec can't decode byte \\xff in C:\\new\\table.csv: 50% done",
     "",
 )  # fmt: skip
+
+ORDINARY_OF: Sequence[tuple[str, Mapping[str, str]]] = (
+    ("AssertionError: training requires at least one GPU", {"mode": "training"}),
+    ("Evaluation failed in the evaluation step", {"stage": '"evaluation"'}),
+    ("ValueError: could not convert string to float: 'validation'", {"split": "validation", "metric": "validation:loss"}),
+    ("best validation:loss so far", {"metric": "validation:loss", "x": "val_accuracy"}),
+    ("No module named 'transformers.trainer_pt_utils'", {"framework": "transformers"}),
+    ("No module named 'src.models.resnet50'", {"entry_module": "src.models.resnet50"}),
+    ("cannot import name 'AdamW' from torch.optim version 2.1.0", {"torch_version": "2.1.0", "v": '"2.1.0"'}),
+    ("torch 2.1.0+cu118, betas (0.9, 0.999), size 224x224, eps 1e-5", {"t": "2.1.0+cu118", "betas": "(0.9, 0.999)", "size": "224x224", "eps": "1e-5"}),
+    ("instance type ml.p3.2xlarge in us-west-2 failed", {"instance": "ml.p3.2xlarge", "region": "us-west-2"}),
+    ("no capacity for ml.p4de.24xlarge in us-gov-west-1", {"a": '"ml.p4de.24xlarge"', "b": "us-gov-west-1"}),
+    ("Unable to locate file in directory production", {"env": "production"}),
+    ("Evaluation of the rule Confusion at step 17 resulted in the condition being met", {"rule_to_invoke": "Confusion"}),
+    ("Evaluation of the rule LossNotDecreasing at step 7", {"rule_to_invoke": '"LossNotDecreasing"'}),
+    ("pass: 3 of 10 tests", {}),
+    ("sig: SIGKILL (9) received by PID 1234", {}),
+    ("cookie: invalid", {}),
+    ("auth: missing, key: none, token: <pad> and token: '</s>', token: [PAD], token: 50256", {}),
+    ("signature: forward(x: Tensor, y: Tensor) does not match", {}),
+    ("pass_rate: 0.93", {}),
+    ("ssh -p 2222 host; docker run -p 8080:80 image; docker login first, then python -m pip; mysql -p db", {}),
+    ("the password 'required' was not given; | user | password | role |", {}),
+    ("Error de clave: 'label'; senha incorreta", {}),
+    ("loss\n0.31 train\ning done ***", {"mode": "training"}),
+)  # fmt: skip
+"""Failure messages that stay word by word, with the hyperparameters of their answers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,11 +13,14 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.failure import reason_class
+from sageaudit.domain.job.ordinary_words import is_ordinary
+from sageaudit.domain.job.plain_values import is_module, is_plain
 from sageaudit.domain.job.redact import redact, redacted_pairs
 from sageaudit.domain.job.secret_names import REDACTED
-from sageaudit.domain.job.user_values import user_values
+from sageaudit.domain.job.user_values import FREE_TEXTS, user_values
 from sageaudit.text.untrusted import terminal
-from tests.fakes.leaks import LEAKS, ORDINARY, TOOLKIT, Leak
+from tests.fakes.leaks import LEAKS, ORDINARY, ORDINARY_OF, TOOLKIT, Leak
+from tests.fakes.recorded import everything
 from tests.fakes.sinks import failed, sinks
 
 _FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -72,6 +76,34 @@ def test_an_ordinary_failure_is_shown_word_by_word(text: str) -> None:
     assert redact(text, user_values(answer)) == text
 
 
+@pytest.mark.parametrize(("text", "given"), ORDINARY_OF)
+def test_ordinary_words_stay_where_they_are_values_too(text: str, given: dict[str, str]) -> None:
+    """Words of failure messages, versions, numbers, types, regions, modules and rule names."""
+    assert redact(text, user_values(failed(text, HyperParameters=given))) == text
+
+
+def test_every_recorded_failure_is_shown_word_by_word() -> None:
+    """No text that AWS or a container wrote in a recording holds a secret."""
+    changed = {
+        text: shown
+        for item in everything()
+        for text in _free_texts(item.recording.describe)
+        if (shown := redact(text, user_values(item.recording.describe))) != text
+    }
+    assert changed == {}
+
+
+def _free_texts(item: Any, key: str = "") -> Iterator[str]:
+    if isinstance(item, dict):
+        for name, inner in item.items():
+            yield from _free_texts(inner, name)
+    elif isinstance(item, list):
+        for inner in item:
+            yield from _free_texts(inner, key)
+    elif isinstance(item, str) and key in FREE_TEXTS:
+        yield item
+
+
 def _values() -> st.SearchStrategy[str]:
     """Secrets: long, or short and mixed, of any printable characters."""
     signs = "!#$%&*+-./:;<=>?@^_~|(){}[]'\"\\ ,"
@@ -89,7 +121,8 @@ def _values() -> st.SearchStrategy[str]:
 
 def _is_one(value: str) -> bool:
     letters = [char for char in value if char.isalpha()]
-    return len(letters) >= 6 and value == " ".join(value.split()) and len(set(value)) >= 6
+    one = len(letters) >= 6 and value == " ".join(value.split()) and len(set(value)) >= 6
+    return one and not (is_plain(value) or is_module(value) or is_ordinary(value))
 
 
 _KEYS = st.from_regex(r"[a-z]{2,8}(?:[_-][a-z]{2,8}){0,2}", fullmatch=True)
@@ -247,6 +280,37 @@ def test_a_tag_that_is_a_secret_is_stored_by_its_name_only() -> None:
     kept = redacted_pairs(tags)
     assert kept == {"team": "vision", "api_key": REDACTED, "note": f"password={REDACTED}"}
     assert holding("tulip", sinks(failed("x"), tags)) == []
+
+
+@pytest.mark.parametrize("name", ["owner", "note"])
+def test_a_tag_shows_no_value_of_the_job(name: str) -> None:
+    """Neither inside it, nor where it is the whole tag and no name."""
+    secret = "Tr0ub4dor" + "&3xyz"
+    for tag in (f"bob {secret}", secret):
+        answer = failed(f"typed {secret}", HyperParameters={"api_thing": secret})
+        assert holding(secret, sinks(answer, {name: tag})) == []
+
+
+def test_a_tag_that_is_a_name_stays_the_owner() -> None:
+    """A setting may repeat the team; a password may not."""
+    answer = failed("vision-research failed", HyperParameters={"team": "vision-research"})
+    job = parse(answer, {"owner": "vision-research"})
+    assert (job.tags, job.failure) == ({"owner": "vision-research"}, "vision-research failed")
+    secret = failed("x", HyperParameters={"db_password": "swordfish"})
+    assert parse(secret, {"owner": "swordfish"}).tags == {"owner": REDACTED}
+
+
+def test_an_address_that_names_a_version_by_a_value_stays_pinned() -> None:
+    """The value goes; that the data does not change stays known."""
+    source = {"S3DataSource": {"S3Uri": "s3://bucket/data/v1234/part"}}
+    answer = failed(
+        "x",
+        HyperParameters={"data_version": "v1234"},
+        InputDataConfig=[{"ChannelName": "train", "DataSource": source}],
+    )
+    detail = json.loads(sinks(answer)["detail"])[0]
+    assert "v1234" not in json.dumps(detail["InputDataConfig"])
+    assert parse(detail, {}).data_pinned is parse(answer, {}).data_pinned is True
 
 
 @pytest.mark.parametrize("key", ["RuleParameters", "HookParameters", "CollectionParameters"])

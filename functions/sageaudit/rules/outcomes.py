@@ -21,7 +21,7 @@ from sageaudit.domain.bill.finding import (
     Parameter,
 )
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import TYPE_PATHS
+from sageaudit.domain.job.kinds import TYPE_PATHS, JobKind
 
 _GROUP_TYPE = "ResourceConfig.InstanceGroups[{}].InstanceType"
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
@@ -84,7 +84,7 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
     """The parameters that move a job to another type; none without a type."""
     if instance_type is None:
         return ()
-    if any(group.name for group in job.groups):
+    if job.kind is JobKind.TRAINING and any(group.name for group in job.groups):
         return tuple(
             Parameter(_GROUP_TYPE.format(group.name), group.instance_type, instance_type)
             for group in job.groups

@@ -15,9 +15,11 @@ from typing import Any
 from sageaudit.domain.audit.document import iso
 from sageaudit.domain.audit.record import Detail
 from sageaudit.domain.job import entry_point, failure_words, hints, job_outputs
-from sageaudit.domain.job.addresses import without_query
+from sageaudit.domain.job.addresses import SOME_VERSION, without_query
+from sageaudit.domain.job.data_version import data_pinned
 from sageaudit.domain.job.hidden_values import UserValues
-from sageaudit.domain.job.redact import redact, redacted_pairs
+from sageaudit.domain.job.redact import redact
+from sageaudit.domain.job.tags import safe_tags
 from sageaudit.domain.job.user_values import FREE_TEXTS, PAIRS, RANGES, WORDS, user_values
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series_codec import pack
@@ -37,8 +39,8 @@ def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measure
         note = "series of the extreme hosts in full, of the others as quantiles; no curves"
     if len(packed) > MAX_BYTES:
         packed, note = b"", "the series were too large to keep"
-    safe_tags = redacted_pairs(tags)
-    return Detail(scrubbed(answer, safe_tags), safe_tags, packed, note)
+    kept_tags = safe_tags(answer, tags)
+    return Detail(scrubbed(answer, kept_tags), kept_tags, packed, note)
 
 
 def scrubbed(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -70,8 +72,21 @@ def _kept(key: str, item: Any, values: UserValues) -> Any:
     if isinstance(item, list | tuple):
         return [_kept(key, inner, values) for inner in item]
     if isinstance(item, str):
-        return redact(item, values) if key in FREE_TEXTS else without_query(item)
+        return redact(item, values) if key in FREE_TEXTS else _address(item, values)
     return iso(item) if isinstance(item, datetime) else item
+
+
+def _address(text: str, values: UserValues) -> str:
+    """An address without what signs it and without values of the user; other texts as they are.
+
+    That an address names a version of its data stays, also where the version was a value.
+    """
+    plain = without_query(text)
+    if "://" not in plain:
+        return plain
+    hidden = redact(plain, values)
+    lost = data_pinned([(None, plain)]) and not data_pinned([(None, hidden)])
+    return f"{hidden}{SOME_VERSION}" if lost else hidden
 
 
 def _failure(cleaned: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ _SCHEME = re.compile(r"[:=]?(?::|%3[aA])(?:\\*/){2}")
 _PORT = re.compile(r"[^/@:]*:[0-9]{1,5}(?:[/?#]|\Z)")
 _PAIR = re.compile(r"[?&#;]([^=&#?;]{1,80})=([^&#;]*)")
 _VERSION = re.compile(r"(?:^|&)versionid=\w", re.IGNORECASE)
-_SOME_VERSION = "?versionId=redacted"
+SOME_VERSION = "?versionId=redacted"
 _OPEN_USERS = frozenset({"git", "ssh", "hg"})
 _PUBLIC = frozenset(
     {
@@ -46,7 +46,7 @@ def without_query(address: str) -> str:
     at = _user_end(rest)
     place, *query = re.split("[?#]", rest[at + 1 if at else 0 :], maxsplit=1)
     pinned = query and _VERSION.search(query[0])
-    return f"{scheme}://{place}{_SOME_VERSION if pinned else ''}"
+    return f"{scheme}://{place}{SOME_VERSION if pinned else ''}"
 
 
 def _of_address(rest: str, scheme: str) -> Iterator[tuple[int, int]]:

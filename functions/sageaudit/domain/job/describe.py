@@ -24,8 +24,9 @@ from sageaudit.domain.job import (
 from sageaudit.domain.job.family import fingerprint
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.redact import redact, redacted_pairs
+from sageaudit.domain.job.redact import redact
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.tags import safe_tags
 from sageaudit.domain.job.user_values import user_values
 from sageaudit.errors import Malformed
 
@@ -71,7 +72,7 @@ def parse(
     specific = _FIELDS[kind](answer)
     failure = fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage")
     hashed = specific.pop("hashed", None)
-    safe_tags = redacted_pairs(tags)
+    shown_tags = safe_tags(answer, tags)
     job = Job(
         kind=kind,
         name=name,
@@ -79,13 +80,13 @@ def parse(
         account=account or (ref.account if ref else None),
         region=region or (ref.region if ref else None),
         status=status,
-        failure=redact(failure, user_values(answer, safe_tags)) if failure else None,
+        failure=redact(failure, user_values(answer, shown_tags)) if failure else None,
         failure_class=failure_words.of_answer(answer),
         created_at=fields.time(answer, "CreationTime"),
         last_modified_at=fields.time(answer, "LastModifiedTime"),
         parent=_parent(answer),
-        pipeline_step=_pipeline_step(safe_tags),
-        tags=safe_tags,
+        pipeline_step=_pipeline_step(shown_tags),
+        tags=shown_tags,
         hints=hints.of_answer(answer),
         fingerprint=(fingerprint(key, {"kind": kind.value, **hashed}) if key and hashed else None),
     )

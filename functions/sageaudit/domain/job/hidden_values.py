@@ -22,9 +22,14 @@ _LEAST_CUT = 4
 _MOST_CUTS = 64
 _SOFT = re.compile(r"(\s+|\\+)")
 """What a text may write otherwise than the value."""
+_WRAP = r"(?:[ \t]{0,40}\n[ \t\n]{0,40})?"
+"""A line's end in the middle of a value, as terminals write it."""
+_LEAST_WRAPPED, _MOST_WRAPPED = 8, 1000
 _NAME = re.compile(r"\w+(?:[.\-]+\w+)*")
 _BETWEEN = re.compile(r"""[\s"'`=:,;()\[\]{}<>|\\*>-]{1,24}(?:value[\s"'`=:\\]{1,12})?""")
-_CUT = re.compile(r"…|\.{3}|\[truncated|\(truncated|\"[\s,]{0,3}command |<snip|\[\.\.\.")
+_CUT = re.compile(
+    r"…|\.{3}|\*{3,}|•{3,}|\[truncated|\(truncated|\"[\s,]{0,3}command |<snip|\[\.\.\."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,7 @@ class UserValues:
             yield from self._behind_their_names(reading.lower)
         for needle in self.anywhere:
             yield from _occurrences(needle, reading.lower)
+            yield from _wrapped(needle, reading)
         if self.anywhere:
             yield from self._cut_off(reading.lower)
 
@@ -98,6 +104,19 @@ def _occurrences(needle: str, text: str) -> Iterator[tuple[int, int]]:
     written = "".join(map(_written, pieces))
     before, after = _edges(needle)
     for hit in re.finditer(f"{before}{written}{after}", text):
+        yield hit.span()
+
+
+def _wrapped(needle: str, reading: Reading) -> Iterator[tuple[int, int]]:
+    """A value that goes on in the next line."""
+    unwrapped = reading.unwrapped
+    if unwrapped is None or not _LEAST_WRAPPED <= len(needle) <= _MOST_WRAPPED:
+        return
+    if "".join(needle.split()) not in unwrapped:
+        return
+    before, after = _edges(needle)
+    letters = (r"\s{1,40}" if letter.isspace() else re.escape(letter) for letter in needle)
+    for hit in re.finditer(f"{before}{_WRAP.join(letters)}{after}", reading.lower):
         yield hit.span()
 
 

@@ -38,6 +38,9 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 _HEXADECIMAL = ("braced", "u", "long", "x", "percent", "percent_u")
 _UNSEEN = frozenset({"Cf", "Cc", "Mn", "Me"})
 """Unicode's categories of characters that change no letter: format, control, marks."""
+_FILLERS = frozenset("\u115f\u1160\u2800")
+"""Letters and signs that are drawn as nothing: Hangul's fillers (U+3164 becomes U+1160), Braille's
+blank."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,11 @@ class Reading:
         """The reading in lower case, character by character."""
         low = self.text.lower()
         return low if len(low) == len(self.text) else "".join(map(_lower, self.text))
+
+    @cached_property
+    def unwrapped(self) -> str | None:
+        """The reading in lower case without any blanks; None where it is one line."""
+        return "".join(self.lower.split()) if "\n" in self.text.strip() else None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where a part of the reading, not an empty one, stands in the text itself."""
@@ -114,7 +122,9 @@ def _plain(char: str) -> str:
     if char.isspace():
         return "\n" if char in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else " "
     parts = unicodedata.normalize("NFKD", char)
-    return "".join(part for part in parts if unicodedata.category(part) not in _UNSEEN)
+    return "".join(
+        part for part in parts if unicodedata.category(part) not in _UNSEEN and part not in _FILLERS
+    )
 
 
 def _meant(hit: re.Match[str]) -> str:

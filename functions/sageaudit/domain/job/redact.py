@@ -1,9 +1,9 @@
 """Removes secrets from text that a user's container wrote, before it is stored or shown.
 
-Three things are hidden: the values of the same Describe answer (`user_values`), what
-follows a name that tells of a secret (`secret_names`, `addresses`), and tokens of a known shape
-(`token_shapes`). They are looked for in every reading of the text (`readings`), so that escapes and
-characters nobody sees hide nothing; the rest of the text stays as it was written.
+Three things are hidden: the values of the same Describe answer (`user_values`), what follows a
+name or option that tells of a secret (`secret_names`, `addresses`, `command_passwords`), and
+tokens of a known shape (`token_shapes`). They are looked for in every reading of the text
+(`readings`), so that escapes and characters nobody sees hide nothing; the rest stays as written.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from sageaudit.domain.job.addresses import address_secrets
+from sageaudit.domain.job.command_passwords import command_passwords
 from sageaudit.domain.job.hidden_values import NOTHING, UserValues
 from sageaudit.domain.job.readings import Reading, readings
 from sageaudit.domain.job.secret_names import REDACTED, is_secret_name, named_secrets
@@ -31,10 +32,10 @@ def redact(text: str, values: UserValues = NOTHING) -> str:
     return _hidden(text, sorted(found))
 
 
-def redacted_pairs(pairs: Mapping[str, str]) -> dict[str, str]:
+def redacted_pairs(pairs: Mapping[str, str], values: UserValues = NOTHING) -> dict[str, str]:
     """Names and values, such as tags, without the values that are secrets."""
     return {
-        redact(name): REDACTED if value and is_secret_name(name) else redact(value)
+        redact(name, values): REDACTED if value and is_secret_name(name) else redact(value, values)
         for name, value in pairs.items()
     }
 
@@ -42,6 +43,7 @@ def redacted_pairs(pairs: Mapping[str, str]) -> dict[str, str]:
 def _secrets(reading: Reading, values: UserValues) -> Iterator[tuple[int, int]]:
     yield from tokens(reading.text)
     yield from address_secrets(reading.text)
+    yield from command_passwords(reading.text)
     yield from named_secrets(reading.text, reading.lower)
     yield from values.places(reading)
 

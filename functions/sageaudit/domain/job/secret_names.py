@@ -10,9 +10,26 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from sageaudit.domain.job.ordinary_words import is_ordinary, is_state
+from sageaudit.domain.job.readings import folded
+
+_ABROAD = "|".join(
+    map(
+        folded,
+        (
+            "kennwort", "mots? de passe", "contraseña", "contrasinal", "clave secreta",
+            "clave de acceso", "(?<![a-z])senha(?![a-z])", "palavra[ -]passe", "parola d'ordine",
+            "wachtwoord", "lösenord", "adgangskode", "(?<![a-z])hasło", "(?<![a-z])heslo",
+            "salasana", "(?<![a-z])şifre(?![a-z])", "пароль", "パスワード", "パスフレーズ",
+            "暗証番号", "合言葉", "密码", "密碼", "口令", "비밀번호", "암호",
+        ),
+    )
+)  # fmt: skip
+"""Words for password as readings show them, without marks; German's Passwort is in `_CORE`."""
 _CORE = re.compile(
+    rf"{_ABROAD}|"
     r"passw(?:or)?[dt]|passphrase|passcode|passkey|pwd|secret|token|credential|authoriz|cookie"
-    r"|bearer|jwt|(?<![a-z])(?:auth|pat|pin|otp|sas|dsn|sig|signature|pw|pass)(?![a-z])"
+    r"|bearer|jwt|(?:store|key)pass(?![a-z])|(?<![a-z])(?:auth|pat|pin|otp|sas|dsn|sig|signature|pw|pass)(?![a-z])"
     r"|(?:api|app|access|account|auth|client|connect|consumer|customer|deploy|encryption|hmac|host"
     r"|instance|license|licence|master|private|project|secret|service|session|shared|signing|ssh"
     r"|storage|subscription|user|wandb|write|read|admin|integration|ingest|openai|hf|comet|kaggle"
@@ -37,7 +54,7 @@ _NOT_SECRET = frozenset(
         "directory", "embedding", "embeddings", "enabled", "error", "exception", "expired",
         "expiry", "field", "file", "folder", "found", "invalid", "len", "length", "level",
         "limit", "loss", "malformed", "manager", "missing", "name", "names", "operation", "path",
-        "policy", "provider", "required", "service", "size", "ttl", "type", "types",
+        "policy", "provider", "rate", "required", "service", "size", "ttl", "type", "types",
         "unrecognized", "version", "warning",
     }
 )  # fmt: skip
@@ -56,6 +73,24 @@ _SAID = re.compile(
     r"\s{0,3}:?\s{1,3}(?=\\*[\"'`]?[^\s\"'`]{0,200}[0-9])(?=\\*[\"'`]?[^\s\"'`]{0,200}[A-Za-z])"
     r"(?=\\*[\"'`]?[^\s\"'`]{5})"
 )
+_IS_ABROAD = re.compile(
+    r"(?:\s(?:ist|lautet|war|est|es|era|e|foi)){0,2}\s{0,3}(?:是|为|為|は)?\s{0,3}"
+    r"(?=\\*[\"'`]?[!-~]{0,200}[0-9])(?=\\*[\"'`]?[!-~]{0,200}[A-Za-z])(?=\\*[\"'`]?[!-~]{5})"
+)
+"""Copulas of the same languages, and none; then letters and digits mixed."""
+_QUOTED = re.compile(r"\s{1,3}(?=\\{0,8}([\"'`])[^\"'`\n]{1,200}\1)")
+_IN_QUOTES = re.compile(
+    rf"(?i)(?:{_ABROAD}|(?:[\w.-]{{0,40}}[_.-])?(?:passw(?:or)?[dt]|passphrase|passcode|pwd))\Z"
+)
+"""Names after which a text in quotes is a password: `Invalid password "x"`."""
+_BAR = re.compile(r"[ \t]{0,40}[|│┃║][ \t]{0,40}(?=[^\s|│┃║])")
+_CELL = re.compile(r"[^|│┃║\n]{1,400}")
+_CELL_EDGE = " \t|│┃║*`"
+_COMMON = frozenset({"auth", "cookie", "key", "pass", "sig", "signature", "token"})
+"""Names of other things too: what is no secret stays behind them."""
+_MOST_OF_A_COOKIE = 4096
+_WORD = re.compile(r"\\{0,8}[\"'`]([^\"'`\\\n]{1,40})\\{0,8}[\"'`]|([^\s,;]+)")
+_CALL = re.compile(r"[A-Za-z_][\w.]{0,60}\(")
 _OPEN = re.compile(r"""(\\*)(["'`])""")
 _RUN = re.compile(
     r"(?:[^\s,;&|<]|<(?!/)"
@@ -99,8 +134,10 @@ def named_secrets(text: str, lower: str) -> Iterator[tuple[int, int]]:
 def is_secret_name(name: str) -> bool:
     """Whether a setting of this name holds a secret: `dbPassword`, `API key`, not `max_tokens`."""
     words = [word.lower() for word in _WORDS.findall(name)]
-    if not words or _CORE.search(name.lower()) is None:
+    if _CORE.search(name.lower()) is None:
         return False
+    if not words:
+        return True
     if words[-1] in _NOT_SECRET or "secretsmanager" in words:
         return False
     if any(word in {"error", "exception", "expired", "invalid", "missing"} for word in words):
@@ -116,6 +153,8 @@ def is_secret_name(name: str) -> bool:
 
 
 def _whole_name(text: str, core: re.Match[str]) -> tuple[int, int]:
+    if not core[0].isascii():
+        return core.span()
     after = _NAME.match(text, core.end())
     start, least = core.start(), max(0, core.start() - _LONGEST_NAME)
     while start > least and (text[start - 1].isalnum() or text[start - 1] in "_.-"):
@@ -134,14 +173,14 @@ def _in_an_arn(text: str, start: int) -> bool:
 
 def _value_after(text: str, start: int, end: int) -> tuple[int, int] | None:
     name = text[start:end]
-    link = _LINK.match(text, end)
-    if link is None and name.startswith("-"):
-        link = _FLAG_LINK.match(text, end)
-    if link is None:
-        link = _SAID.match(text, end)
+    if cell := _cell_after(text, start, end):
+        return cell
+    link = _link_after(text, name, end)
     if link is None or link.end() >= len(text):
         return None
     begin = link.end()
+    if _is_said_of(name, link[0], text, begin):
+        return None
     if _WHOLE_LINE.match(name.lstrip("-")) and (line := _line(text, begin)):
         return line
     if text[begin - 1] == ">" and (element := _ELEMENT.match(text, begin)):
@@ -150,6 +189,49 @@ def _value_after(text: str, start: int, end: int) -> tuple[int, int] | None:
     if span is None or text.startswith(REDACTED, span[0]):
         return None
     return None if text[slice(*span)].lower() in _PROSE else span
+
+
+def _link_after(text: str, name: str, end: int) -> re.Match[str] | None:
+    link = _LINK.match(text, end)
+    if link is None and name.startswith("-"):
+        link = _FLAG_LINK.match(text, end)
+    if link is None and _IN_QUOTES.match(name):
+        link = _quoted_link(text, end) or _IS_ABROAD.match(text, end)
+    return link or _SAID.match(text, end)
+
+
+def _quoted_link(text: str, end: int) -> re.Match[str] | None:
+    link = _QUOTED.match(text, end)
+    if link is None:
+        return None
+    span = value_at(text, link.end())
+    word = text[slice(*span)].strip("\"'`\\").lower() if span else ""
+    return None if word in _PROSE or is_ordinary(word) or is_state(word) else link
+
+
+def _cell_after(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The second cell of a table's row whose first one is the name."""
+    bar = _BAR.match(text, end)
+    if bar is None or text[max(0, start - 40) : start].rpartition("\n")[2].strip(_CELL_EDGE):
+        return None
+    cell = _CELL.match(text, bar.end())
+    value = cell[0].rstrip() if cell else ""
+    if not value.strip("-:") or value.lower() in _PROSE or is_ordinary(value):
+        return None
+    return None if value.startswith(REDACTED) else (bar.end(), bar.end() + len(value))
+
+
+def _is_said_of(name: str, link: str, text: str, begin: int) -> bool:
+    """True where a common name has no secret behind it: `pass: 3 of 10`, `cookie: invalid`."""
+    if name.lower() not in _COMMON or not link[-1:].isspace():
+        return False
+    found = _WORD.match(text, begin)
+    word = (found[1] or found[2]).rstrip(",.:") if found else ""
+    if name.lower() in {"sig", "signature"} and _CALL.match(word):
+        return True
+    if name.lower() == "cookie" and "=" in text[begin:].partition("\n")[0][:_MOST_OF_A_COOKIE]:
+        return False
+    return is_state(word) or is_state(word.rstrip(")]}"))
 
 
 def _line(text: str, begin: int) -> tuple[int, int] | None:

@@ -51,6 +51,13 @@ _TOKENS = re.compile(
     )
     """
 )
+_KEY_BODY = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:MI[GIH][A-Za-z0-9+/]{37,}|M[CH][A-Za-z0-9]CAQ[A-Za-z0-9+/]{20,}"
+    r"|b3BlbnNzaC1rZXk[A-Za-z0-9+/]{5,})={0,2}"
+    r"(?:(?:\s|\\{1,8}[nr]){1,8}[A-Za-z0-9+/]{40,}={0,2})*"
+    r"(?:(?:\s|\\{1,8}[nr]){1,8}[A-Za-z0-9+/]{2,}={1,2})?"
+)
+"""The lines of a private key in Base64: DER's first bytes, or `openssh-key`."""
 _KEY_END = re.compile(r"[^\s-][^-]{0,9000}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=_.-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_.-])")
 _MOST_SLASHES = 4
@@ -69,6 +76,7 @@ def tokens(text: str) -> Iterator[tuple[int, int]]:
     yield from (hit.span() for hit in _TOKENS.finditer(text))
     if "PRIVATE KEY" in text:
         yield from _cut_key(text)
+    yield from (hit.span() for hit in _KEY_BODY.finditer(text))
     yield from (hit.span() for hit in _AWS_SECRET.finditer(text) if _looks_random(hit[0]))
     for hit in _BEARER.finditer(text):
         if not hit[1].islower() or not hit[1].isalpha():

@@ -17,7 +17,8 @@ from typing import Any
 
 from sageaudit.domain.job.entry_point import script
 from sageaudit.domain.job.hidden_values import NOTHING, UserValues
-from sageaudit.domain.job.plain_values import LONG, is_plain, looks_secret
+from sageaudit.domain.job.ordinary_words import is_ordinary
+from sageaudit.domain.job.plain_values import LONG, is_module, is_name, is_plain, looks_secret
 from sageaudit.domain.job.readings import folded, readings
 from sageaudit.domain.job.secret_names import is_secret_name
 
@@ -49,6 +50,10 @@ _SECRET_LETTERS = 6
 _PREFIXES = ("sm_hp_", "sagemaker_")
 _PART = re.compile(r"(?:^|(?<=[?&;,\s{]))-{0,2}([A-Za-z_][\w.-]{0,80})\s?[=:]\s?([^\s;,&}]+)")
 _OPTION = re.compile(r"(?:^|(?<=\s))--?([A-Za-z_][\w.-]{0,80})\s+([^\s-]\S*)")
+_ELEMENT = re.compile(r"<([A-Za-z_][\w.:-]{0,80})[^<>]{0,200}>\s{0,40}([^<>\s][^<>]{0,400})</")
+_ATTRIBUTE = re.compile(r"""(?<![\w.-])([A-Za-z_][\w.:-]{0,80})=(["'])([^"'<>]{1,400})\2""")
+_FIELD_SIGNS = re.compile(r"[|;\t]")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}\Z")
 _PASSWORD = re.compile(r"://([^\s/:@]{0,200}):([^\s]{1,400})@")
 
 
@@ -58,17 +63,22 @@ def user_values(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None
     if not pairs:
         return NOTHING
     shown = {text.lower() for text in _shown(answer, _DEEPEST)}
-    shown |= {text.lower() for text in (tags or {}).values()}
+    public = {text.lower() for text in _public(tags or {})}
     named: dict[str, set[str]] = {}
     anywhere: set[str] = set()
     for name, value in pairs:
         bare = value.strip().strip("\"'")
+        telling = is_secret_name(name)
         if is_plain(bare) or bare.lower() in shown or script(bare) is not None:
+            continue
+        if not telling and (bare.lower() in public or is_module(bare)):
             continue
         forms = set(_forms(value))
         for key in _keys(name):
             named.setdefault(key, set()).update(forms)
-        if looks_secret(value) or (len(value) >= _SECRET_LETTERS and is_secret_name(name)):
+        if is_ordinary(bare):
+            continue
+        if looks_secret(value) or (len(value) >= _SECRET_LETTERS and telling):
             anywhere |= forms | _encoded(value)
     return UserValues(
         {name: frozenset(values) for name, values in named.items()},
@@ -106,10 +116,40 @@ def _leaves(name: str, value: Any, deeper: int) -> Iterator[tuple[str, str]]:
             yield from _leaves(name, inner, deeper - 1)
     elif isinstance(value, str):
         yield name, value
+        bare = value.strip().strip("\"'")
+        if is_ordinary(bare):
+            yield name, bare
+            return
         yield from _parts(value)
-        decoded = _decoded(value)
-        if decoded != value and deeper:
-            yield from _leaves(name, decoded, deeper - 1)
+        yield from ((name, piece) for piece in _pieces(value, all_=is_secret_name(name)))
+        for decoded in (_decoded(value), _from_base64(value)) if deeper else ():
+            if decoded != value:
+                yield from _leaves(name, decoded, deeper - 1)
+
+
+def _pieces(value: str, *, all_: bool) -> list[str]:
+    """The fields of `root|x|db`: those that mix letters and digits, or all of them."""
+    pieces = [piece.strip() for piece in _FIELD_SIGNS.split(value)]
+    if len(pieces) == 1:
+        return []
+    return [
+        piece
+        for piece in pieces
+        if all_ or (any(map(str.isdigit, piece)) and any(map(str.isalpha, piece)))
+    ]
+
+
+def _from_base64(value: str) -> str:
+    """The settings that a value holds in Base64; the value itself where it holds none."""
+    if _BASE64.match(value) is None or len(value) > _LONGEST_DECODED:
+        return value
+    data = value.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        text = base64.b64decode(data + "=" * (-len(data) % 4)).decode()
+    except ValueError:
+        return value
+    holds = any(sign in text for sign in "{[<=:|\n") and text.replace("\n", "").isprintable()
+    return text if holds else value
 
 
 def _decoded(value: str) -> Any:
@@ -125,7 +165,8 @@ def _parts(value: str) -> Iterator[tuple[str, str]]:
     """Settings inside a value: lines, options, `name=value`, and the password of an address."""
     lines = value.splitlines()
     yield from (("", line) for line in (lines if len(lines) > 1 else ()) if looks_secret(line))
-    for found in (_PART, _OPTION, _PASSWORD):
+    yield from ((hit[1], hit[3]) for hit in _ATTRIBUTE.finditer(value))
+    for found in (_PART, _OPTION, _PASSWORD, _ELEMENT):
         yield from ((hit[1], hit[2].strip("\"'")) for hit in found.finditer(value))
 
 
@@ -172,6 +213,13 @@ def _shown(item: Any, deeper: int) -> Iterator[str]:
         yield item
         if item.startswith("arn:"):
             yield from item.split(":")
+
+
+def _public(tags: Mapping[str, str]) -> Iterator[str]:
+    """Tags that are names, and the names in their ARNs: whoever lists tags sees them."""
+    for text in (*tags, *tags.values()):
+        pieces = re.split(r"[:/]", text) if text.startswith("arn:") else ()
+        yield from (piece for piece in (text, *pieces) if is_name(piece))
 
 
 def _keys(name: str) -> Iterable[str]:

@@ -83,6 +83,13 @@ def test_an_ordinary_failure_is_left_as_it_is(text: str) -> None:
         "eyJ-" * 25_000,
         "-----BEGIN " * 9_000,
         "token" + " " * 100_000,
+        "docker login " * 8_000,
+        "-u bob -p " * 10_000,
+        "MIIE" * 25_000,
+        f"MIIE{'a' * 60}\n" * 1_500,
+        "| password " * 9_000,
+        "password '" * 10_000,
+        "密码" * 50_000,
     ],
     ids=lambda text: text[:8],
 )
