@@ -18,6 +18,7 @@ from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
 from sageaudit.domain.audit.tuning_savings import TrialSavings
 from sageaudit.domain.bill.bill import BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
+from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slice
 from sageaudit.domain.bill.finding import Bucket, Finding, Severity
 from sageaudit.domain.job.job import Job
@@ -79,6 +80,7 @@ def roll_up(
             total_usd=total_usd,
             complete=not missing and all(child["bill"]["complete"] for child in children),
             missing=missing,
+            basis=_basis(children),
         ),
         facts=_facts(children),
         usage=None,
@@ -94,11 +96,19 @@ def roll_up(
     )
 
 
+def _basis(children: Sequence[AuditDocument]) -> Basis:
+    """An upper bound where each part is one; else none, since the sum has no lines of its own."""
+    bases = {child["bill"]["basis"] for child in children}
+    return "upper_bound" if bases == {"upper_bound"} else "none"
+
+
 def _judgement(children: Sequence[AuditDocument], launched: int | None) -> Judgement:
     """How much of the training jobs was judged; nothing, where none is known."""
     if not children and launched != 0:
         return Judgement(Judged.NO, ("Its training jobs are not audited.",))
-    return judged_together(list(map(_of_child, children)), max((launched or 0) - len(children), 0))
+    unaudited = max((launched or 0) - len(children), 0)
+    known = all(child["avoidable_usd"] is not None for child in children)
+    return replace(judged_together(list(map(_of_child, children)), unaudited), answered=known)
 
 
 def _of_child(child: AuditDocument) -> Judgement | None:
