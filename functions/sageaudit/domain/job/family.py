@@ -16,7 +16,7 @@ from typing import Any
 from sageaudit.domain.job.job import Job, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 
-FAMILY_VERSION = 1
+FAMILY_VERSION = 2
 """Stored with every family: increase it when the result of the function below changes."""
 
 _TIMESTAMP = re.compile(
