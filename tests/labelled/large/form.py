@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from .load import Load, Seg, Series, host_values
+from .load import Load, Seg, Series, series_of
 from .machines import MACHINES, MAY_HOURS, TRAINING_GB_MONTH, Range, cents
 
 Json = dict[str, Any]
@@ -271,13 +271,7 @@ class Job:
             if phase.status == "Training":
                 break
             clock += timedelta(seconds=phase.seconds)
-        first = clock.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        out: Series = []
-        for number, load in enumerate(self.hosts, start=1):
-            host = f"{self.name}/algo-{number}"
-            for metric, values in host_values(self.name, host, self.kind, load).items():
-                at = first.strftime("%Y-%m-%dT%H:%M:%SZ")
-                out.append({"host": host, "metric": metric, "start": at, "values": values})
+        out = series_of(self.name, self.kind, self.hosts, clock)
         return self.edit(out) if self.edit else out
 
     def recording(self) -> Json:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from .form import ACCOUNT, REGION, ROLE, SKLEARN, Expert, Job, Json, Scenario, stamp
-from .load import Load, Series, host_values
+from .load import Load, Series, series_of
 from .machines import MACHINES, MAY_HOURS, PROCESSING_GB_MONTH, Range, cents, rate
 
 
@@ -103,13 +103,7 @@ class Processing:
 
     def series(self) -> Series:
         clock = self.began + timedelta(minutes=5)
-        first = clock.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        out: Series = []
-        for number, load in enumerate(self.hosts, start=1):
-            host = f"{self.name}/algo-{number}"
-            for metric, values in host_values(self.name, host, self.kind, load).items():
-                at = first.strftime("%Y-%m-%dT%H:%M:%SZ")
-                out.append({"host": host, "metric": metric, "start": at, "values": values})
+        out = series_of(self.name, self.kind, self.hosts, clock)
         return self.edit(out) if self.edit else out
 
     def recording(self) -> Json:

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from .machines import MACHINES
@@ -65,3 +66,15 @@ def host_values(
 
 Load = tuple[Seg, ...]
 Series = list[dict[str, Any]]
+
+
+def series_of(job: str, kind: str, hosts: tuple[Load, ...], work: datetime) -> Series:
+    """One series per host and metric, from the first full minute after `work` begins."""
+    first = work.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    at = first.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return [
+        {"host": host, "metric": metric, "start": at, "values": values}
+        for number, load in enumerate(hosts, start=1)
+        for host in (f"{job}/algo-{number}",)
+        for metric, values in host_values(job, host, kind, load).items()
+    ]
