@@ -42,6 +42,7 @@ golden: $(READY) ## rewrites the files that tests compare with: review the diff
 	@$(RUN)/python -m tests.golden.regenerate
 
 docs: $(READY) ## rewrites docs/rules, and the pages that are made from recordings
+	@$(RUN)/python -m docs.build_track_records
 	@$(RUN)/python -m docs.build_rules
 	@$(RUN)/python -m docs.build_readme
 	@$(RUN)/python -m docs.build_debugger

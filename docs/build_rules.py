@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sageaudit.cli.views.rule_page import page
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
-from sageaudit.rules.page import page
 
 FOLDER = Path(__file__).parent / "rules"
 

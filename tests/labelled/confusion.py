@@ -10,17 +10,11 @@ from functools import cache
 from sageaudit.adapters.files import recording
 from sageaudit.auditing import audit_job
 from sageaudit.cli.sources.recorded_run import of_recording
-from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import AccountCase
 from tests.fakes.recorded import DATA, files
-from tests.labelled.collected import families, searches, stories
-from tests.labelled.sagas import last_audit
-
-SEEDS = (1, 2, 3, 4, 5)
-"""Each story happens on five days: other lengths, strengths and noise."""
-_SAGA_SEEDS = (1, 2)
+from tests.labelled import labelled_jobs
+from tests.labelled.labelled_jobs import rules
 
 
 @dataclass(frozen=True)
@@ -59,43 +53,11 @@ class Row:
 @cache
 def generated() -> tuple[JudgedRule, ...]:
     """Every labelled answer on the stories and sagas."""
-    return (*_stories(), *_sagas())
-
-
-@cache
-def rules() -> tuple[str, ...]:
-    """Those that judge jobs, families and tuning jobs: an account is no recording."""
-    return tuple(r.name.name for r in catalogue.load() if r.scope is not AccountCase)
-
-
-def _told(audit: Audit) -> set[str]:
-    """The rules that stand: one whose story another one tells is not said."""
-    return {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
-
-
-def _stories() -> Iterator[JudgedRule]:
-    ruleset, policy = catalogue.ruleset(), Policy(rules_on=frozenset(rules()))
-    for story in stories():
-        for seed in SEEDS:
-            run = of_recording(recording.of_document(story.tell(seed)))
-            audit = audit_job(run.job, run.usage, run.market, policy, ruleset, now=run.now)
-            found = _told(audit)
-            for rule in rules():
-                truth = story.truth(rule)
-                if truth is not None:
-                    yield JudgedRule(f"{story.name} {seed}", rule, truth, rule in found)
-
-
-def _sagas() -> Iterator[JudgedRule]:
-    for saga in (*families(), *searches()):
-        for seed in _SAGA_SEEDS:
-            document = last_audit(saga.tell(seed))
-            own = [f for f in document["findings"] if "training_jobs" not in f["evidence"]]
-            found = {finding["rule"] for finding in own if not finding["subsumed_by"]}
-            for rule in rules():
-                truth = saga.truth(rule)
-                if truth is not None:
-                    yield JudgedRule(f"{saga.name} {seed}", rule, truth, rule in found)
+    return tuple(
+        JudgedRule(job.name, rule, truth, rule in job.told)
+        for job in labelled_jobs.generated()
+        for rule, truth in job.truths.items()
+    )
 
 
 @cache
@@ -115,7 +77,7 @@ def _real(name: str) -> Iterator[JudgedRule]:
         return
     run = of_recording(read)
     audit = audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
-    found = _told(audit)
+    found = {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
     if run.job.finished and run.job.kind.value != "tuning" and run.job.status != "Stopped":
         lost = run.job.status == "Failed" and not run.job.never_started
         yield JudgedRule(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))

@@ -124,20 +124,20 @@ def table() -> str:
     lines = [f"{'large job':<44}{'bill':>10}{'found':>10}{'wasted, to an expert':>24}  differs in"]
     found = low = high = Decimal(0)
     for one in compared():
-        wasted, points = _wasted(one.scenario), ", ".join(one.differs)
+        truth, points = wasted(one.scenario), ", ".join(one.differs)
         bill = one.document["bill"]["total_usd"]
-        shown = "not known" if wasted is None else f"{wasted[0]:.2f} to {wasted[1]:.2f}"
+        shown = "not known" if truth is None else f"{truth[0]:.2f} to {truth[1]:.2f}"
         lines.append(
             f"{one.scenario.name:<44}{'?' if bill is None else f'{bill:.2f}':>10}"
             f"{one.counted_usd:>10.2f}{shown:>24}  {points}".rstrip()
         )
-        if wasted is not None:
-            found, low, high = found + one.counted_usd, low + wasted[0], high + wasted[1]
+        if truth is not None:
+            found, low, high = found + one.counted_usd, low + truth[0], high + truth[1]
     lines.append(f"{'together':<54}{found:>10.2f}{f'{low:.2f} to {high:.2f}':>24}")
     return "\n".join(lines) + "\n"
 
 
-def _wasted(scenario: Scenario) -> Range | None:
+def wasted(scenario: Scenario) -> Range | None:
     """Avoidable and lost dollars as the expert bounds them."""
     expert = scenario.expert
     if expert.together_usd is not None:

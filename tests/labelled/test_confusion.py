@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.labelled.confusion import generated, recorded, rows, rules, table
+from tests.labelled.confusion import generated, recorded, rows, table
+from tests.labelled.labelled_jobs import rules
 
 AT_LEAST = 0.95
 

@@ -10,9 +10,9 @@ import pytest
 
 from docs import build_rules
 from sageaudit import rules
+from sageaudit.cli.views.rule_page import SCOPES, SECTIONS, sections
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
-from sageaudit.rules.page import SCOPES, SECTIONS, sections
 from tests.labelled.collected import labelled
 
 ROOT = Path(__file__).parents[3]

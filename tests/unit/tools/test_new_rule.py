@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.cli.views.rule_page import SECTIONS, sections
 from sageaudit.rules import catalogue
-from sageaudit.rules.page import SECTIONS, sections
 from tools import new_rule
 
 RULE = Path("functions/sageaudit/rules/storage/never_a_rule.py")

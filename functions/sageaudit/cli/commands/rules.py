@@ -10,10 +10,10 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from sageaudit.cli.views.layout import plain_table
+from sageaudit.cli.views.rule_page import page
 from sageaudit.errors import BadUsage
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
-from sageaudit.rules.page import page
 
 _EPILOG = """\b
 Examples:

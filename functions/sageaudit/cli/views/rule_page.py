@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from textwrap import fill
 
+from sageaudit.cli.views import track_record
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
 from sageaudit.rules.judge import BUSY_GPU_PERCENT
 
@@ -50,6 +51,8 @@ def page(rule: Rule) -> str:
             f"| `{t.key}` | {t.value:g} | {t.unit} | {t.why} | {t.source} |"
             for t in rule.thresholds
         ]
+    record = track_record.packaged().get(rule.name.name)
+    lines += track_record.section(record) if record else []
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,114 @@
+"""Accounts with their truth, for the rules that judge all runs of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.bill.finding import Outcome
+from sageaudit.domain.policy.policy import Policy
+from tests.fakes.accounts import account_outcome
+from tests.fakes.families import earlier_run
+from tests.fakes.jobs import START
+
+_PLAN = Policy(commitment_usd_per_hour=Decimal(2))
+DAYS = 30
+
+
+@dataclass(frozen=True)
+class LabelledAccount:
+    """What happened in an account in 30 days, and by rule whether it should be told."""
+
+    name: str
+    happened: str
+    runs: tuple[EarlierRun, ...]
+    truths: Mapping[str, bool]
+    policy: Policy = field(default_factory=Policy)
+
+    def outcome(self, rule: str) -> Outcome:
+        """What the rule says of it."""
+        return account_outcome(rule, self.runs, days=DAYS, policy=self.policy)
+
+    @property
+    def total_usd(self) -> Decimal:
+        """Of all its runs."""
+        return sum((run.total_usd or Decimal(0) for run in self.runs), Decimal(0))
+
+
+def _runs(count: int, **facts: Any) -> tuple[EarlierRun, ...]:
+    """One hour-long run a day for $1 each."""
+    plain: dict[str, Any] = {"owner": "ann", "total_usd": Decimal(1)}
+    return tuple(earlier_run(1 + number, **plain | facts) for number in range(count))
+
+
+def _every_day(hours: int, usd_per_hour: int, days: int = DAYS) -> tuple[EarlierRun, ...]:
+    """A run of so many hours each day, without a pause between whole days, newest first."""
+    seconds = Decimal(hours * 3600)
+    return tuple(
+        earlier_run(
+            ended_at=START - timedelta(days=number),
+            owner="ann",
+            total_usd=Decimal(hours * usd_per_hour),
+            elapsed_s=seconds,
+            billable_s=seconds,
+        )
+        for number in range(days)
+    )
+
+
+def _no_owner(name: str, happened: str, runs: tuple[EarlierRun, ...], *, true: bool) -> Any:
+    return LabelledAccount(name, happened, runs, {"no-owner": true})
+
+
+def _plan(name: str, happened: str, runs: tuple[EarlierRun, ...], *, true: bool) -> Any:
+    return LabelledAccount(name, happened, runs, {"commitment-candidate": true}, _PLAN)
+
+
+ACCOUNTS: tuple[LabelledAccount, ...] = (
+    _no_owner(
+        "a-third-of-the-runs-is-nobodys",
+        "Two teams tag their jobs, the third starts its jobs from notebooks without tags",
+        (*_runs(20), *_runs(10, owner=None)),
+        true=True,
+    ),
+    _no_owner(
+        "one-dear-run-is-nobodys",
+        "All runs have an owner but the dearest one, which costs as much as the others together",
+        (*_runs(20), *_runs(1, owner=None, total_usd=Decimal(20))),
+        true=True,
+    ),
+    _no_owner(
+        "everybody-tags",
+        "Every run has its owner's tag",
+        _runs(30),
+        true=False,
+    ),
+    _no_owner(
+        "one-forgotten-tag",
+        "One run of thirty lacks the tag, a cheap one",
+        (*_runs(29), *_runs(1, owner=None)),
+        true=False,
+    ),
+    _plan(
+        "training-day-and-night",
+        "One run follows the other, all month, for $3 an hour",
+        _every_day(24, 3),
+        true=True,
+    ),
+    _plan(
+        "office-hours",
+        "Runs fill eight hours of each day, for $40 an hour; the nights are empty",
+        _every_day(8, 40),
+        true=False,
+    ),
+    _plan(
+        "one-busy-week",
+        "One week of the month is full, the others are empty",
+        _every_day(24, 20, days=7),
+        true=False,
+    ),
+)
