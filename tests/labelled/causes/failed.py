@@ -116,7 +116,7 @@ FAILED: tuple[Scenario, ...] = (
             _EARLY.share(0, 0.2),
             ("failed-spend",),
             (*NOT, "limit-hit", "gpu-too-big"),
-            "$1.9 gone for a typo: run one batch of every split before the large run.",
+            "$1.8 gone for a typo: run one batch of every split before the large run.",
             lost=_EARLY.share(0, 1),
             together=_EARLY.share(0, 1),
         ),

@@ -253,7 +253,7 @@ FAMILIES: tuple[Family, ...] = (
             cents(1800 * _WAIT_USD * 0.97, 1800 * _WAIT_USD + 0.1),
             ("warm-pool-idle",),
             (*GPU_OK, *MOVE_OK, "failed-spend", "spot-not-used", "short-experiment"),
-            "Four dollars of waiting to save five starts of five minutes: keep alive less.",
+            "Nearly four dollars of waiting to save five starts of five minutes: keep alive less.",
         ),
         cents(
             # low: each hand-over saved a start of five minutes

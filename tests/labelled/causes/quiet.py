@@ -156,7 +156,7 @@ QUIETS: tuple[Scenario, ...] = (
     _M5.scenario(
         "quiet-m5-2xlarge-half-an-hour",
         "Boosted trees on seven of eight cores and 20 of 32 GB.",
-        verdict(_M5, _M5.share(0, 0.12), (), CPU_QUIET, "Fourteen cents; nothing to say."),
+        verdict(_M5, _M5.share(0, 0.12), (), CPU_QUIET, "Twenty-three cents; nothing to say."),
     ),
     _C7I.scenario(
         "quiet-c7i-4xlarge-three-hours",
