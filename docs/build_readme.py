@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 CONFUSION = ROOT / "tests" / "golden" / "labelled" / "confusion.txt"
 """Its first word is the number of generated jobs; `make golden` writes it."""
-LARGE_JOBS = CONFUSION.with_name("large-jobs.txt")
+EXPERT_JOBS = CONFUSION.with_name("expert-jobs.txt")
 """Its last line has the dollars found, and the least and most that were wasted."""
 
 
@@ -22,7 +22,7 @@ def with_numbers(readme: str) -> str:
     jobs = CONFUSION.read_text(encoding="utf-8").split()[0]
     readme = re.sub(r"\d+ rules, each one file", f"{len(ids())} rules, each one file", readme)
     readme = re.sub(r"On \d+ generated jobs", f"On {jobs} generated jobs", readme)
-    found, least, _, most = LARGE_JOBS.read_text(encoding="utf-8").split()[-4:]
+    found, least, _, most = EXPERT_JOBS.read_text(encoding="utf-8").split()[-4:]
     dollars = [f"${Decimal(usd):,.0f}" for usd in (found, least, most)]
     counts = "counts {} of {} to {}".format(*dollars)
     readme = re.sub(r"counts \$[\d,]+ of \$[\d,]+ to \$[\d,]*\d", lambda _: counts, readme)

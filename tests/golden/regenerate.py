@@ -13,7 +13,7 @@ from sageaudit.cli.views.render import render
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.text import plain, slack
 from tests.fakes import documents
-from tests.labelled import confusion, large_jobs
+from tests.labelled import confusion, expert_jobs
 
 HERE = Path(__file__).parent
 _TOLD = {
@@ -44,7 +44,7 @@ def goldens() -> dict[str, Callable[[], str]]:
                 lambda make=make, width=width: on_terminal(make(), width)  # type: ignore[misc]
             )
     files["labelled/confusion.txt"] = confusion.table
-    files["labelled/large-jobs.txt"] = large_jobs.table
+    files["labelled/expert-jobs.txt"] = expert_jobs.table
     return files
 
 

@@ -18,9 +18,9 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase
 from tests.labelled.collected import families, searches, stories
+from tests.labelled.expert_jobs import Range, compared
 from tests.labelled.large import Expert
-from tests.labelled.large_jobs import Range, compared, wasted
-from tests.labelled.sagas import last_audit
+from tests.labelled.sagas import audits
 
 SEEDS = (1, 2, 3, 4, 5)
 """Each story happens on five days: other lengths, strengths and noise."""
@@ -74,7 +74,7 @@ def _sagas() -> Iterator[LabelledJob]:
     for saga in (*families(), *searches()):
         for seed in SAGA_SEEDS:
             truths = {rule: saga.truth(rule) for rule in rules()}
-            yield _labelled(saga.name, seed, last_audit(saga.tell(seed)), truths)
+            yield _labelled(saga.name, seed, audits(saga.tell(seed))[-1], truths)
 
 
 def _labelled(
@@ -89,11 +89,11 @@ def of_experts() -> tuple[LabelledJob, ...]:
     """The jobs that an expert judged in dollars."""
     return tuple(
         LabelledJob(
-            one.scenario.name,
-            one.scenario.story,
+            one.name,
+            one.story,
             one.document,
-            MappingProxyType(_truths(one.scenario.expert)),
-            wasted(one.scenario),
+            MappingProxyType(_truths(one.expert)),
+            one.wasted_usd,
         )
         for one in compared()
     )

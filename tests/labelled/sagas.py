@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -51,8 +51,8 @@ class RecordedMetrics:
         return measure(job, self.series.get(job.name, ()), packaged.types(), absent=absent)
 
 
-def last_audit(recordings: list[dict[str, Any]]) -> AuditDocument:
-    """Audits all in their order, as the Lambda would, and gives the last one's document."""
+def audits(recordings: Iterable[dict[str, Any]]) -> list[AuditDocument]:
+    """The documents of all, audited in their order as the Lambda would."""
     read = [recording.of_document(document) for document in recordings]
     named = [(_name(one.describe), one) for one in read]
     of = dependencies(
@@ -60,8 +60,7 @@ def last_audit(recordings: list[dict[str, Any]]) -> AuditDocument:
         RecordedMetrics({name: one.series for (_, name), one in named}),  # type: ignore[arg-type]
         markets=sources.offline_markets(),
     )
-    documents = [_audited(of, kind, name, one) for (kind, name), one in named]
-    return documents[-1]
+    return [_audited(of, kind, name, one) for (kind, name), one in named]
 
 
 def _audited(

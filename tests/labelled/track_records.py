@@ -8,7 +8,7 @@ from decimal import Decimal
 from sageaudit.cli.views.track_record import Answers, Dollars, Example, TrackRecord
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Found, Outcome
-from tests.labelled import large_jobs
+from tests.labelled import expert_jobs
 from tests.labelled.accounts import ACCOUNTS, DAYS, LabelledAccount
 from tests.labelled.labelled_jobs import LabelledJob, generated, of_experts, rules
 
@@ -107,29 +107,24 @@ def _of_account(account: LabelledAccount, outcome: Outcome | None) -> Example:
 
 def _dollars(rule: str) -> Dollars:
     counted = true = certain = recovered = _ZERO
-    for one in large_jobs.compared():
-        wasted = large_jobs.wasted(one.scenario)
-        if wasted is None:
+    for one in expert_jobs.compared():
+        if one.wasted_usd is None:
             continue
-        low, high = wasted
+        low, high = one.wasted_usd
         own = _counted_usd(f for f in one.document["findings"] if f["rule"] == rule)
         counted, true = counted + own, true + min(own, high)
         if _is_to_say(rule, one):
-            certain, recovered = certain + low, recovered + min(low, _all_usd(one.document))
+            certain, recovered = certain + low, recovered + min(low, one.counted_usd)
     return Dollars(counted, true, certain, recovered)
 
 
-def _is_to_say(rule: str, one: large_jobs.Compared) -> bool:
+def _is_to_say(rule: str, one: expert_jobs.Compared) -> bool:
     """The expert asks for this rule; where several would do, for the one that spoke."""
     said = {finding["rule"] for finding in one.document["findings"]}
     return any(
         topic == rule if isinstance(topic, str) else rule in topic & said
-        for topic in one.scenario.expert.must_say
+        for topic in one.expert.must_say
     )
-
-
-def _all_usd(document: AuditDocument) -> Decimal:
-    return (document["avoidable_usd"] or _ZERO) + (document["lost_usd"] or _ZERO)
 
 
 def _counted_usd(findings: Iterable[FindingDocument]) -> Decimal:

@@ -1,0 +1,234 @@
+"""What the audit says of the expert's jobs and families, beside what the expert says of them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+
+from sageaudit.cli.commands.audit import of_recording
+from sageaudit.domain.audit.document import AuditDocument, stands
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.policy.policy import Policy
+from tests.labelled import causes, large
+from tests.labelled.large import Expert, Scenario
+from tests.labelled.sagas import audits
+
+Range = tuple[Decimal, Decimal]
+_CENT = Decimal("0.01")
+
+DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
+    "two-of-eight-h100": (
+        ("avoidable",),
+        "an A100 is taken to be up to 3.2 times weaker, by data sheet; measured work says 2.3",
+    ),
+    "hung-in-the-middle-p5": (
+        ("avoidable", "says"),
+        "no rule finds hours of idle GPUs between hours of work; idle capacity shows them",
+    ),
+    "hung-at-the-end-g5": (
+        ("avoidable", "says"),
+        "idle-tail takes a process that waits on one core for work; idle capacity shows it",
+    ),
+    "download-95-minutes-p4d": (
+        ("avoidable",),
+        "how much of a download FastFile saves is a range from 0, and the expert counts half",
+    ),
+    "cpu-preprocessing-head-g5": (
+        ("says",),
+        "the cores worked before the GPU did; the expert wants the wait told without dollars",
+    ),
+    "cpu-loader-bound-g5-12x": (
+        ("says",),
+        "cpu-bottleneck wants the GPU at 10% or less while the CPU is at its limit",
+    ),
+    "max-runtime-exceeded-no-artifact": (
+        ("lost", "together", "says"),
+        "the answer has no ModelArtifacts at all: whether anything was left is not recorded",
+    ),
+    "one-host-of-eight-lacks-series": (
+        ("idle",),
+        "the expert takes seven hosts for eight; without the eighth there is no figure here",
+    ),
+    "tuning-plateau-and-failed-trials": (
+        ("says",),
+        "eight trials after the best one are too few for tuning-plateau",
+    ),
+}
+"""By scenario: the points in which the audit differs from the expert, and why."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One job, or one family's runs in their order, with their audits and the expert's verdict.
+
+    The verdict is on the last run; `summed_usd` bounds the waste of all of a family's runs.
+    """
+
+    name: str
+    story: str
+    expert: Expert
+    documents: tuple[AuditDocument, ...]
+    summed_usd: Range | None = None
+
+    @property
+    def document(self) -> AuditDocument:
+        """Of the job, or of the family's last run."""
+        return self.documents[-1]
+
+    @property
+    def wasted_usd(self) -> Range | None:
+        """Avoidable and lost dollars as the expert bounds them, of all runs."""
+        expert = self.expert
+        if self.summed_usd or expert.together_usd:
+            return self.summed_usd or expert.together_usd
+        if expert.wasted_usd is None or expert.lost_usd is None:
+            return None
+        (low, high), (lost_low, lost_high) = expert.wasted_usd, expert.lost_usd
+        return low + lost_low, high + lost_high
+
+    @property
+    def counted_usd(self) -> Decimal:
+        """Avoidable and lost of all runs; 0 where nothing was judged."""
+        return sum((_counted(document) for document in self.documents), Decimal(0))
+
+    @property
+    def most_usd(self) -> Decimal:
+        """With the upper ends of what is counted, and what is possible."""
+        return sum((_at_most(document) for document in self.documents), Decimal(0))
+
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """The points in which the audit is not the expert's."""
+        return tuple(self._points())
+
+    def _points(self) -> Iterator[str]:
+        expert, document = self.expert, self.document
+        dollars = {
+            "avoidable": (document["avoidable_usd"], expert.wasted_usd),
+            "lost": (document["lost_usd"], expert.lost_usd),
+            "together": (_counted(document), expert.together_usd),
+            "family": (self.counted_usd, self.summed_usd),
+        }
+        yield from (point for point, (usd, ends) in dollars.items() if not _within(usd, ends))
+        if document["judged"] != expert.judged:
+            yield "judged"
+        if not self._idle_agrees():
+            yield "idle"
+        said = {finding["rule"] for finding in document["findings"]}
+        wanted = ({topic} if isinstance(topic, str) else topic for topic in expert.must_say)
+        if not all(said & topic for topic in wanted):
+            yield "says"
+        if self.told & set(expert.must_not_say):
+            yield "noise"
+
+    def _idle_agrees(self) -> bool:
+        """Hours within the bounds, or neither side has any; a roll-up's are its children's."""
+        idle, expected = self.document["idle_capacity"], self.expert.idle_hours
+        if idle is None or expected is None:
+            return idle is expected or self.document["rollup"]
+        return _within(idle["idle"], expected)
+
+    @property
+    def told(self) -> set[str]:
+        """The rules whose findings are shown on their own."""
+        findings = self.document["findings"]
+        return {finding["rule"] for finding in findings if not finding["subsumed_by"]}
+
+
+def _counted(document: AuditDocument) -> Decimal:
+    return (document["avoidable_usd"] or Decimal(0)) + (document["lost_usd"] or Decimal(0))
+
+
+def _at_most(document: AuditDocument) -> Decimal:
+    """The upper ends of the counted findings, and the possible dollars; no more than the bill."""
+    ends = [
+        (f["saving_range_usd"] or [f["saving_usd"]])[-1] or Decimal(0)
+        for f in document["findings"]
+        if Bucket(f["bucket"]).counted and stands(f)
+    ]
+    total = document["bill"]["total_usd"]
+    most = max(sum(ends, Decimal(0)), _counted(document)) + (document["possible_usd"] or Decimal(0))
+    return most if total is None else min(most, total)
+
+
+def _within(value: Decimal | None, ends: Range | None) -> bool:
+    """True where the expert asks for no figure; a null is 0, since nothing is claimed."""
+    return ends is None or ends[0] - _CENT <= (value or Decimal(0)) <= ends[1] + _CENT
+
+
+@cache
+def compared() -> tuple[Compared, ...]:
+    """All jobs and families with their audits under the shipped rules, read as users' files are."""
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = [_compared(one, Path(folder)) for one in (*large.SCENARIOS, *causes.SCENARIOS)]
+    return (*jobs, *map(_of_family, causes.FAMILIES))
+
+
+def _compared(scenario: Scenario, folder: Path) -> Compared:
+    file = folder / f"{scenario.name}.json"
+    file.write_text(json.dumps(scenario.recording()), encoding="utf-8")
+    return Compared(scenario.name, scenario.story, scenario.expert, (of_recording(file, Policy()),))
+
+
+def _of_family(family: causes.Family) -> Compared:
+    documents = tuple(audits(family.recordings()))
+    return Compared(family.name, family.story, family.expert, documents, family.summed_usd)
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Over all jobs whose waste is known: the dollars that certainly were, and those found."""
+
+    certain_usd: Decimal
+    counted_usd: Decimal
+    """Of the certain ones, job by job: what one job has too much makes up for no other."""
+    most_usd: Decimal
+    """The same with upper ends and possible dollars."""
+
+    @property
+    def counted(self) -> Decimal:
+        """Share (0 to 1)."""
+        return self.counted_usd / self.certain_usd
+
+    @property
+    def with_upper_ends(self) -> Decimal:
+        """Share (0 to 1)."""
+        return self.most_usd / self.certain_usd
+
+
+def recall() -> Recall:
+    """How much of the certain waste is found."""
+    known = [(one, one.wasted_usd[0]) for one in compared() if one.wasted_usd]
+    return Recall(
+        certain_usd=sum((low for _, low in known), Decimal(0)),
+        counted_usd=sum((min(one.counted_usd, low) for one, low in known), Decimal(0)),
+        most_usd=sum((min(one.most_usd, low) for one, low in known), Decimal(0)),
+    )
+
+
+def table() -> str:
+    """Dollars found against dollars that an expert knows were wasted, job by job, for people."""
+    heads = f"{'job':<48}{'bill':>10}{'found':>10}{'at most':>10}{'wasted, to an expert':>24}"
+    lines = [f"{heads}  differs in"]
+    found = low = high = Decimal(0)
+    for one in compared():
+        truth, points = one.wasted_usd, ", ".join(one.differs)
+        bills = [document["bill"]["total_usd"] for document in one.documents]
+        bill = "?" if None in bills else f"{sum(filter(None, bills)):.2f}"
+        shown = "not known" if truth is None else f"{truth[0]:.2f} to {truth[1]:.2f}"
+        lines.append(
+            f"{one.name:<48}{bill:>10}{one.counted_usd:>10.2f}{one.most_usd:>10.2f}"
+            f"{shown:>24}  {points}".rstrip()
+        )
+        if truth is not None:
+            found, low, high = found + one.counted_usd, low + truth[0], high + truth[1]
+    shares = recall()
+    with_more = f"{shares.with_upper_ends:.0%} with upper ends and possible ones"
+    lines.append(f"of the certain dollars {shares.counted:.0%} are counted, {with_more}")
+    lines.append(f"{'together':<58}{found:>10.2f}{f'{low:.2f} to {high:.2f}':>34}")
+    return "\n".join(lines) + "\n"
