@@ -147,7 +147,7 @@ def _counted(document: AuditDocument) -> Decimal:
 def _at_most(document: AuditDocument) -> Decimal:
     """The upper ends of the counted findings, and the possible dollars; no more than the bill."""
     ends = [
-        (f["saving_range_usd"] or [f["saving_usd"]])[-1] or Decimal(0)
+        (f["saving_range_usd"][-1] if f["saving_range_usd"] else f["saving_usd"]) or Decimal(0)
         for f in document["findings"]
         if Bucket(f["bucket"]).counted and stands(f)
     ]

@@ -92,14 +92,18 @@ def of_experts() -> tuple[LabelledJob, ...]:
             one.name,
             one.story,
             one.document,
-            MappingProxyType(_truths(one.expert)),
+            MappingProxyType(_truths(one.expert, one.told)),
             one.wasted_usd,
         )
         for one in compared()
     )
 
 
-def _truths(expert: Expert) -> dict[str, bool]:
-    """What must be said by one rule alone, and what must not be said; all else is left open."""
+def _truths(expert: Expert, told: set[str]) -> dict[str, bool]:
+    """What must and what must not be said; all else is left open.
+
+    Where any one of several rules will do, those that spoke are right, and none missed it alone.
+    """
     must = {topic for topic in expert.must_say if isinstance(topic, str)}
-    return dict.fromkeys(expert.must_not_say, False) | dict.fromkeys(must, True)
+    any_one = {rule for topic in expert.must_say if not isinstance(topic, str) for rule in topic}
+    return dict.fromkeys(expert.must_not_say, False) | dict.fromkeys(must | any_one & told, True)

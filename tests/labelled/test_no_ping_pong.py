@@ -26,7 +26,7 @@ from sageaudit.rules import catalogue
 from tests.labelled.advised import Way, followed, left_open, put, ways
 from tests.labelled.collected import families, searches, stories
 from tests.labelled.machine import Doing, Plot, alike, training
-from tests.labelled.sagas import last_audit, sweep
+from tests.labelled.sagas import audits, sweep
 
 Document = dict[str, Any]
 RISING: list[float | None] = [0.5 + 0.012 * number for number in range(30)]
@@ -228,5 +228,5 @@ def test_a_searchs_advice_is_not_turned_back(name: str) -> None:
 
 def own_findings(recordings: list[Document]) -> list[FindingDocument]:
     """Those on the tuning job itself, not on its trials."""
-    document = last_audit(recordings)
+    document = audits(recordings)[-1]
     return [one for one in document["findings"] if "training_jobs" not in one["evidence"]]

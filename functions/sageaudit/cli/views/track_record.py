@@ -55,6 +55,16 @@ class Dollars:
     certain_usd: Decimal
     recovered_usd: Decimal
 
+    @property
+    def precision(self) -> Decimal | None:
+        """Of what it counted, the share that was wasted (0 to 1); None where it counted nothing."""
+        return self.true_usd / self.counted_usd if self.counted_usd else None
+
+    @property
+    def recall(self) -> Decimal | None:
+        """Of what was certainly wasted, the share that was counted (0 to 1); None without any."""
+        return self.recovered_usd / self.certain_usd if self.certain_usd else None
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -136,25 +146,29 @@ def _why_silent(example: Example) -> str:
     return f"{reason}Told instead: {names}." if names else f"{reason}Nothing is told."
 
 
+def figures(record: TrackRecord) -> tuple[str, str, str, str]:
+    """Precision and recall by count, then by money, as `0.95`; empty where there is none."""
+    said, dollars = record.answers, record.dollars
+    return (
+        _share(said.precision),
+        _share(said.recall),
+        _share(dollars.precision),
+        _share(dollars.recall),
+    )
+
+
 def _figures(record: TrackRecord) -> Iterator[str]:
     said, dollars = record.answers, record.dollars
+    right, found, right_usd, found_usd = figures(record)
     yield "| labelled jobs | right | wrong | missed | rightly silent | precision | recall |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
-    yield (
-        f"| by count | {said.found} | {said.false} | {said.missed} | {said.quiet} | "
-        f"{_share(said.precision)} | {_share(said.recall)} |"
-    )
+    counts = (said.found, said.false, said.missed, said.quiet, right, found)
+    yield f"| by count | {' | '.join(map(str, counts))} |"
     if dollars.counted_usd or dollars.certain_usd:
-        yield (
-            f"| by money | {usd(dollars.true_usd)} | {usd(dollars.counted_usd - dollars.true_usd)} "
-            f"| {usd(dollars.certain_usd - dollars.recovered_usd)} | | "
-            f"{_part(dollars.true_usd, dollars.counted_usd)} | "
-            f"{_part(dollars.recovered_usd, dollars.certain_usd)} |"
-        )
-
-
-def _part(part: Decimal, whole: Decimal) -> str:
-    return _share(part / whole if whole else None)
+        false_usd = dollars.counted_usd - dollars.true_usd
+        missed_usd = dollars.certain_usd - dollars.recovered_usd
+        sums = (usd(dollars.true_usd), usd(false_usd), usd(missed_usd), "", right_usd, found_usd)
+        yield f"| by money | {' | '.join(sums)} |"
 
 
 def _share(share: Decimal | None) -> str:
