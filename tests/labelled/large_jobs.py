@@ -21,7 +21,8 @@ _CENT = Decimal("0.01")
 DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     "two-of-eight-h100": (
         ("avoidable",),
-        "an A100 is taken to be up to 3.2 times weaker, by data sheet; measured work says 2.3",
+        "at 2.33 times, two H100 at 90% take 2.2 times as long on A100, which then costs more than "
+        "the p5; the expert spreads their work over eight, and two RTX PRO 6000 lack NVLink",
     ),
     "hung-in-the-middle-p5": (
         ("avoidable", "says"),

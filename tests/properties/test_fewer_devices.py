@@ -139,7 +139,9 @@ def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_rang
         measured = times_as_long(
             run.on.gpu_model or "", other.gpu_model, run.on.gpu_ratios, UNKNOWN_PRECISION
         )
-        assert isinstance(measured, TimesAsLong)
+        if not isinstance(measured, TimesAsLong):
+            assert not run.device_seconds, f"{run.instance} -> {change} was never measured"
+            continue
         times = float(measured.low) + where * float(measured.high - measured.low)
         truth = run.times_as_long(other.gpus, late(told), times)
         assert change.slower >= Decimal(str(truth)) - _ROUNDED, (

@@ -48,6 +48,7 @@ _FIRST_CUDA: tuple[tuple[Decimal, image.Version], ...] = (
 """Compute capability, and the first toolkit that builds for it."""
 _DROPPED_BY_CUDA: tuple[tuple[Decimal, int], ...] = ((Decimal("5.0"), 12), (Decimal("7.5"), 13))
 """Architectures below the capability have no code from this major version on."""
+_SMALL_A100_GIB = Decimal(40)
 _VOLTA = Decimal("7.0")
 _PYTORCH_WITHOUT_VOLTA, _ITS_CUDA = (2, 11), (12, 8)
 
@@ -177,6 +178,8 @@ def to_check(job: Job, today: InstanceType, other: InstanceType) -> Iterator[str
                 f"The CUDA version of its image is not known: CUDA {dropped} has dropped the "
                 f"{other.gpu_model}."
             )
+    if other.gpu_model == "A100" and other.gpu_memory_gib == _SMALL_A100_GIB:
+        yield "Most works ran on the A100 of 80 GiB, which has 1.3 times this one's bandwidth."
     if has_bf16(today) and not has_bf16(other):
         yield f"The {other.gpu_model} has no bf16: check that the code does not use it."
     if job.hints.flash_attention and today.gpu_model in _HOPPER and other.gpu_model not in _HOPPER:

@@ -110,7 +110,7 @@ def _why_none(run: Resize, *, legacy: bool) -> str:
     needs = [other for other in refused if other.refused and other.refused.constraint in _BY_NEED]
     alike = [other for other in needs if other.type.gpu_model == run.today.gpu_model]
     for candidate in reversed(alike or needs or refused):
-        return f"{_said(candidate)}{_not_compared(run)}"
+        return _said(candidate)
     return f"no type that is cheaper by the hour saves anything{_not_compared(run)}"
 
 
