@@ -198,6 +198,17 @@ def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_p
         assert name in long.stdout
 
 
+def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path) -> None:
+    """They are no reason to say that no other type fits."""
+    path = recorded(tmp_path, LITTLE)
+    document = what_if("--recording", path, "--output", "json").document()
+    named = [row for row in document["candidates"] if row["would_hold"]]
+    assert named
+    assert all(row["constraint"] == "no price" and not row["fits"] for row in named)
+    shown = what_if("--recording", path).stdout
+    assert f"Fits, and has no price to compare: {named[0]['type']}" in shown
+
+
 def test_a_name_cannot_move_the_cursor(what_if: Run, tmp_path: Path) -> None:
     """Nor can anything else of a file."""
     path = recorded(tmp_path, LITTLE)

@@ -21,8 +21,7 @@ _CENT = Decimal("0.01")
 DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     "two-of-eight-h100": (
         ("avoidable",),
-        "at 2.33 times, two H100 at 90% take 2.2 times as long on A100, which then costs more than "
-        "the p5; the expert spreads their work over eight, and two RTX PRO 6000 lack NVLink",
+        "two H100 at 90% take up to 2.2 times as long on A100, dearer than here; not spread over 8",
     ),
     "hung-in-the-middle-p5": (
         ("avoidable", "says"),

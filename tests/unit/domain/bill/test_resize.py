@@ -326,6 +326,19 @@ def test_fewer_gpus_of_a_weaker_model_do_the_work_of_all() -> None:
     assert one.takes.counted == Decimal("1.76")
 
 
+def test_a_type_without_a_price_that_would_hold_the_run_is_known_by_name() -> None:
+    """It may be the cheaper one: nothing is the smallest or cheapest beside it."""
+    done = tried(CPU, used(CPU, cpu=2, memory=2))
+    assert [other.name for other in done.not_compared] == ["ml.unpriced.xlarge"]
+    assert why("ml.unpriced.xlarge", done)[0] is Constraint.BILL
+    busy = tried(CPU, used(CPU, cpu=60, memory=2))
+    assert busy.not_compared == ()
+    small = ran(3600, "ml.c.xlarge", volume_gb=0, kind=JobKind.PROCESSING)
+    types = TYPES | {"ml.unpriced.xlarge": replace(TYPES["ml.unpriced.xlarge"], kinds=frozenset())}
+    market = Market(types, FixedPrices(hourly_usd=USD))
+    assert resize(small, used(small, cpu=2, memory=2), market).not_compared == ()
+
+
 def test_several_instances_stay_with_their_gpu() -> None:
     """Nothing is known of the network between them."""
     run = ran(3600, "ml.big.xlarge", 2, volume_gb=0)
