@@ -80,14 +80,14 @@ def test_the_same_gpu_takes_as_long_at_its_own_rate(what_if: Run, tmp_path: Path
 
 
 def test_another_gpu_is_a_range_with_its_break_even(what_if: Run, tmp_path: Path) -> None:
-    """T4: r = 35 / (8.1 x 0.3679); 9% busy: 1 + 0.09 (r - 1) = 1.9671 hours at $0.94."""
-    path = recorded(tmp_path, LITTLE | {"GPUUtilization": 9.0})
+    """A T4 takes up to 5.53 times: 20% busy, 1 + 0.2 x 4.53 = 1.906 hours at $0.94."""
+    path = recorded(tmp_path, LITTLE | {"GPUUtilization": 20.0})
     document = what_if("--recording", path, "--output", "json").document()
     row = candidate(document, "ml.g4dn.2xlarge")
-    assert (row["times_as_long"], row["times_as_long_at_best"]) == (1.9671, 1)
-    assert row["usd"] == pytest.approx(1.9671 * 0.94)
-    # 1.515 - 1.849074 and 1.515 - 0.94
-    assert row["saving_range_usd"] == pytest.approx([-0.334074, 0.575])
+    assert (row["times_as_long"], row["times_as_long_at_best"]) == (1.906, 1)
+    assert row["usd"] == pytest.approx(1.906 * 0.94)
+    # 1.515 - 1.79164 and 1.515 - 0.94
+    assert row["saving_range_usd"] == pytest.approx([-0.27664, 0.575])
     assert row["break_even_times_as_long"] == pytest.approx(1.515 / 0.94, abs=1e-6)
 
 
@@ -101,7 +101,8 @@ def test_too_few_vcpus_bind_beside_another_gpu_too(what_if: Run, tmp_path: Path)
 
 def test_what_binds_is_named(what_if: Run, tmp_path: Path) -> None:
     """No GPU, over twice as long on a weaker GPU, and a type without a price."""
-    document = what_if("--recording", recorded(tmp_path, LITTLE), "--output", "json").document()
+    path = recorded(tmp_path, LITTLE | {"GPUUtilization": 30.0})
+    document = what_if("--recording", path, "--output", "json").document()
     binding = {
         name: candidate(document, name)["constraint"]
         for name in ("ml.m5.2xlarge", "ml.g4dn.xlarge", "ml.g7e.2xlarge", "ml.trn1.2xlarge")
@@ -189,12 +190,23 @@ def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_p
     assert "Needs: 1.9 vCPU, 7.7 GiB of memory" in short.stdout
     assert "ml.g5.xlarge" in short.stdout
     assert "$0.11 (7%)" in short.stdout
-    assert "up to 11.75 times slower than A10G" in long.stdout
+    assert "T4 took 1.55 to 5.53 times as long as A10G" in long.stdout
     assert "Does not fit: " in short.stdout
     assert "GPU count" in short.stdout
     assert short.stdout.count("GPU count") == 1 < long.stdout.count("GPU count:")
     for name in ("ml.m5.large", "ml.p5.48xlarge", "ml.g4dn.2xlarge"):
         assert name in long.stdout
+
+
+def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path) -> None:
+    """They are no reason to say that no other type fits."""
+    path = recorded(tmp_path, LITTLE)
+    document = what_if("--recording", path, "--output", "json").document()
+    named = [row for row in document["candidates"] if row["would_hold"]]
+    assert named
+    assert all(row["constraint"] == "no price" and not row["fits"] for row in named)
+    shown = what_if("--recording", path).stdout
+    assert f"Fits, and has no price to compare: {named[0]['type']}" in shown
 
 
 def test_a_name_cannot_move_the_cursor(what_if: Run, tmp_path: Path) -> None:

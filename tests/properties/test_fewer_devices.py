@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
-from sageaudit.domain.prices.gpu import times_weaker
+from sageaudit.domain.prices.gpu import UNKNOWN_PRECISION, TimesAsLong, times_as_long
 from tests.labelled.machine import machine
 from tests.properties.judged import Document, audited, held
 from tests.properties.programs import GPU_TYPES, SEVERAL_GPUS, Layout, Run, Spell, plain, runs
@@ -121,23 +121,31 @@ def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counte
 
 
 @held(120)
-@given(steady([Layout.COPIES]))
-@example(plain("ml.p4d.24xlarge", *[0.2] * 8))
-@example(plain("ml.g6e.12xlarge", *[0.1] * 4))
-@example(plain("ml.p3.8xlarge", *[0.2] * 4))
-def test_fewer_and_weaker_devices_take_no_longer_than_counted(run: Run) -> None:
-    """One host moves to devices of another model: both their number and their peaks bind."""
+@given(steady([Layout.COPIES]), st.floats(0, 1))
+@example(plain("ml.p4d.24xlarge", *[0.2] * 8), 1.0)
+@example(plain("ml.p4d.24xlarge", *[0.02] * 8), 0.5)
+@example(plain("ml.p3.2xlarge", 0.2), 1.0)
+@example(plain("ml.p3.8xlarge", *[0.1] * 4), 0.0)
+def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_range(
+    run: Run, where: float
+) -> None:
+    """One host moves to devices of another model; `where` the truth lies in the measured range."""
     run = replace(run, paces=(1.0,))
     told = run.told()
-    today = run.on.gpu_peaks
     for change in moves(audited(told)):
         other = machine(change.instance_type)
-        if other.gpu_model == run.on.gpu_model or not (today and other.gpu_peaks):
+        if other.gpu_model == run.on.gpu_model or not other.gpu_model:
             continue
-        weaker = float(times_weaker(today, other.gpu_peaks, linked=False).times)
-        truth = run.times_as_long(other.gpus, late(told), weaker)
+        measured = times_as_long(
+            run.on.gpu_model or "", other.gpu_model, run.on.gpu_ratios, UNKNOWN_PRECISION
+        )
+        if not isinstance(measured, TimesAsLong):
+            assert not run.device_seconds, f"{run.instance} -> {change} was never measured"
+            continue
+        times = float(measured.low) + where * float(measured.high - measured.low)
+        truth = run.times_as_long(other.gpus, late(told), times)
         assert change.slower >= Decimal(str(truth)) - _ROUNDED, (
-            f"{run.instance} -> {change}: {truth:.4f} times as long, each {weaker:.2f} times weaker"
+            f"{run.instance} -> {change}: {truth:.4f} times as long, each takes {times:.2f} times"
         )
 
 

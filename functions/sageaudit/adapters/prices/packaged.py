@@ -16,7 +16,7 @@ from typing import Any
 
 from sageaudit.adapters.prices.price_book import PriceBook
 from sageaudit.domain.job.kinds import Component, JobKind
-from sageaudit.domain.prices.gpu import GpuPeaks
+from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.prices.price_history import KnownRate
 from sageaudit.domain.prices.price_list import ROLES
@@ -156,6 +156,10 @@ def _exact(amount: Decimal | int) -> Decimal:
     return Decimal(amount)
 
 
+def _exact_or_none(amount: Decimal | int | None) -> Decimal | None:
+    return None if amount is None else Decimal(amount)
+
+
 def _read(name: str) -> dict[str, Any]:
     text = resources.files("sageaudit.data").joinpath(name).read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text, parse_float=Decimal)
@@ -177,6 +181,7 @@ def _type(name: str, row: Mapping[str, Any]) -> InstanceType:
         ebs_billed=row["ebs_volume_billed"],
         legacy=row["legacy_family"],
         gpu_peaks=None if gpu_memory is None else _peaks().get((row["gpu"], Decimal(gpu_memory))),
+        gpu_ratios=_ratios().get(row.get("gpu", ""), ()),
         kinds=frozenset(JobKind(kind) for kind in row["kinds"]),
         efa=row.get("efa"),
         successors=tuple(row["successors"]),
@@ -184,18 +189,47 @@ def _type(name: str, row: Mapping[str, Any]) -> InstanceType:
 
 
 @cache
+def _throughput() -> Mapping[str, Any]:
+    return _read("gpu_throughput.json")
+
+
+@cache
 def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
     """Peaks by GPU model and memory in GiB; a model that is absent has no known peaks."""
     return {
         (row["gpu"], Decimal(row["gpu_memory_gib"])): GpuPeaks(
-            fp32_tflops=_exact(row["fp32_tflops"]),
-            matmul32_tflops=_exact(row["matmul32_tflops"]),
-            matmul16_tflops=_exact(row["matmul16_tflops"]),
-            held_share=_exact(row["held_share"]),
-            memory_gb_s=_exact(row["memory_gb_s"]),
-            link_gb_s=None if row["link_gb_s"] is None else _exact(row["link_gb_s"]),
+            fp32_tflops=_exact_or_none(row["fp32_tflops"]),
+            tf32_tflops=_exact_or_none(row["tf32_tflops"]),
+            fp16_tflops=_exact_or_none(row["fp16_tflops"]),
+            memory_gb_s=_exact_or_none(row["memory_gb_s"]),
+            compute_capability=Decimal(row["compute_capability"]),
+            link=row["link"],
             source=row["source"],
-            as_of=row["as_of"],
         )
-        for row in _read("gpu_throughput.json")["models"]
+        for row in _throughput()["peaks"]
     }
+
+
+def gpu_ratios() -> tuple[GpuRatio, ...]:
+    """Every packaged ratio between two GPU models."""
+    return tuple(
+        GpuRatio(
+            fast=row["fast"],
+            slow=row["slow"],
+            precision=Precision(row["precision"]),
+            times_low=_exact(row["times_low"]),
+            times_high=_exact(row["times_high"]),
+            works=row["works"],
+            via=row.get("via"),
+            stand_ins=tuple(row["stand_ins"]),
+        )
+        for row in _throughput()["ratios"]
+    )
+
+
+@cache
+def _ratios() -> Mapping[str, tuple[GpuRatio, ...]]:
+    """The ratios of each GPU model."""
+    rows = gpu_ratios()
+    models = {model for row in rows for model in (row.fast, row.slow)}
+    return {model: tuple(row for row in rows if model in (row.fast, row.slow)) for model in models}

@@ -189,6 +189,7 @@ def _candidate(candidate: Candidate, resized: Resize, job: Job) -> dict[str, Any
         "price_kind": None if candidate.rate is None else candidate.rate.kind,
         "price_note": candidate.price_note,
         "fits": candidate.refused is None,
+        "would_hold": candidate.would_hold,
         "constraint": candidate.refused.constraint.value if candidate.refused else None,
         "reason": candidate.refused.reason if candidate.refused else None,
         "assumption": candidate.takes.because if candidate.takes else None,

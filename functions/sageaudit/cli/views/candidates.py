@@ -19,6 +19,7 @@ from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import capitalised, counted, number
 
 _CHEAPEST = 15
+_UNPRICED = 6
 _WIDE = 100
 _HOUR_S = Decimal(3600)
 _COLUMNS_SAY = (
@@ -48,7 +49,8 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
         return
     rows = document["candidates"]
     fitting = [row for row in rows if row["fits"]]
-    refused = [row for row in rows if not row["fits"]]
+    unpriced = [str(row["type"]) for row in rows if row["would_hold"]]
+    refused = [row for row in rows if not row["fits"] and not row["would_hold"]]
     shown = fitting if everything else fitting[:_CHEAPEST]
     console.print()
     if shown:
@@ -66,16 +68,22 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
         if any(row["break_even_times_as_long"] is not None for row in shown):
             _line(console, _COLUMNS_SAY, "dim")
     else:
-        _line(console, _nothing_fits(refused), "bold")
+        _line(console, _nothing_fits(refused, unpriced), "bold")
+    if unpriced:
+        more = "" if everything or len(unpriced) <= _UNPRICED else f" +{len(unpriced) - _UNPRICED}"
+        names = ", ".join(unpriced if everything else unpriced[:_UNPRICED])
+        _line(console, f"Fits, and has no price to compare: {names}{more}", "yellow")
     if refused:
         console.print()
         console.print(Text(f"Does not fit: {counted(len(refused), 'type')}", "bold"))
         console.print(Padding(_each(refused) if everything else _grouped(refused), (0, 0, 0, 2)))
 
 
-def _nothing_fits(refused: list[CandidateRow]) -> str:
+def _nothing_fits(refused: list[CandidateRow], unpriced: list[str]) -> str:
     if any(row["constraint"] == Constraint.NOT_RECORDED.value for row in refused):
         return "Cannot tell whether another type fits: not all of its use was recorded."
+    if unpriced:
+        return "No other type with a known price fits this run."
     return "No other type fits this run."
 
 

@@ -50,7 +50,10 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One type: a refusal, or the run's duration and cost (USD). None means unknown."""
+    """One type: a refusal, or the run's duration and cost (USD). None means unknown.
+
+    `would_hold`: refused only because no price of it can be compared, so that it may be cheaper.
+    """
 
     type: InstanceType
     rate: Rate | None
@@ -60,6 +63,7 @@ class Candidate:
     best_usd: Decimal | None = None
     break_even: Decimal | None = None
     """The multiple of the run time at which the cost equals today's; None without a range."""
+    would_hold: bool = False
 
     @property
     def change(self) -> SetType:

@@ -80,6 +80,22 @@ class Resize:
             if self.cheaper(candidate):
                 yield candidate, refused.reason
 
+    @property
+    def not_compared(self) -> tuple[InstanceType, ...]:
+        """Types that hold the run, no larger than today's, whose price cannot be compared.
+
+        Each of them may be the cheaper one. The smallest come first.
+        """
+        today = self.today
+        found = [
+            candidate.type
+            for candidate in self.candidates
+            if candidate.would_hold
+            and candidate.type.gpus <= today.gpus
+            and candidate.type.vcpu <= today.vcpu
+        ]
+        return tuple(sorted(found, key=lambda other: (other.gpus, other.vcpu, other.name)))
+
     def cheaper(self, candidate: Candidate) -> bool:
         """Priced below today's type by the hour."""
         rates = self.rate, candidate.rate
@@ -155,12 +171,12 @@ class _Trial:
     def candidate(self, other: InstanceType) -> Candidate:
         """The type with its bill, or with the reason for its refusal."""
         rate = _rate(self.job, self.market, other)
-        headroom = 1 + float(self.headroom_percent) / 100
-        broken = refusals(self.job, self.today, self.need, other, headroom)
-        refused = self._not_sold(other, rate) or next(broken, None)
-        if refused is not None:
-            return Candidate(other, rate, refused)
-        takes = Move(self.job, self.today, self.need, self.headroom_percent, other).takes()
+        if self.job.kind not in other.kinds:
+            why = f"{self.job.kind.value} jobs do not take {other.name}"
+            return Candidate(other, rate, Refusal(Constraint.NOT_OFFERED, why))
+        takes = self._takes(other)
+        if unpriced := self._not_compared(other, rate):
+            return Candidate(other, rate, unpriced, would_hold=isinstance(takes, Duration))
         if isinstance(takes, Refusal):
             return Candidate(other, rate, takes)
         after, at_best = self._bill(other, takes.counted), self._bill(other, takes.best)
@@ -172,10 +188,12 @@ class _Trial:
         even = self._break_even(takes, usd, best_usd)
         return Candidate(other, rate, None, takes, usd, best_usd, even)
 
-    def _not_sold(self, other: InstanceType, rate: Rate | None) -> Refusal | None:
-        if self.job.kind not in other.kinds:
-            why = f"{self.job.kind.value} jobs do not take {other.name}"
-            return Refusal(Constraint.NOT_OFFERED, why)
+    def _takes(self, other: InstanceType) -> Duration | Refusal:
+        headroom = 1 + float(self.headroom_percent) / 100
+        broken = next(refusals(self.job, self.today, self.need, other, headroom), None)
+        return broken or Move(self.job, self.today, self.need, self.headroom_percent, other).takes()
+
+    def _not_compared(self, other: InstanceType, rate: Rate | None) -> Refusal | None:
         if rate is None:
             why = f"no price known for {other.name} in {self.job.region}"
             return Refusal(Constraint.BILL, why)

@@ -1,24 +1,39 @@
 """How many times as long a run takes on another type, at most and at best.
 
-The GPUs of a host are each busy for a share u of the time, on average. On a GPU that is r times
-weaker the host takes at most 1 + u (r - 1) times as long. Where n GPUs become m < n of the same
-model, k = n / m of them share one and take turns: at most 1 + u (k - 1) times as long; for m > 1
-the work must be spread evenly over them. Both together: 1 + u (r k - 1). CloudWatch has no split,
-so one GPU may have done all the work of n: then it takes 1 + min(n u, 1) (r - 1) times as long, and
-the longer of both counts. If the sum of a host's GPUs lies at the ceiling of one GPU, one of them
-did the work, and k is 1. The slowest host decides. This slow end is counted.
+The GPUs of a host are each busy for a share u of the time, on average. On a GPU on which the same
+work was measured to take r times as long, at most, the host takes at most 1 + u (r - 1) times as
+long. Where n GPUs become m < n of the same model, k = n / m of them share one and take turns: at
+most 1 + u (k - 1) times as long; for m > 1 the work must be spread evenly over them. Both together:
+1 + u (r k - 1). CloudWatch has no split, so one GPU may have done all the work of n: then it takes
+1 + min(n u, 1) (r - 1) times as long, and the longer of both counts. If the sum of a host's GPUs
+lies at the ceiling of one GPU, one of them did the work, and k is 1. The slowest host decides. This
+slow end is counted. A faster GPU (r below 1) makes up for being fewer and is counted as no faster
+than that: a busy GPU is not proof that the GPU is what the run waits for.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.bill.candidate import Constraint, Duration, Refusal
-from sageaudit.domain.bill.compatibility import type_refused
+from sageaudit.domain.bill.type_vetoes import (
+    has_tensor_cores,
+    not_documented,
+    to_check,
+    type_refused,
+)
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.gpu import Weaker, times_weaker
+from sageaudit.domain.prices.gpu import (
+    UNKNOWN_PRECISION,
+    Precision,
+    TimesAsLong,
+    Unmeasured,
+    strict_doubt,
+    times_as_long,
+)
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, HostGpus
 
@@ -41,15 +56,16 @@ class Move:
 
     def takes(self) -> Duration | Refusal:
         """The run time as a multiple of today's, or why it cannot be bounded or is too long."""
-        if self.need.gpu_idle:
-            return Duration(_ONE, _ONE, f"Assumes the same run time: {self._it_holds()}.")
-        if unfit := type_refused(self.job, self.today, self.other):
+        idle = self.need.gpu_idle
+        vetoed = not_documented if idle else type_refused
+        if unfit := vetoed(self.job, self.today, self.other):
             return Refusal(Constraint.GPU_MODEL, unfit)
-        same = self._gpu(self.other) == self._gpu(self.today)
-        weaker = None if same else self._weaker()
-        if isinstance(weaker, Refusal):
-            return weaker
-        found = self._bounded(weaker)
+        if idle:
+            return Duration(_ONE, _ONE, f"Assumes the same run time: {self._it_holds()}.")
+        ratio = self._ratio()
+        if isinstance(ratio, Refusal):
+            return ratio
+        found = self._bounded(ratio)
         if found.counted > MOST_TIMES_AS_LONG and self.need.gpus.unknown:
             why = f"the use of the GPU was not recorded ({self.need.gpus.unknown})"
             return Refusal(Constraint.NOT_RECORDED, why)
@@ -58,36 +74,78 @@ class Move:
             return Refusal(Constraint.RUN_TIME, why)
         return found
 
-    @staticmethod
-    def _gpu(row: InstanceType) -> tuple[str | None, Decimal | None]:
-        return row.gpu_model, row.gpu_memory_gib
-
     @property
     def _share_one(self) -> int:
         """How many of today's GPUs share one of the other type: k."""
         return max(math.ceil(self.today.gpus / self.other.gpus), 1)
 
-    def _weaker(self) -> Weaker | Refusal:
+    def _ratio(self) -> TimesAsLong | Refusal | None:
+        """The measured range towards another GPU; None for the same one."""
         today, other = self.today, self.other
-        if today.gpu_peaks is None or other.gpu_peaks is None:
-            nameless = today.gpu_model if today.gpu_peaks is None else other.gpu_model
-            why = f"no published throughput of the {nameless} is known here"
-            return Refusal(Constraint.GPU_MODEL, why)
-        links = (today.gpu_peaks.link_gb_s, other.gpu_peaks.link_gb_s)
-        linked = min(today.gpus, other.gpus) > 1
-        if linked and None in links:
-            models = f"{today.gpu_model} or {other.gpu_model}"
-            why = f"how fast several {models} exchange data is not known here"
-            return Refusal(Constraint.GPU_MODEL, why)
-        return times_weaker(today.gpu_peaks, other.gpu_peaks, linked=linked)
+        if today.gpu_model == other.gpu_model:
+            return self._of_one_model()
+        name, there = today.gpu_model or "", other.gpu_model or ""
+        found = times_as_long(name, there, today.gpu_ratios, self._classes)
+        if isinstance(found, Unmeasured):
+            return Refusal(Constraint.GPU_MODEL, self._unmeasured(found))
+        return found
 
-    def _bounded(self, weaker: Weaker | None) -> Duration:
-        times = weaker.times if weaker else _ONE
+    @property
+    def _classes(self) -> frozenset[Precision]:
+        """The precision classes that the run may be in."""
+        hints = self.job.hints
+        if not has_tensor_cores(self.today):
+            return frozenset({Precision.FP32})
+        if hints.fp8:
+            return frozenset({Precision.FP8})
+        return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
+
+    def _of_one_model(self) -> Refusal | None:
+        """A model with another memory: nothing was measured of the one with less bandwidth."""
+        today, other = self.today, self.other
+        if today.gpu_memory_gib == other.gpu_memory_gib:
+            return None
+        speeds = [row.gpu_peaks.memory_gb_s if row.gpu_peaks else None for row in (today, other)]
+        if None not in speeds and speeds[0] <= speeds[1]:  # type: ignore[operator]
+            return None
+        kinds = f"{today.gpu_model} with {other.gpu_memory_gib} and {today.gpu_memory_gib} GiB"
+        return Refusal(Constraint.GPU_MODEL, f"no training work measured on both {kinds} is known")
+
+    def _unmeasured(self, found: Unmeasured) -> str:
+        pair = f"{self.today.gpu_model} and {self.other.gpu_model}"
+        absent, single = (
+            " or ".join(sorted(one.said for one in classes))
+            for classes in (found.absent, found.one_work)
+        )
+        said = [f"no training work measured on both {pair} in {absent} is known"] if absent else []
+        if single:
+            said.append(f"only one work was measured on both {pair} in {single}, which is no range")
+        if len(self._classes) > 1:
+            said.append("the precision of the run is not known")
+        return f"{'; '.join(said)}{self._sheets()}"
+
+    def _sheets(self) -> str:
+        """Both data sheets, which explain and do not decide."""
+        peaks = self.today.gpu_peaks, self.other.gpu_peaks
+        if peaks[0] is None or peaks[1] is None:
+            return ""
+        parts = [
+            f"{first} and {second} {unit}"
+            for unit, first, second in (
+                ("TFLOPS in 16 bits", peaks[0].fp16_tflops, peaks[1].fp16_tflops),
+                ("GB/s", peaks[0].memory_gb_s, peaks[1].memory_gb_s),
+            )
+            if first is not None and second is not None
+        ]
+        return f" (data sheets: {', '.join(parts)})" if parts else ""
+
+    def _bounded(self, ratio: TimesAsLong | None) -> Duration:
+        times = ratio.high if ratio else _ONE
         slow = max((self._slow_end(host, times) for host in self.need.hosts), default=_ONE)
         slow = slow.quantize(_PLACES, ROUND_UP)
         busy = max((host.busy for host in self.need.hosts), default=_ONE)
         fast = min(_ONE, (1 + busy * (times - 1)).quantize(_PLACES, ROUND_UP))
-        return Duration(max(slow, _ONE), fast, self._because(weaker, busy))
+        return Duration(max(slow, _ONE), fast, self._because(ratio, busy))
 
     def _slow_end(self, host: HostGpus, times: Decimal) -> Decimal:
         one = 1 + min(host.busy * self.today.gpus, _ONE) * (times - 1)
@@ -96,32 +154,47 @@ class Move:
         shared = 1 + host.busy * (times * self._share_one - 1)
         return shared if self.job.hints.copies else max(one, shared)
 
-    def _because(self, weaker: Weaker | None, busy: Decimal) -> str:
+    def _because(self, ratio: TimesAsLong | None, busy: Decimal) -> str:
         said = []
-        if weaker is not None:
-            said.append(self._compared(weaker))
+        if ratio is not None:
+            said.append(self._compared(ratio))
+        elif self.today.gpu_memory_gib != self.other.gpu_memory_gib:
+            gib, today_gib = self.other.gpu_memory_gib, self.today.gpu_memory_gib
+            model = self.today.gpu_model
+            said.append(f"its {model} has {gib} GiB of memory, today's has {today_gib} GiB")
         if self._share_one > 1:
             said.append(self._shared())
         if not said:
             return f"Assumes the same run time: {self._it_holds()}."
         if self.need.gpus.unknown:
             said[-1] += "; its use was not recorded, so it is counted as always busy"
-            return f"{_started(', and '.join(said))}."
+            return " ".join([f"{_started(', and '.join(said))}.", *self._to_check(ratio)])
         used = f"the GPU was busy for {busy:.0%} of the time"
         if self.today.gpus > 1:
             used = f"the GPUs were busy for {busy:.0%} of the time on average"
-        return f"{_started(', and '.join(said))}; {used}."
+        return " ".join([f"{_started(', and '.join(said))}; {used}.", *self._to_check(ratio)])
 
-    def _compared(self, weaker: Weaker) -> str:
-        today, other = self.today.gpu_model, self.other.gpu_model
-        if weaker.times > 1:
-            return (
-                f"{other} is up to {weaker.times:.2f} times slower than {today} ({weaker.respect})"
+    def _compared(self, ratio: TimesAsLong) -> str:
+        ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
+        classes = " and ".join(sorted({row.precision.said for row in ratio.rows}))
+        if len(self._classes) > 1:
+            classes = f"the widest range of {classes}, as the run's precision is not known"
+        return (
+            f"{self.other.gpu_model} took {ends} times as long as {self.today.gpu_model} "
+            f"{ratio.basis} ({classes})"
+        )
+
+    def _to_check(self, ratio: TimesAsLong | None) -> Iterator[str]:
+        yield from to_check(self.job, self.today, self.other)
+        peaks = self.today.gpu_peaks, self.other.gpu_peaks
+        if ratio is None or len(self._classes) == 1 or peaks[0] is None or peaks[1] is None:
+            return
+        if strict_doubt(peaks[0], peaks[1], ratio):
+            figures = f"{peaks[0].fp32_tflops} and {peaks[1].fp32_tflops}"
+            yield (
+                "In FP32 without TF32 nothing was measured, and it may take longer still: by data "
+                f"sheet {self.today.gpu_model} and {self.other.gpu_model} do {figures} TFLOPS."
             )
-        if other == today:
-            gib, today_gib = self.other.gpu_memory_gib, self.today.gpu_memory_gib
-            return f"its {other} has {gib} GiB of memory, today's has {today_gib} GiB"
-        return f"{other} is no slower than {today} in any respect"
 
     def _shared(self) -> str:
         if all(host.one_at_work for host in self.need.hosts):

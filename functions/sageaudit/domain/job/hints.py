@@ -108,6 +108,7 @@ def _restored(section: Mapping[str, Any]) -> Hints:
     return Hints(
         deep_learning=fields.flag(section, "deep_learning"),
         mixed_precision=fields.flag(section, "mixed_precision"),
+        fp8=fields.flag(section, "fp8"),
         flash_attention=fields.flag(section, "flash_attention"),
         training_compiler=fields.flag(section, "training_compiler"),
         own_checkpoints=fields.flag(section, "own_checkpoints"),
@@ -127,6 +128,7 @@ def hints(image: str | None, settings: Iterable[UserSetting]) -> Hints:
     return Hints(
         deep_learning=_DEEP_LEARNING.fullmatch(name) is not None,
         mixed_precision=any(_is_half(setting) for setting in settings),
+        fp8=any(_is_fp8(setting) for setting in settings),
         flash_attention=any(_is_flash(setting) for setting in settings),
         training_compiler=any(
             setting.on and "training_compiler" in setting.name and setting.name.endswith("enabled")
@@ -171,6 +173,11 @@ def _is_half(setting: UserSetting) -> bool:
         return _HALF_PRECISION.search(setting.text) is not None
     file = setting.text.endswith((".json", ".yaml", ".yml"))
     return file and bool(setting.words & {"deepspeed", "accelerate"})
+
+
+def _is_fp8(setting: UserSetting) -> bool:
+    said = "fp8" in setting.words | setting.text_words
+    return setting.on and said and not setting.words & _OTHER_SENSE
 
 
 def _is_flash(setting: UserSetting) -> bool:

@@ -97,6 +97,7 @@ class WarmPool:
 class Hints:
     """Flags derived from hyperparameters, environment and image; none of their values is kept.
 
+    `mixed_precision`: signs of 16 bits or less, `fp8` of 8.
     `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
     `schedule`: "cosine", "linear", ..., which improve late. False means no sign, not a proof.
     """
@@ -110,6 +111,7 @@ class Hints:
     distribution: str | None = None
     loader_workers: int | None = None
     schedule: str | None = None
+    fp8: bool = False
 
     @property
     def copies(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
-from sageaudit.domain.prices.gpu import GpuPeaks
+from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio
 
 PriceKind = Literal["list", "own"]
 """AWS's list price, or the company's own price set in its policy."""
@@ -47,7 +47,8 @@ def comparable(rate: Rate | None, other: Rate | None) -> bool:
 class InstanceType:
     """One row of the catalogue. GPU memory is per GPU; `ebs_billed` is None when unknown.
 
-    `gpu_peaks` is None when no figures are known; `kinds` are the job kinds that may use the type.
+    `gpu_peaks` is None without a data sheet; `gpu_ratios` are those that were measured of its GPU
+    model and others. `kinds` are the job kinds that may use the type.
     `efa`: supports an Elastic Fabric Adapter; None when unknown. `successors`: types of newer
     generations that replace it, an editorial choice.
     """
@@ -64,6 +65,7 @@ class InstanceType:
     ebs_billed: bool | None
     legacy: bool
     gpu_peaks: GpuPeaks | None = None
+    gpu_ratios: tuple[GpuRatio, ...] = ()
     kinds: frozenset[JobKind] = frozenset(BILLED_KINDS)
     efa: bool | None = None
     successors: tuple[str, ...] = ()

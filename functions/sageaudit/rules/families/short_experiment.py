@@ -11,8 +11,8 @@ Saving: Possible, without a figure: how long the work takes on a small type is n
 When it is wrong: A short job that is not a test, such as a nightly update that needs the memory or
     must end in minutes. A fault that appears only on several GPUs or instances.
 What to do: Local mode of the SageMaker Python SDK for client and code errors: the same container on
-    your own machine. Then the smallest type with the same GPU model (a CPU type: of the same
-    family), and the expensive type for the real run.
+    your own machine. Then the cheapest type of a known price with the same GPU model (a CPU
+    type: of the same family), and the expensive type for the real run.
 Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: test locally, in local mode. The
     thresholds are our choice.
 """

@@ -14,6 +14,8 @@ from sageaudit.domain.prices.market import InstanceType, comparable
 from sageaudit.rules import api
 
 PEAKS_HIDDEN = "Means of a minute hide short peaks: try it once."
+_NAMED = 3
+"""Types without a price that a sentence names; the others are counted."""
 _BY_NEED = frozenset(
     {
         Constraint.VCPU,
@@ -102,13 +104,23 @@ def _why_none(run: Resize, *, legacy: bool) -> str:
         and (legacy or not candidate.type.legacy)
     ]
     if not cheaper:
-        return f"no {'GPU ' if at_work else ''}type known here is cheaper by the hour"
+        kinds = f"{'GPU ' if at_work else ''}type"
+        return f"no {kinds} with a known price is cheaper by the hour{_not_compared(run)}"
     refused = [candidate for candidate in cheaper if candidate.refused]
     needs = [other for other in refused if other.refused and other.refused.constraint in _BY_NEED]
     alike = [other for other in needs if other.type.gpu_model == run.today.gpu_model]
     for candidate in reversed(alike or needs or refused):
         return _said(candidate)
-    return "no type that is cheaper by the hour saves anything"
+    return f"no type that is cheaper by the hour saves anything{_not_compared(run)}"
+
+
+def _not_compared(run: Resize) -> str:
+    """Names types that would hold the run and have no price here: nothing is said of them."""
+    names = [other.name for other in run.not_compared]
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"; without a price to compare: {', '.join(names[:_NAMED])}{more}"
 
 
 def _said(candidate: Candidate) -> str:
@@ -121,7 +133,10 @@ def _said(candidate: Candidate) -> str:
 
 
 def more_vcpu(case: api.JobCase) -> InstanceType | None:
-    """The smallest size with as many of the same GPU and more vCPUs."""
+    """The smallest size with as many of the same GPU and more vCPUs, of those with a price here.
+
+    Where no price is known at all, of all of them: the type without a price may not be sold here.
+    """
     today = case.market.types.get(case.job.groups[0].instance_type)
     prepaid = case.job.purchase is api.Purchase.TRAINING_PLAN
     if today is None or len(case.job.groups) > 1 or prepaid:
@@ -134,8 +149,15 @@ def more_vcpu(case: api.JobCase) -> InstanceType | None:
         and other.vcpu > today.vcpu
         and case.job.kind in other.kinds
     ]
-    by_size = sorted(larger, key=lambda other: (other.vcpu, other.memory_gib, other.name))
+    by_size = sorted(
+        larger,
+        key=lambda other: (not _priced(case, other), other.vcpu, other.memory_gib, other.name),
+    )
     return next(iter(by_size), None)
+
+
+def _priced(case: api.JobCase, other: InstanceType) -> bool:
+    return case.market.hourly(case.job.region, case.job.kind, other.name) is not None
 
 
 def times_dearer(case: api.JobCase, today: str, other: str) -> Decimal | None:

@@ -18,7 +18,7 @@ Sources: NVIDIA, Train With Mixed Precision; data sheets: V100 125 against 15.7 
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.compatibility import has_bf16, has_tensor_cores
+from sageaudit.domain.bill.type_vetoes import has_bf16, has_tensor_cores
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api

@@ -3,14 +3,16 @@
 What it checks: The type's family is marked as legacy in the catalogue: m4, c4, p2, p3, p3dn.
 Why it costs: A newer generation has faster vCPUs or GPUs, mostly at a lower hourly rate.
 Saving: Derived, where prices are known: the run on the type that certainly saves most. A CPU type
-    takes the same time; a GPU type is slower at most by the ratio of the GPUs' published peaks: the
-    longest run time is counted, the range shown. What the type offers no less of needs no record.
+    takes the same time; a GPU type takes longer at most by the ratio that was measured on training
+    work (docs/gpu-throughput.md): the longest run time is counted, the range shown. What the type
+    offers no less of needs no record.
 When it is wrong: Code that was built for the old GPU must be built again for the new one. No type
     is advised, and no figure given, for GPUs joined by NVLink where the other has none, for several
-    instances (EFA), and where a use that must shrink was not recorded: successors are named then.
+    instances (EFA), for an image whose CUDA is older than the GPU, without a measured ratio, and
+    where a use that must shrink was not recorded: successors are named then.
 What to do: Take the named type. An image with a recent framework runs on it as it is.
 Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.
-    GPU peaks: NVIDIA's data sheets.
+    GPU ratios: docs/gpu-throughput.md.
 """
 
 from __future__ import annotations

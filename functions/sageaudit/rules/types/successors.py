@@ -12,10 +12,13 @@ def hourly_rate(case: api.JobCase, instance_type: InstanceType) -> Rate | None:
 
 
 def successors(case: api.JobCase, today: InstanceType) -> str:
-    """A sentence that names those of the table which the job could take; empty without any."""
+    """A sentence that names those of the table which the job could take; empty without any.
+
+    One without a price is said to have none: it may not be sold there.
+    """
     known = (case.market.types.get(name) for name in today.successors)
     names = [
-        row.name
+        row.name if hourly_rate(case, row) else f"{row.name} (no price known here)"
         for row in known
         if row is not None and not row.legacy and case.job.kind in row.kinds
     ]

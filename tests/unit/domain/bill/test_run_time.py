@@ -12,37 +12,31 @@ from hypothesis import strategies as st
 from sageaudit.domain.bill.candidate import Constraint, Duration, Refusal
 from sageaudit.domain.bill.run_time import MOST_TIMES_AS_LONG, Move
 from sageaudit.domain.job.job import Hints, Job
-from sageaudit.domain.prices.gpu import GpuPeaks
+from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import Points, gpu_type, ran, series
 
-PEAKS = GpuPeaks(
-    fp32_tflops=Decimal(20),
-    matmul32_tflops=Decimal(20),
-    matmul16_tflops=Decimal(80),
-    held_share=Decimal(1),
-    memory_gb_s=Decimal(600),
-    link_gb_s=Decimal(60),
-    source="made up",
-    as_of="2026-05",
-)
-HALF = replace(
-    PEAKS,
-    fp32_tflops=Decimal(10),
-    matmul32_tflops=Decimal(10),
-    matmul16_tflops=Decimal(40),
-    memory_gb_s=Decimal(300),
-)
+
+def half(times_high: str = "2", precision: Precision | None = None) -> tuple[GpuRatio, ...]:
+    """S does half as much again to `times_high` times what W does, in both usual classes."""
+    classes = (Precision.HALF, Precision.FP32) if precision is None else (precision,)
+    return tuple(
+        GpuRatio("S", "W", one, Decimal("1.5"), Decimal(times_high), works=3) for one in classes
+    )
+
+
 HEADROOM = Decimal(20)
 
 
-def machine(gpus: int, model: str = "S", peaks: GpuPeaks | None = PEAKS) -> InstanceType:
-    """A made-up type with so many GPUs of 16 GiB."""
+def machine(
+    gpus: int, model: str = "S", ratios: tuple[GpuRatio, ...] | None = None
+) -> InstanceType:
+    """A made-up type with so many GPUs of 16 GiB; S and W were measured, unless said otherwise."""
     plain = gpu_type(f"ml.{model.lower()}.{gpus}xlarge", 48, 192, gpus, model)
-    return replace(plain, gpu_peaks=peaks)
+    return replace(plain, gpu_ratios=half() if ratios is None else ratios)
 
 
 def need_of(today: InstanceType, *hosts: Points) -> Demand:
@@ -116,19 +110,19 @@ def test_one_gpu_at_work_is_seen_by_its_ceiling_alone() -> None:
 
 def test_one_gpu_at_work_on_a_weaker_one_is_as_busy_as_it_was() -> None:
     """95% of the time at half the strength: 1.95 times, and not 1 + 0.2375 x (2 x 4 - 1)."""
-    assert times(machine(4), machine(1, "W", HALF), [95.0] * 60) == Decimal("1.95")
+    assert times(machine(4), machine(1, "W"), [95.0] * 60) == Decimal("1.95")
 
 
 def test_fewer_and_weaker_gpus_take_both_times() -> None:
     """Four at 10% on one that is half as strong: 1 + 0.1 x (2 x 4 - 1)."""
-    assert times(machine(4), machine(1, "W", HALF), [40.0] * 60) == Decimal("1.7")
+    assert times(machine(4), machine(1, "W"), [40.0] * 60) == Decimal("1.7")
 
 
 def test_stronger_gpus_make_up_for_being_fewer() -> None:
-    """Four at 40% on two that do twice as much each: 1 + 0.4 x (0.5 x 2 - 1), or 1 + 0.4 x 1."""
-    strong = machine(2, peaks=replace(PEAKS, link_gb_s=Decimal(120)))
-    assert times(machine(4, "W", HALF), strong, [160.0] * 60) == 1
-    assert times(machine(4, "W", HALF), machine(2), [160.0] * 60) == Decimal("1.4")
+    """Four at 40% on two that do at least 1.5 times as much each: 1 + 0.4 x (2 / 1.5 - 1)."""
+    assert times(machine(4, "W"), machine(2), [160.0] * 60) == Decimal("1.1334")
+    twice = (replace(half()[0], times_low=Decimal(2)), replace(half()[1], times_low=Decimal(2)))
+    assert times(machine(4, "W", twice), machine(2), [160.0] * 60) == 1
 
 
 def test_the_slowest_host_decides() -> None:
@@ -137,43 +131,122 @@ def test_the_slowest_host_decides() -> None:
 
 
 def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
-    """One GPU at 100% on one of half the strength is exactly twice; a little less is more."""
-    weaker = replace(HALF, memory_gb_s=Decimal(299))
-    assert times(machine(1), machine(1, "W", HALF), [100.0] * 60) == MOST_TIMES_AS_LONG
-    refused = moved(machine(1), machine(1, "W", weaker), [100.0] * 60)
+    """One GPU at 100% that takes up to twice as long is just in; a little more is refused."""
+    assert times(machine(1), machine(1, "W"), [100.0] * 60) == MOST_TIMES_AS_LONG
+    refused = moved(machine(1, ratios=half("2.01")), machine(1, "W"), [100.0] * 60)
     assert isinstance(refused, Refusal)
     assert refused.constraint is Constraint.RUN_TIME
-    assert refused.reason.startswith("it may take 2.0 times as long: W is up to 2.01 times slower")
+    assert refused.reason.startswith(
+        "it may take 2.0 times as long: W took 1.50 to 2.01 times as long as S "
+        "on 6 measured training works"
+    )
 
 
 def test_unrecorded_gpus_count_as_busy_all_the_time_and_are_not_said_to_be() -> None:
-    """Half the strength is then twice as long; a little less is refused as not recorded."""
-    found = moved(machine(1), machine(1, "W", HALF))
+    """Up to twice the time is then twice as long; a little more is refused as not recorded."""
+    found = moved(machine(1), machine(1, "W"))
     assert isinstance(found, Duration)
     assert found.counted == 2
     assert found.because == (
-        "W is up to 2.00 times slower than S (FP32 arithmetic); "
+        "W took 1.50 to 2.00 times as long as S on 6 measured training works "
+        "(the widest range of 16-bit and FP32, as the run's precision is not known); "
         "its use was not recorded, so it is counted as always busy."
     )
-    refused = moved(machine(1), machine(1, "W", replace(HALF, memory_gb_s=Decimal(299))))
+    refused = moved(machine(1, ratios=half("2.01")), machine(1, "W"))
     assert isinstance(refused, Refusal)
     assert refused.constraint is Constraint.NOT_RECORDED
 
 
 def test_signs_of_what_the_other_gpu_lacks_refuse_it() -> None:
     """No throughput tells how long FlashAttention takes where it does not run."""
-    today, other = machine(1, "A10G"), machine(1, "T4", HALF)
+    today, other = machine(1, "A10G"), machine(1, "T4")
     job = replace(run_on(today), hints=Hints(flash_attention=True))
     refused = Move(job, today, need_of(today, [10.0] * 60), HEADROOM, other).takes()
     assert isinstance(refused, Refusal)
     assert refused.constraint is Constraint.GPU_MODEL
 
 
-def test_a_gpu_without_sourced_throughput_is_no_measure_of_another() -> None:
-    """Nobody says how much slower."""
-    refused = moved(machine(1), machine(1, "D", None), [10.0] * 60)
+def sheet(fp32: int, fp16: int, gb_s: int, capability: str = "8.6") -> GpuPeaks:
+    """A data sheet; TF32 is as good as 16 bits."""
+    figures = (Decimal(fp32), Decimal(fp16), Decimal(fp16), Decimal(gb_s))
+    return GpuPeaks(*figures, Decimal(capability), "PCIe", "made up")
+
+
+def test_a_gpu_that_nobody_measured_is_no_measure_of_another() -> None:
+    """Data sheets stand beside the refusal; they are no ratio."""
+    refused = moved(machine(1), machine(1, "D"), [10.0] * 60)
     assert isinstance(refused, Refusal)
-    assert refused.reason == "no published throughput of the D is known here"
+    assert refused.reason == (
+        "no training work measured on both S and D in 16-bit or FP32 is known; "
+        "the precision of the run is not known"
+    )
+    today = replace(machine(1), gpu_peaks=sheet(20, 80, 600))
+    other = replace(machine(1, "D"), gpu_peaks=sheet(10, 40, 300))
+    there = moved(today, other, [10.0] * 60)
+    assert isinstance(there, Refusal)
+    assert there.reason.endswith("(data sheets: 80 and 40 TFLOPS in 16 bits, 600 and 300 GB/s)")
+
+
+def test_a_class_that_the_run_may_be_in_must_be_measured() -> None:
+    """In 16 bits alone: unknown for any run, and enough for one that shows signs of them."""
+    today, other = machine(1, ratios=half(precision=Precision.HALF)), machine(1, "W")
+    need = need_of(today, [50.0] * 60)
+    refused = Move(run_on(today), today, need, HEADROOM, other).takes()
+    assert isinstance(refused, Refusal)
+    assert refused.reason.startswith("no training work measured on both S and W in FP32 is known")
+    signed = replace(run_on(today), hints=Hints(mixed_precision=True))
+    found = Move(signed, today, need, HEADROOM, other).takes()
+    assert isinstance(found, Duration)
+    assert found.counted == Decimal("1.5")
+    assert found.because == (
+        "W took 1.50 to 2.00 times as long as S on 3 measured training works (16-bit); "
+        "the GPU was busy for 50% of the time."
+    )
+    eight = replace(run_on(today), hints=Hints(mixed_precision=True, fp8=True))
+    assert isinstance(Move(eight, today, need, HEADROOM, other).takes(), Refusal)
+
+
+def test_one_work_is_no_range() -> None:
+    """Nobody knows how far the next work lies from it."""
+    one = tuple(replace(row, works=1) for row in half())
+    refused = moved(machine(1, ratios=one), machine(1, "W"), [10.0] * 60)
+    assert isinstance(refused, Refusal)
+    assert refused.reason.startswith("only one work was measured on both S and W in 16-bit or FP32")
+
+
+def test_a_gpu_without_tensor_cores_has_one_class() -> None:
+    """A K80 computes in FP32, whatever its run shows."""
+    of_k80 = (GpuRatio("T4", "K80", Precision.FP32, Decimal(2), Decimal(3), works=14),)
+    today, other = machine(1, "K80", of_k80), machine(1, "T4")
+    found = moved(today, other, [50.0] * 60)
+    assert isinstance(found, Duration)
+    assert (found.counted, found.best) == (1, Decimal("0.75"))
+
+
+def test_without_tf32_a_weak_gpu_may_take_longer_and_that_is_said() -> None:
+    """Of data sheets 60 against 10 TFLOPS, where at most twice was measured."""
+    today = replace(machine(1), gpu_peaks=sheet(60, 500, 600))
+    other = replace(machine(1, "W"), gpu_peaks=sheet(10, 400, 500))
+    found = moved(today, other, [50.0] * 60)
+    assert isinstance(found, Duration)
+    assert found.because.endswith("by data sheet S and W do 60 and 10 TFLOPS.")
+    like = moved(today, replace(other, gpu_peaks=sheet(40, 400, 500)), [50.0] * 60)
+    assert isinstance(like, Duration)
+    assert "data sheet" not in like.because
+
+
+def test_less_bandwidth_of_the_same_model_is_another_gpu() -> None:
+    """An A100 of 40 GiB has three quarters of the bandwidth of one of 80, and nobody compared."""
+    wide = replace(machine(1), gpu_memory_gib=Decimal(80), gpu_peaks=sheet(20, 300, 2039))
+    narrow = replace(machine(1), gpu_memory_gib=Decimal(40), gpu_peaks=sheet(20, 300, 1555))
+    use = [10.0] * 60
+    refused = Move(run_on(wide), wide, need_of(wide, use), HEADROOM, narrow).takes()
+    assert isinstance(refused, Refusal)
+    assert refused.reason == "no training work measured on both S with 40 and 80 GiB is known"
+    found = Move(run_on(narrow), narrow, need_of(narrow, use), HEADROOM, wide).takes()
+    assert isinstance(found, Duration)
+    assert found.counted == 1
+    assert found.because.startswith("Its S has 80 GiB of memory, today's has 40 GiB")
 
 
 def test_what_is_shared_is_said_with_how_busy_it_was() -> None:
@@ -242,6 +315,6 @@ def test_weaker_gpus_never_take_less_time(first: Decimal, second: Decimal, share
     row = machine(1)
     need = need_of(row, [share * 100] * 60)
     [host] = need.hosts
-    move = Move(run_on(row), row, need, HEADROOM, machine(1, "W", HALF))
+    move = Move(run_on(row), row, need, HEADROOM, machine(1, "W"))
     low, high = sorted((first, second))
     assert move._slow_end(host, low) <= move._slow_end(host, high)

@@ -1,0 +1,133 @@
+"""Writes docs/gpu-throughput.md: the ratios between GPU models that bound a run time.
+
+Part of `make docs`. Every figure comes from the packaged data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from importlib import resources
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.bill.type_vetoes import has_tensor_cores
+from sageaudit.domain.prices.gpu import UNKNOWN_PRECISION, Precision, Unmeasured, times_as_long
+
+PAGE = Path(__file__).parent / "gpu-throughput.md"
+_CLASSES = (Precision.HALF, Precision.FP32, Precision.STRICT)
+_PAGE = """\
+# GPU models against each other
+
+How many times as long training takes on another GPU model is taken from measurements that others
+published. What was never measured on both models is unknown, and a type with such a GPU is refused.
+[Decision 0014](decisions/0014-measured-gpu-ratios.md) says why. The data is of {as_of}:
+`functions/sageaudit/data/gpu_throughput.json` has each row with its source.
+
+## Ranges
+
+The first three columns with figures are throughput of the faster model over that of the slower one,
+lowest and highest over the works; the number of works stands in brackets. *c* is composed of two
+measured ratios through a third model, *s* is one model in two suites; both are less certain. One
+work is no range, and is not used.
+
+The last two columns are what a run may take whose precision is not known, where the GPU is the
+limit: the widest range of 16-bit and FP32, both of which must be known. A run with signs of 16-bit
+precision takes its own column. With GPU busy share u and the upper end r, a run takes at most
+1 + u (r - 1) times as long. A gain is shown, and counted only where fewer GPUs share the work.
+
+| faster | slower | 16-bit | FP32 | FP32 without TF32 | to the slower | to the faster |
+|---|---|--:|--:|--:|--:|--:|
+{ranges}
+
+- **16-bit** is automatic mixed precision, fp16 or bf16. **FP32** is plain FP32 up to Turing and
+  TF32 from Ampere on; a K80 has no other class. Stock PyTorch from 1.12 on leaves TF32 off for
+  matrix products, and little was measured that way. Where data sheets leave room for more than the
+  range, the finding says so.
+- **A10G** was mostly measured as an A10, which has the same memory and more 16-bit arithmetic. From
+  a V100 to an A10G, 1.6 is counted.
+- **A100**: most works ran on the one of 80 GiB; p4d has 40 GiB and three quarters of its bandwidth.
+- **NVLink**: the ranges do not hold from several GPUs with NVLink (p3, p4, p5, p6) to several
+  without (g types), or back; such moves are refused.
+- Small works, and works that wait for their host, show less than these ranges.
+
+## Data sheets
+
+Dense, at boost clock, per GPU. They explain a difference; no run time is computed from them. The
+compute capability decides which CUDA toolkit an image must have.
+
+| GPU | GiB | FP32 TFLOPS | TF32 TFLOPS | 16-bit TFLOPS | GB/s | compute capability | link |
+|---|--:|--:|--:|--:|--:|--:|---|
+{sheets}
+
+## Sources
+
+{sources}
+"""
+
+
+def page() -> str:
+    """The whole of docs/gpu-throughput.md."""
+    name = "gpu_throughput.json"
+    text = resources.files("sageaudit.data").joinpath(name).read_text(encoding="utf-8")
+    data = json.loads(text, parse_float=Decimal)
+    provenance = data["provenance"]
+    return _PAGE.format(
+        as_of=provenance["as_of"],
+        ranges="\n".join(_ranges(data["ratios"])),
+        sheets="\n".join(_sheet(row) for row in data["peaks"]),
+        sources="\n".join(f"- {name}: {what}" for name, what in provenance["series"].items()),
+    )
+
+
+def _ranges(rows: list[dict[str, Any]]) -> Iterator[str]:
+    def pair(row: dict[str, Any]) -> tuple[str, str]:
+        return row["fast"], row["slow"]
+
+    for (fast, slow), of_pair in groupby(sorted(rows, key=pair), key=pair):
+        same = list(of_pair)
+        cells = [fast, slow, *(_class(same, one) for one in _CLASSES)]
+        yield f"| {' | '.join([*cells, _unknown(fast, slow), _unknown(slow, fast)])} |"
+
+
+def _class(rows: list[dict[str, Any]], precision: Precision) -> str:
+    return (
+        "<br>".join(
+            f"{row['times_low']:.2f} to {row['times_high']:.2f} ({_works(row)})"
+            for row in rows
+            if row["precision"] == precision.value
+        )
+        or "-"
+    )
+
+
+def _works(row: dict[str, Any]) -> str:
+    marks = {"composed": "c", "cross-suite": "s"}
+    return marks.get(row["basis"], str(row["works"]))
+
+
+def _unknown(today: str, other: str) -> str:
+    row = next(row for row in packaged.types().values() if row.gpu_model == today)
+    classes = UNKNOWN_PRECISION if has_tensor_cores(row) else frozenset({Precision.FP32})
+    found = times_as_long(today, other, packaged.gpu_ratios(), classes)
+    return "unknown" if isinstance(found, Unmeasured) else f"{found.low:.2f} to {found.high:.2f}"
+
+
+def _sheet(row: dict[str, Any]) -> str:
+    figures = ("fp32_tflops", "tf32_tflops", "fp16_tflops", "memory_gb_s")
+    known = ("-" if row[name] is None else f"{row[name]}" for name in figures)
+    cells = [
+        row["gpu"],
+        f"{row['gpu_memory_gib']}",
+        *known,
+        row["compute_capability"],
+        row["link"],
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

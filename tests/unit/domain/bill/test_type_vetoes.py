@@ -1,0 +1,196 @@
+"""Which types a run cannot move to, whatever they cost, and what its owner has to check."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.bill.type_vetoes import (
+    has_bf16,
+    has_tensor_cores,
+    not_documented,
+    to_check,
+    type_refused,
+)
+from sageaudit.domain.job.job import Hints, InstanceGroup, Job
+from sageaudit.domain.job.kinds import JobKind
+
+JOB = Job(
+    kind=JobKind.TRAINING,
+    name="train",
+    arn=None,
+    account=None,
+    region="us-east-1",
+    status="Completed",
+    groups=(InstanceGroup("ml.g5.2xlarge", 1),),
+)
+
+
+DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/"
+XGBOOST = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:"
+
+
+def moved(
+    today: str, other: str, count: int = 1, hints: Hints | None = None, image: str | None = None
+) -> str | None:
+    """Why a job with so many instances cannot change its type."""
+    job = replace(JOB, groups=(InstanceGroup(today, count),), hints=hints or Hints(), image=image)
+    types = packaged.types()
+    return type_refused(job, types[today], types[other])
+
+
+def test_gpus_joined_by_nvlink_stay_joined() -> None:
+    """One GPU, or one after, needs no link; ratios do not hold across the line, either way."""
+    assert "NVLink" in (moved("ml.p3.8xlarge", "ml.g5.12xlarge") or "")
+    assert "NVLink" in (moved("ml.p4d.24xlarge", "ml.g6e.48xlarge") or "")
+    assert moved("ml.p3.16xlarge", "ml.p4d.24xlarge") is None
+    assert moved("ml.p3.2xlarge", "ml.g5.2xlarge") is None
+    assert moved("ml.p3.8xlarge", "ml.g5.16xlarge") is None
+    assert moved("ml.g5.12xlarge", "ml.g6e.12xlarge") is None
+    assert "NVLink" in (moved("ml.g6e.48xlarge", "ml.p4d.24xlarge") or "")
+    assert moved("ml.g6e.16xlarge", "ml.p4d.24xlarge") is None
+
+
+def test_several_instances_keep_their_gpu_and_their_efa() -> None:
+    """On another GPU their network is not known; on the same one EFA counts where they train."""
+    together = Hints(distribution="ddp")
+    assert "network" in (moved("ml.g5.2xlarge", "ml.g6.2xlarge", 2) or "")
+    assert "EFA" in (moved("ml.g5.48xlarge", "ml.g5.4xlarge", 2, together) or "")
+    assert moved("ml.g5.48xlarge", "ml.g5.4xlarge", 2) is None
+    assert moved("ml.g5.48xlarge", "ml.g5.4xlarge", 1, together) is None
+    assert moved("ml.g5.48xlarge", "ml.g5.24xlarge", 2, together) is None
+    assert "network" in (moved("ml.p4d.24xlarge", "ml.p4de.24xlarge", 2) or "")
+
+
+@pytest.mark.parametrize("hints", [Hints(flash_attention=True), Hints(mixed_precision=True)])
+def test_bf16_and_flash_attention_need_ampere(hints: Hints) -> None:
+    """A run on a GPU without them cannot have used them."""
+    assert "too old" in (moved("ml.g5.xlarge", "ml.g4dn.xlarge", hints=hints) or "")
+    assert "too old" in (moved("ml.g5.2xlarge", "ml.p3.2xlarge", hints=hints) or "")
+    assert moved("ml.g5.xlarge", "ml.g6.xlarge", hints=hints) is None
+    assert moved("ml.p3.2xlarge", "ml.g4dn.2xlarge", hints=hints) is None
+    assert moved("ml.g5.xlarge", "ml.g4dn.xlarge") is None
+
+
+def test_what_each_gpu_can_do() -> None:
+    """K80 has neither; V100 and T4 have tensor cores without bf16; a CPU type has no GPU."""
+    types = packaged.types()
+    able = {
+        name: (has_tensor_cores(types[f"ml.{name}"]), has_bf16(types[f"ml.{name}"]))
+        for name in ("p2.xlarge", "p3.2xlarge", "g4dn.xlarge", "g5.xlarge", "m5.xlarge")
+    }
+    assert able == {
+        "p2.xlarge": (False, False),
+        "p3.2xlarge": (True, False),
+        "g4dn.xlarge": (True, False),
+        "g5.xlarge": (True, True),
+        "m5.xlarge": (False, False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("today", "other", "tag", "why"),
+    [
+        ("ml.p3.2xlarge", "ml.g5.2xlarge", "1.4.0-gpu-py36-cu101-ubuntu16.04", "11.1 or later"),
+        ("ml.p3.2xlarge", "ml.g5.2xlarge", "1.4-gpu-py3", "has CUDA 10.1, and the A10G needs"),
+        ("ml.p3.2xlarge", "ml.g5.2xlarge", "1.7.1-gpu-py36-cu110", "11.1 or later"),
+        ("ml.p3.2xlarge", "ml.g5.2xlarge", "1.9.1-gpu-py38-cu111", None),
+        ("ml.p3.2xlarge", "ml.g6.2xlarge", "1.13.1-gpu-py39-cu117", "11.8 or later"),
+        ("ml.p3.2xlarge", "ml.g6e.2xlarge", "2.0.1-gpu-py310-cu118", None),
+        ("ml.p3.2xlarge", "ml.g4dn.2xlarge", "1.2.0-gpu-py3-cu92", "10.0 or later"),
+        ("ml.p3.2xlarge", "ml.g7e.2xlarge", "2.5.1-gpu-py311-cu124", "12.8 or later"),
+        ("ml.g5.2xlarge", "ml.p3.2xlarge", "2.9.0-gpu-py312-cu130", "has dropped the V100"),
+        ("ml.g5.2xlarge", "ml.g4dn.2xlarge", "2.9.0-gpu-py312-cu130", None),
+        ("ml.g5.2xlarge", "ml.p3.2xlarge", "2.11.0-gpu-py312-cu128", "PyTorch 2.11 for CUDA 12.8"),
+        ("ml.g5.2xlarge", "ml.p3.2xlarge", "2.11.0-gpu-py312-cu126", None),
+        ("ml.p3.2xlarge", "ml.p2.xlarge", "2.1.0-gpu-py310-cu121", "has dropped the K80"),
+        ("ml.p3.2xlarge", "ml.g5.2xlarge", "latest", None),
+    ],
+)
+def test_the_images_cuda_must_have_code_for_the_gpu(
+    today: str, other: str, tag: str, why: str | None
+) -> None:
+    """First toolkits by architecture, the ones that CUDA 12 and 13 dropped, unknown ones pass."""
+    found = moved(today, other, image=f"{DLC}pytorch-training:{tag}")
+    assert found is None if why is None else why in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("today", "other", "image", "why"),
+    [
+        ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.7-1", None),
+        ("ml.p3.2xlarge", "ml.g6e.2xlarge", f"{XGBOOST}1.7-1", "is not documented"),
+        ("ml.g5.2xlarge", "ml.p2.xlarge", f"{XGBOOST}1.7-1", "names g4dn, g5, p3"),
+        ("ml.g5.2xlarge", "ml.p2.xlarge", f"{XGBOOST}1.5-1", None),
+        ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.2-1", "names p2, p3"),
+        ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.0-1", "on a GPU is not documented"),
+        ("ml.g6.8xlarge", "ml.g6.2xlarge", f"{XGBOOST}1.7-1", None),
+        (
+            "ml.p3.2xlarge", "ml.g6e.2xlarge",
+            "438346466558.dkr.ecr.eu-west-1.amazonaws.com/semantic-segmentation:1",
+            "Semantic Segmentation on g6e is not documented",
+        ),
+        (
+            "ml.p3.2xlarge", "ml.g6e.2xlarge",
+            "111122223333.dkr.ecr.us-east-1.amazonaws.com/xgboost:1", None,
+        ),
+    ],
+)  # fmt: skip
+def test_a_built_in_algorithm_stays_on_documented_families(
+    today: str, other: str, image: str, why: str | None
+) -> None:
+    """What runs today runs in another size; a copy in an own account is an own image."""
+    found = moved(today, other, image=image)
+    assert found is None if why is None else why in (found or "")
+
+
+def test_an_algorithm_for_gpus_does_not_move_to_a_type_without() -> None:
+    """However idle its GPU is; XGBoost may."""
+    types = packaged.types()
+    today, other = types["ml.p3.2xlarge"], types["ml.m5.2xlarge"]
+    seq2seq = replace(JOB, image="811284229777.dkr.ecr.us-east-1.amazonaws.com/seq2seq:1")
+    assert not_documented(seq2seq, today, other) == (
+        "Sequence to Sequence trains on GPU instances only"
+    )
+    assert not_documented(replace(JOB, image=f"{XGBOOST}1.7-1"), today, other) is None
+
+
+def test_fp8_and_flash_attention_keep_to_gpus_that_are_known_for_them() -> None:
+    """fp8 from Ada on; the README of FlashAttention does not name Blackwell."""
+    eight = Hints(mixed_precision=True, fp8=True)
+    assert "fp8" in (moved("ml.p5.4xlarge", "ml.g5.2xlarge", hints=eight) or "")
+    assert moved("ml.p5.4xlarge", "ml.g6e.2xlarge", hints=eight) is None
+    flash = Hints(flash_attention=True)
+    assert "not documented" in (moved("ml.g6e.2xlarge", "ml.g7e.2xlarge", hints=flash) or "")
+    assert moved("ml.g7e.4xlarge", "ml.g7e.2xlarge", hints=flash) is None
+
+
+def checks(today: str, other: str, job: Job = JOB) -> list[str]:
+    """What is to be checked before a move."""
+    types = packaged.types()
+    return list(to_check(job, types[today], types[other]))
+
+
+def test_what_no_recording_shows_is_to_be_checked() -> None:
+    """An unknown toolkit where it matters, bf16, FlashAttention-3, a narrower A100."""
+    assert checks("ml.p3.2xlarge", "ml.g5.2xlarge") == [
+        "The CUDA version of its image is not known: the A10G needs 11.1 or later."
+    ]
+    known = replace(JOB, image=f"{DLC}pytorch-training:1.9.1-gpu-py38-cu111")
+    assert checks("ml.p3.2xlarge", "ml.g5.2xlarge", known) == []
+    assert checks("ml.g5.2xlarge", "ml.g5.xlarge") == []
+    assert checks("ml.g5.2xlarge", "ml.p3.2xlarge") == [
+        "The CUDA version of its image is not known: CUDA 13 has dropped the V100.",
+        "The V100 has no bf16: check that the code does not use it.",
+    ]
+    assert checks("ml.g5.2xlarge", "ml.g4dn.xlarge") == [
+        "The T4 has no bf16: check that the code does not use it."
+    ]
+    flash = replace(JOB, hints=Hints(flash_attention=True))
+    assert checks("ml.p5.48xlarge", "ml.p4de.24xlarge", flash) == [
+        "FlashAttention-3 runs on Hopper only: check which version it uses."
+    ]
+    [narrow] = checks("ml.p5.48xlarge", "ml.p4d.24xlarge")
+    assert "80 GiB" in narrow

@@ -1,0 +1,56 @@
+"""The CUDA toolkit by an image's name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.job.image import Version, cuda, pytorch, tag
+
+DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/"
+
+
+@pytest.mark.parametrize(
+    ("image", "toolkit"),
+    [
+        (f"{DLC}pytorch-training:2.3.0-gpu-py311-cu121-ubuntu20.04-sagemaker", (12, 1)),
+        (f"{DLC}huggingface-pytorch-training:2.1.0-transformers4.36.0-gpu-py310-cu121", (12, 1)),
+        (f"{DLC}pytorch-training:2.1-gpu-py310", (12, 1)),
+        (f"{DLC}pytorch-training:1.4-gpu-py3", (10, 1)),
+        (f"{DLC}tensorflow-training:2.13.0-gpu-py310", (11, 8)),
+        (f"{DLC}mxnet-training:1.6.0-gpu-py3", (10, 1)),
+        (f"{DLC}tensorflow-training:2.3.0-gpu-py37", None),
+        (f"{DLC}pytorch-training:2.1-cpu-py310", None),
+        (f"{DLC}pytorch-inference:2.1-gpu-py310", None),
+        ("111122223333.dkr.ecr.us-east-1.amazonaws.com/train-cuda11.1:v3", (11, 1)),
+        ("pytorch/pytorch:1.13.1-cuda11.6-cudnn8-runtime", (11, 6)),
+        ("nvidia/cuda:11.8.0-cudnn8-devel-ubuntu22.04", (11, 8)),
+        ("registry.example:5000/team/cu92:latest", (9, 2)),
+        ("team/focus101:1", None),
+        ("team/train:cu12", None),
+        ("team/train:cuda12", None),
+        ("team/train@sha256:cu121cu121", None),
+        (None, None),
+    ],
+)
+def test_the_toolkit_stands_in_the_name_or_follows_from_the_framework(
+    image: str | None, toolkit: Version | None
+) -> None:
+    """What names no toolkit, or one of two, is unknown."""
+    assert cuda(image) == toolkit
+
+
+def test_the_pytorch_version_is_that_of_a_pytorch_image() -> None:
+    """Of no other one, whatever its tag begins with."""
+    assert pytorch(f"{DLC}pytorch-training:2.11.0-gpu-py312-cu130") == (2, 11)
+    assert pytorch(f"{DLC}tensorflow-training:2.13.0-gpu-py310") is None
+    assert pytorch(f"{DLC}pytorch-training@sha256:12") is None
+    assert tag("registry.example:5000/team/train") == ""
+
+
+@given(st.text(max_size=60))
+def test_any_text_has_a_toolkit_or_none(image: str) -> None:
+    """Names are others' text."""
+    found = cuda(image)
+    assert found is None or 0 <= found[1] <= 9
