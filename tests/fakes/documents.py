@@ -69,6 +69,7 @@ def finding(**overrides: Any) -> FindingDocument:
         "alternatives": [],
         "caution": None,
         "in_chat": True,
+        "estimated": False,
     }
     return cast("FindingDocument", whole | overrides)
 
@@ -97,6 +98,7 @@ def type_finding(**overrides: Any) -> FindingDocument:
 
 
 PLAIN: dict[str, Any] = {
+    "estimated": [],
     "price_kind": "list",
     "spot_saved_usd": None,
     "prepaid_value_usd": None,

@@ -91,7 +91,7 @@ class ListedPrices:
         if read_on is None or (region, component) != (self.region, self.component):
             return Quote(why=self.why or "the price list was not read for it")
         if entry is None:
-            return Quote(why=f"not in the price list of {read_on}")
+            return Quote(why=f"not in the price list of {read_on}", absent=True)
         if not isinstance(entry, ListedRate):
             return Quote(why=entry.reason)
         first = min(entry.effective or read_on, read_on)
