@@ -53,6 +53,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         finding_ids=tuple(finding.rule_id for finding in findings),
         facts=entry.facts,
         judged=Judged(document["judged"]) if document["judged"] else None,
+        estimated=bool(document["bill"].get("estimated")) or None,
     )
 
 
@@ -79,6 +80,7 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         saving_usd=_usd(finding["saving_usd"]),
         saving_alone_usd=_usd(finding["saving_alone_usd"]),
         summary=_text(finding["summary"]),
+        estimated=finding.get("estimated") or None,
     )
 
 

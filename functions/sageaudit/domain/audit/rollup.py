@@ -132,7 +132,7 @@ def _avoidable(children: Sequence[AuditDocument]) -> Iterable[Decimal]:
 
 def _facts(children: Sequence[AuditDocument]) -> BillFacts:
     bills = [child["bill"] for child in children]
-    kinds = {kind for bill in bills if (kind := bill["price_kind"])}
+    kinds = {bill["price_kind"] for bill in bills if bill["price_kind"]}
     kind: PriceKind | None = next(iter(kinds)) if len(kinds) == 1 else None
     return BillFacts(
         price_kind="estimate" if "estimate" in kinds else kind,
