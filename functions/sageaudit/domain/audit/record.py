@@ -114,6 +114,8 @@ class Head:
     """None for an audit that was stored before audits said so."""
     estimated: bool | None = None
     """True where the dollars rest on an estimated rate, else None."""
+    incomplete: bool | None = None
+    """True where the total lacks a part, such as storage without a price, else None."""
 
 
 def earlier_run(head: Head) -> EarlierRun | None:
