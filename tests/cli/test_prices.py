@@ -221,6 +221,10 @@ def test_coverage_counts_what_a_job_can_ask_for(prices: Run) -> None:
     found = done.document()
     assert found["types"]["Training"] == 225
     assert found["priced"]["us-east-1"]["Training"] == 114
+    assert found["estimated"]["us-east-1"] == {
+        "Training": 68, "Processing": 59, "BatchTransform": 18,
+    }  # fmt: skip
+    assert found["estimated"]["eu-west-1"]["Training"] == 0
     assert found["priced"]["eu-west-1"]["Training"] == 93
     assert len(found["priced"]) == 37
 
@@ -229,7 +233,8 @@ def test_coverage_is_a_table_for_people(prices: Run) -> None:
     """With the date on stderr."""
     done = prices("coverage")
     assert done.exit_code == 0
-    assert "114 of 225" in done.stdout
+    assert "114 of 225, 68 estimated" in done.stdout
+    assert "it does not say that SageMaker sells the type" in done.stderr
     assert "packaged prices of 2026-05-20" in done.stderr
 
 
