@@ -20,8 +20,9 @@ def gaps(bill: BillDocument) -> list[str]:
 
 
 def about(shown: str, *, estimated: bool) -> str:
-    """`about $0.66`; the text itself for dollars at known rates."""
-    return f"about {shown}" if estimated else shown
+    """`about $0.66`; the text itself at known rates, and for a bound such as `<$0.01`."""
+    bound = shown.startswith(("<", "less than"))
+    return f"about {shown}" if estimated and not bound else shown
 
 
 def is_estimate(line: LineDocument) -> bool:
