@@ -15,12 +15,20 @@ from pathlib import Path
 from sageaudit.adapters.files import recording
 from sageaudit.auditing import audit_job
 from sageaudit.cli.sources.recorded_run import Run, of_recording
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, document, stands
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    FindingDocument,
+    IdleCapacityDocument,
+    document,
+    stands,
+)
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
+from sageaudit.text.estimate import about
 from sageaudit.text.money import share, usd
+from sageaudit.text.words import counted
 
 PAGE = Path(__file__).parent / "recorded-gpu-jobs.md"
 RECORDINGS = Path(__file__).parents[1] / "tests" / "recorded" / "data" / "jobs"
@@ -39,8 +47,8 @@ _PAGE = """\
 
 {jobs} recorded jobs have at least three GPU points. In {low} of them the mean of these points is
 under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours together. In {idle}
-of these ({share}) the GPU did no work: {list} at list price, without the {unpriced} jobs on a type
-without a known price. {counted} of that is counted as avoidable or lost.
+of these ({share}) the GPU did no work: {list} at list price{guessed}. {counted} of that is counted
+as avoidable or lost.
 
 {figures} of them are in the key `idle_capacity` of their audits, which is in no sum. {found} have a
 finding: about their phases or their use, or one that counts dollars. For the others the last column
@@ -118,7 +126,11 @@ def page() -> str:
     figures = [figure for job in rows if (figure := job.audit["idle_capacity"])]
     paid = sum((figure["paid"] for figure in figures), _ZERO)
     idle = sum((figure["idle"] for figure in figures), _ZERO)
-    priced = [figure for figure in figures if figure["list_usd"] is not None]
+    priced = [
+        figure
+        for job in rows
+        if (figure := job.audit["idle_capacity"]) and figure["list_usd"] and not _by_estimate(job)
+    ]
     return _PAGE.format(
         jobs=len(jobs),
         low=len(rows),
@@ -127,9 +139,9 @@ def page() -> str:
         share=share(idle, paid),
         list=usd(sum((figure["list_usd"] or _ZERO for figure in priced), _ZERO)),
         counted=usd(sum((figure["counted_usd"] or _ZERO for figure in priced), _ZERO)),
+        guessed=_without_a_rate(figures, [job for job in rows if _by_estimate(job)]),
         found=sum(bool(job.findings) for job in rows),
         rows="\n".join(_row(job) for job in rows),
-        unpriced=len(figures) - len(priced),
         figures=len(figures),
     )
 
@@ -140,7 +152,9 @@ def _row(job: LowJob) -> str:
     idle = value = "unknown"
     if figure is not None:
         idle = f"{figure['idle']:.2f} of {figure['paid']:.2f}"
-        value = "no known price" if figure["list_usd"] is None else usd(figure["list_usd"])
+        value = "no known price"
+        if figure["list_usd"] is not None:
+            value = about(usd(figure["list_usd"]), estimated=_by_estimate(job))
     cells = [
         job.recording,
         job.audit["job"]["instances"] or "unknown",
@@ -151,6 +165,24 @@ def _row(job: LowJob) -> str:
         _said(job),
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _by_estimate(job: LowJob) -> bool:
+    """Whether its rate is an estimate."""
+    return bool(job.audit["bill"]["estimated"])
+
+
+def _without_a_rate(figures: list[IdleCapacityDocument], estimated: list[LowJob]) -> str:
+    """What the sum leaves out: jobs at an estimated rate with their sum, and unpriced ones."""
+    guesses = [figure for job in estimated if (figure := job.audit["idle_capacity"])]
+    unpriced = sum(figure["list_usd"] is None for figure in figures)
+    parts = []
+    if guesses:
+        value = usd(sum((figure["list_usd"] or _ZERO for figure in guesses), _ZERO))
+        parts.append(f"{counted(len(guesses), 'job')} at an estimated rate (about {value})")
+    if unpriced:
+        parts.append(f"{counted(unpriced, 'job')} on a type without a known price")
+    return f", without {' and '.join(parts)}" if parts else ""
 
 
 def _said(job: LowJob) -> str:
@@ -167,7 +199,8 @@ def _counts(finding: FindingDocument) -> bool:
 
 def _finding(finding: FindingDocument) -> str:
     saving = finding["saving_usd"]
-    dollars = f" {usd(saving)} {finding['bucket']}" if saving else ""
+    shown = about(usd(saving), estimated=finding["estimated"])
+    dollars = f" {shown} {finding['bucket']}" if saving else ""
     return f"[{finding['rule']}](rules/{finding['rule']}.md){dollars}"
 
 

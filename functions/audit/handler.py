@@ -86,6 +86,7 @@ def _report_audit(done: flow.Done, arn: str, report: Report) -> None:
         verdict=recorded.verdict.value,
         version=recorded.version,
         total_usd=document["bill"]["total_usd"],
+        estimated=bool(document["bill"].get("estimated")),
         judged=document["judged"],
         avoidable_usd=document["avoidable_usd"],
         lost_usd=document["lost_usd"],

@@ -17,7 +17,7 @@ from sageaudit.domain.audit.tuning_savings import allocate_trials
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Finding, Found
+from sageaudit.domain.bill.finding import Finding, Found, RuleName, by_estimate
 from sageaudit.domain.bill.idle_capacity import idle_capacity
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.family import family
@@ -57,7 +57,8 @@ def audit_job(
     exempt, warnings = exemptions(policy, name, job.tags, _names(ruleset), now.date())
     case = FamilyCase(job, usage.active(), usage, billed, market, earlier, policy=policy)
     outcomes = judge(case, ruleset.rules)
-    founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
+    estimated = bool(billed.estimated) or any(run.estimated for run in earlier or ())
+    founds = _founds(outcomes, estimated=estimated)
     savings = allocate(job, billed, founds, market, _severities(policy), exempt, savings_plan=plan)
     idle = idle_capacity(job, usage, billed, market, savings)
     if isinstance(idle, Missing) and job.finished:
@@ -140,7 +141,7 @@ def audit_tuning(
     trials = [trial_of(child.document, child.final_metrics, objective) for child in children]
     trials.sort(key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _LAST)
     outcomes = judge_tuning(TuningCase(job, tuple(trials), policy=policy), ruleset.rules)
-    founds = [(rule, outcome) for rule, outcome in outcomes if isinstance(outcome, Found)]
+    founds = _founds(outcomes, estimated=any(trial.estimated for trial in trials))
     return rollup.roll_up(
         named,
         documents,
@@ -169,6 +170,7 @@ def audit_account(
     """Applies the account rules to the runs of the last `days` days, newest first."""
     outcomes = judge_account(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
     severities = _severities(policy)
+    estimated = any(run.estimated for run in runs)
     findings = [
         Finding(
             rule=name,
@@ -177,11 +179,17 @@ def audit_account(
             saving_usd=None,
             alone_usd=None,
             range_usd=None,
+            estimated=estimated,
         )
-        for name, found in outcomes
-        if isinstance(found, Found)
+        for name, found in _founds(outcomes, estimated=estimated)
     ]
     return AccountAudit(outcomes, tuple(findings))
+
+
+def _founds(outcomes: Outcomes, *, estimated: bool) -> list[tuple[RuleName, Found]]:
+    """The findings among the outcomes; `estimated`: dollars that they name may be estimates."""
+    founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
+    return [(name, by_estimate(found)) for name, found in founds] if estimated else founds
 
 
 def _severities(policy: Policy) -> Severities:

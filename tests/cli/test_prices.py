@@ -56,12 +56,36 @@ def test_a_type_shows_its_rate_date_and_source(prices: Run) -> None:
 
 
 def test_without_a_region_all_that_are_known_are_shown(prices: Run) -> None:
-    """m6i has a packaged price in five."""
+    """m6i has a packaged price in five, and an estimate in us-east-1."""
     done = prices("ml.m6i.large", "--component", "training", "--output", "json")
     assert done.exit_code == 0
-    assert [row["region"] for row in rows(done)] == [
+    kinds = {row["region"]: row["kind"] for row in rows(done)}
+    assert list(kinds) == [
         "ap-east-2", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7", "mx-central-1",
+        "us-east-1",
     ]  # fmt: skip
+    assert [region for region, kind in kinds.items() if kind == "estimate"] == ["us-east-1"]
+
+
+def test_an_estimated_rate_says_about_and_how_it_was_made(prices: Run) -> None:
+    """Nowhere that SageMaker sells the type."""
+    done = prices("ml.m6i.large", "--region", "us-east-1")
+    assert done.exit_code == 0
+    said = " ".join(done.stdout.split())
+    assert "about $0.1152" in said
+    assert "SageMaker's rate for ml.m6i.large is not known here" in said
+    assert "estimated from EC2's rate x 1.20" in said
+    [row] = rows(prices("ml.m6i.large", "--region", "us-east-1", "--component", "training",
+                        "--output", "json"))  # fmt: skip
+    assert (row["usd_per_hour"], row["kind"]) == (Decimal("0.1152"), "estimate")
+
+
+def test_an_estimate_says_where_a_price_list_lacked_the_type(prices: Run) -> None:
+    """r6i, in the row's note."""
+    done = prices("ml.r6i.large", "--region", "us-east-1", "--component", "training",
+                  "--output", "json")  # fmt: skip
+    [row] = rows(done)
+    assert "price list of 2026-09-24 had no Training or Processing rate of r6i" in row["note"]
 
 
 def test_a_day_between_two_known_prices_shows_both(prices: Run) -> None:
@@ -79,10 +103,10 @@ def test_a_day_between_two_known_prices_shows_both(prices: Run) -> None:
 
 def test_a_type_without_a_price_is_unknown_and_not_zero(prices: Run) -> None:
     """Exit 3, nothing on stdout."""
-    done = prices("ml.m6i.large", "--region", "us-east-1")
+    done = prices("ml.p5e.48xlarge", "--region", "us-east-1")
     assert (done.exit_code, done.stdout) == (3, "")
     assert done.stderr == (
-        "sageaudit: no price is known for ml.m6i.large in us-east-1: it is unknown, not 0\n"
+        "sageaudit: no price is known for ml.p5e.48xlarge in us-east-1: it is unknown, not 0\n"
     )
 
 
@@ -119,13 +143,28 @@ def test_a_region_of_aws_without_any_price_is_unknown(prices: Run) -> None:
 
 
 def test_live_rates_come_from_the_price_list(prices: Run, api: PricingClient) -> None:
-    """With today's date, for each component that lists the type."""
+    """With today's date, for each component that lists the type; the others have an estimate."""
     api.products = [product("ml.m6i.large", "0.12", region="us-east-1")]
     done = prices("ml.m6i.large", "--region", "us-east-1", "--live", "--output", "json")
-    assert done.exit_code == 0
-    assert [(row["component"], row["usd_per_hour"], row["as_of"]) for row in rows(done)] == [
-        ("Training", Decimal("0.12"), "2026-11-20")
+    assert [(row["component"], row["usd_per_hour"], row["kind"]) for row in rows(done)] == [
+        ("Training", Decimal("0.12"), "list"),
+        ("Processing", Decimal("0.1152"), "estimate"),
+        ("BatchTransform", Decimal("0.1152"), "estimate"),
     ]
+    assert rows(done)[0]["as_of"] == "2026-11-20"
+
+
+def test_a_managed_spot_usage_type_is_said_to_be_seen(prices: Run, api: PricingClient) -> None:
+    """With its name; the rate is the on-demand one, whatever the other product costs."""
+    spot = product("ml.m5.xlarge", "0.07", usagetype="EU-TrSpt:ml.m5.xlarge")
+    api.products = [product("ml.m5.xlarge", "0.26"), spot]
+    done = prices("ml.m5.xlarge", "--region", "eu-west-1", "--component", "training", "--live",
+                  "--output", "json")  # fmt: skip
+    seen = "usage type EU-TrSpt:ml.m5.xlarge seen: managed-spot rates; not used for any figure here"
+    assert seen in done.stderr
+    [row] = rows(done)
+    assert row["usd_per_hour"] == Decimal("0.26")
+    assert seen in row["note"]
 
 
 def test_a_newer_type_can_be_asked_for_live(prices: Run, api: PricingClient) -> None:
@@ -182,6 +221,10 @@ def test_coverage_counts_what_a_job_can_ask_for(prices: Run) -> None:
     found = done.document()
     assert found["types"]["Training"] == 225
     assert found["priced"]["us-east-1"]["Training"] == 114
+    assert found["estimated"]["us-east-1"] == {
+        "Training": 68, "Processing": 59, "BatchTransform": 18,
+    }  # fmt: skip
+    assert found["estimated"]["eu-west-1"]["Training"] == 0
     assert found["priced"]["eu-west-1"]["Training"] == 93
     assert len(found["priced"]) == 37
 
@@ -190,7 +233,8 @@ def test_coverage_is_a_table_for_people(prices: Run) -> None:
     """With the date on stderr."""
     done = prices("coverage")
     assert done.exit_code == 0
-    assert "114 of 225" in done.stdout
+    assert "114 of 225, 68 estimated" in done.stdout
+    assert "it does not say that SageMaker sells the type" in done.stderr
     assert "packaged prices of 2026-05-20" in done.stderr
 
 

@@ -388,3 +388,30 @@ def test_help_says_what_it_costs_and_shows_both_forms(reconcile: Run) -> None:
     said = reconcile("--help").stdout
     for part in ("--month", "--cur", "requests cost money", "Reads only"):
         assert part in said
+
+
+def test_estimates_and_managed_spot_are_said(cloud: Cloud, reconcile: Run) -> None:
+    """In the table, in the notes, and in the JSON."""
+    guess = line(usage_type="USE1-Train:ml.m6i.2xlarge", price_kind="estimate", usd=Decimal("1.38"))
+    audit = document(
+        job=job(ended_at="2023-02-17T12:00:00Z", started_at="2023-02-17T09:00:00Z",
+                created_at="2023-02-17T09:00:00Z"),
+        bill={**document()["bill"], "lines": [guess]},
+    )  # fmt: skip
+    cloud.history.record(entry(audit))
+    cloud.bill([audit])
+    spot = "USE1-TrSpt:ml.m5.xlarge"
+    cloud.usage.append((spot, "us-east-1", Decimal(3), Decimal("0.2")))
+    found = of(reconcile("--yes", "--output", "json"))
+    assert [row["usage"] for row in found["rows"] if row["history_estimated"]] == [
+        "USE1-Train:ml.m6i.2xlarge"
+    ]
+    assert (found["estimated_lines"], found["totals"]["estimated_history_usd"]) == (
+        1,
+        Decimal("1.38"),
+    )
+    assert found["managed_spot_usage_types"] == [spot]
+    said = " ".join(reconcile("--yes").stdout.split())
+    assert "about $1.38" in said
+    assert "1 line of the history at an estimated rate, $1.38 in all" in said
+    assert f"sage type {spot} seen: managed-spot rates; not used for any figure here" in said

@@ -249,3 +249,35 @@ def test_runs_without_metrics_are_said_not_judged(
     assert "1 run could not be judged" in account.output
     read = json.loads(invoked("account", "111122223333", *files, "--output", "json").output)
     assert read["runs_judged"] == {"yes": 1, "partly": 0, "no": 1, "unknown": 0}
+
+
+@pytest.fixture(scope="module")
+def estimated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The over-sized job on a type whose rate is an estimate."""
+    path = tmp_path_factory.mktemp("estimated") / "guess.json"
+    text = json.dumps(training(IDLE_CPU, 1))
+    path.write_text(text.replace("ml.m5.4xlarge", "ml.m8i.4xlarge"))
+    return path
+
+
+def test_a_replay_marks_dollars_at_estimated_rates(estimated: Path, tmp_path: Path) -> None:
+    """Of the finding, of its rule, and of the sum."""
+    policy = '[rules]\noff = ["cpu-underused"]'
+    done = replayed(policy, tmp_path, "--recording", estimated)
+    assert all(one["estimated"] for one in done["findings"])
+    assert all(one["estimated"] for one in done["rules"])
+    shown = invoked("replay", "--policy", tmp_path / "new.toml", "--recording", estimated).output
+    assert "about -$" in shown
+
+
+def test_an_account_counts_the_runs_at_estimated_rates(
+    estimated: Path, recordings: tuple[Path, ...]
+) -> None:
+    """Sums that contain them are estimates."""
+    words = ["account", "111122223333", *of((estimated, recordings[1]))]
+    done = invoked(*words, "--output", "json")
+    assert done.exception is None, done.exception
+    found = json.loads(done.output)
+    assert (found["runs"], found["runs_at_estimated_rates"]) == (2, 1)
+    assert found["runs_with_incomplete_bills"] == 0
+    assert "1 run billed at an estimated rate" in invoked(*words).output

@@ -301,3 +301,49 @@ def test_help_says_what_it_does(what_if: Run) -> None:
     assert done.exit_code == 0
     for part in ("--recording", "--headroom", "--type", "Reads only"):
         assert part in done.stdout
+
+
+def on_another_type(folder: Path, name: str) -> Path:
+    """The hour on another type."""
+    path = recorded(folder, {"CPUUtilization": 40.0, "MemoryUtilization": 40.0})
+    path.write_text(path.read_text().replace("ml.g5.2xlarge", name))
+    return path
+
+
+def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path) -> None:
+    """With how the rate was made; what is known has no mark."""
+    path = on_another_type(tmp_path, "ml.m7i.2xlarge")
+    document = what_if("--recording", path, "--output", "json").document()
+    guess, known = candidate(document, "ml.m8i.2xlarge"), candidate(document, "ml.m7i.4xlarge")
+    assert (guess["estimated"], guess["price_kind"]) == (True, "estimate")
+    assert guess["price_note"] == (
+        "SageMaker's rate for ml.m8i.2xlarge is not known here; estimated from EC2's rate x 1.20."
+    )
+    assert (known["estimated"], known["price_kind"]) == (False, "list")
+    assert (document["today"]["estimated"], document["today"]["missing"]) == ([], [])
+    shown = what_if("--recording", path).stdout
+    row = next(line for line in shown.splitlines() if line.startswith("ml.m8i.2xlarge"))
+    assert row.count("about $") == 2
+    assert "SageMaker may not sell it here" in " ".join(shown.split())
+    row = next(line for line in shown.splitlines() if line.startswith("ml.m7i.4xlarge"))
+    assert "about" not in row
+
+
+def test_todays_estimate_is_marked_and_marks_every_difference(what_if: Run, tmp_path: Path) -> None:
+    """The costs of other types are known, what they save is not quite."""
+    path = on_another_type(tmp_path, "ml.m6i.4xlarge")
+    document = what_if("--recording", path, "--output", "json").document()
+    [how] = document["today"]["estimated"]
+    assert document["today"]["missing"] == [how]
+    shown = what_if("--recording", path).stdout
+    assert "billed, about $" in shown
+    assert how in shown
+    row = next(line for line in shown.splitlines() if line.startswith("ml.m7i.4xlarge"))
+    assert row.count("about $") == 1
+
+
+def test_a_type_that_the_price_list_lacks_is_not_offered(what_if: Run, tmp_path: Path) -> None:
+    """r6i has EC2 rates and a factor, and no training product."""
+    path = on_another_type(tmp_path, "ml.m7i.2xlarge")
+    document = what_if("--recording", path, "--output", "json").document()
+    assert candidate(document, "ml.r6i.2xlarge")["constraint"] == "not offered"

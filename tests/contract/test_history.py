@@ -10,7 +10,7 @@ import pytest
 
 from sageaudit.adapters.dynamo.stored_document import digest_of
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import Detail, Head, Recorded, Verdict
+from sageaudit.domain.audit.record import Detail, Head, Recorded, Verdict, earlier_run
 from sageaudit.ports import History
 from tests.contract.entries import (
     DETAIL,
@@ -285,3 +285,19 @@ def test_the_top_rule_is_the_one_that_counts_most(history: History) -> None:
         if (head := history.head(key(name))) is not None
     }
     assert tops == {"train-1": "best", "no-dollars": "possible", "nothing": None}
+
+
+def test_rows_say_that_their_dollars_are_estimates(history: History) -> None:
+    """The head and the finding's row; a part of the bill that is missing is another matter."""
+    guess, lacks = "its rate is estimated", "no storage price"
+    bill = {"complete": False, "missing": [guess, lacks], "estimated": [guess]}
+    history.record(entry(bill=bill, findings=[{**finding(), "estimated": True}]))
+    head = history.head(key())
+    assert head is not None
+    assert (head.estimated, head.incomplete) == (True, True)
+    run = earlier_run(head)
+    assert run is None or run.estimated
+    history.record(entry("train-2"))
+    plain = history.head(key("train-2"))
+    assert plain is not None
+    assert (plain.estimated, plain.incomplete) == (None, None)

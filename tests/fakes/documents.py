@@ -69,6 +69,7 @@ def finding(**overrides: Any) -> FindingDocument:
         "alternatives": [],
         "caution": None,
         "in_chat": True,
+        "estimated": False,
     }
     return cast("FindingDocument", whole | overrides)
 
@@ -97,6 +98,7 @@ def type_finding(**overrides: Any) -> FindingDocument:
 
 
 PLAIN: dict[str, Any] = {
+    "estimated": [],
     "price_kind": "list",
     "spot_saved_usd": None,
     "prepaid_value_usd": None,
@@ -298,6 +300,56 @@ def idle_document() -> AuditDocument:
             )
         ],
         waterfall=[{"slice": "rest", "usd": Decimal("12152.832")}],
+    )
+
+
+GUESSED = "SageMaker's rate for ml.m6i.2xlarge is not known here; estimated from EC2's rate x 1.20"
+
+
+def estimated_document() -> AuditDocument:
+    """The same audit on a type whose rate is an estimate."""
+    plain = document()
+    compute = line(
+        usage_type="USE1-Train:ml.m6i.2xlarge",
+        rate_usd=Decimal("0.4608"),
+        usd=Decimal("1.3824"),
+        price_as_of="2026-07-20",
+        price_source="EC2's on-demand rate in us-east-1 x 1.20",
+        price_kind="estimate",
+        note="1 x ml.m6i.2xlarge",
+    )
+    return document(
+        job=job(instances="1 x ml.m6i.2xlarge"),
+        bill={
+            **plain["bill"],
+            "total_usd": Decimal("1.3908"),
+            "complete": False,
+            "missing": [GUESSED],
+            "estimated": [GUESSED],
+            "price_kind": "estimate",
+            "lines": [compute, *plain["bill"]["lines"][1:]],
+        },
+        phases=[
+            phase("Downloading", 1500, "0.192"),
+            phase("Training", 9240, "1.18272"),
+            phase("Uploading", 60, "0.00768"),
+        ],
+        avoidable_usd=Decimal("0.96"),
+        findings=[
+            type_finding(
+                saving_usd=Decimal("0.96"),
+                saving_alone_usd=Decimal("0.96"),
+                saving_range_usd=None,
+                evidence={},
+                fix=[fix("ResourceConfig.InstanceType", "ml.m6i.2xlarge", "ml.m5.large")],
+                caution=None,
+                estimated=True,
+            )
+        ],
+        waterfall=[
+            {"slice": "avoidable: gpu-underused", "usd": Decimal("0.96")},
+            {"slice": "rest", "usd": Decimal("0.4308")},
+        ],
     )
 
 

@@ -91,11 +91,15 @@ HOURLY_USD = {
 
 @dataclass(frozen=True, slots=True)
 class FixedPrices:
-    """One region's rates, the same for all components but Processing's storage."""
+    """One region's rates, the same for all components but Processing's storage.
+
+    `estimated`: the types whose rate is an estimate.
+    """
 
     hourly_usd: Mapping[str, str] = field(default_factory=lambda: HOURLY_USD)
     storage_usd: str | None = "0.14"
     region: str = REGION
+    estimated: frozenset[str] = frozenset()
 
     @property
     def version(self) -> str:
@@ -103,6 +107,9 @@ class FixedPrices:
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
         usd = self.hourly_usd.get(instance_type) if region == self.region else None
+        if usd is not None and instance_type in self.estimated:
+            how = guessed(instance_type)
+            return Rate(Decimal(usd), "2026-05-20", "fixed", kind="estimate", estimated=how)
         return None if usd is None else Rate(Decimal(usd), "2026-05-20", "fixed")
 
     def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
@@ -116,6 +123,13 @@ class FixedPrices:
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         return f"USE1-{component.value}:{what}" if region == self.region else None
+
+
+def guessed(instance_type: str) -> str:
+    """What a bill says of an estimated rate."""
+    return (
+        f"SageMaker's rate for {instance_type} is not known here; estimated from EC2's rate x 1.20"
+    )
 
 
 def market(**changes: Any) -> Market:

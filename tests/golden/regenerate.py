@@ -21,6 +21,7 @@ _TOLD = {
     "failed-hostile": documents.lost_document,
     "tuning-rollup": documents.rollup_document,
     "partly-judged": documents.partly_judged_document,
+    "estimated": documents.estimated_document,
 }
 _SHOWN = {
     **_TOLD,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from docs import build_readme
-from sageaudit.adapters.prices import packaged
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.adapters.prices import packaged, sources
+from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.rules import catalogue
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +71,18 @@ def test_other_facts_are_the_products() -> None:
     handlers = len(list((ROOT / "functions").glob("*/handler.py")))
     assert f"{numbers[handlers]} Lambdas" in WORDS
     assert f"packaged prices are of {packaged.tables().as_of}" in WORDS
+
+
+def test_how_many_types_have_a_rate() -> None:
+    """Packaged, estimated and unknown ones, for training in us-east-1."""
+    names = [name for name, row in packaged.types().items() if JobKind.TRAINING in row.kinds]
+    book = sources.offline_book("us-east-1", Component.TRAINING, None)
+    rates = [book.hourly("us-east-1", Component.TRAINING, name) for name in names]
+    guessed = sum(rate is not None and rate.is_estimate for rate in rates)
+    unknown = rates.count(None)
+    known = len(names) - guessed - unknown
+    assert f"{known} of {len(names)} training types have a packaged rate" in WORDS
+    assert f"{guessed} an estimated one; {unknown} are unknown" in WORDS
 
 
 @pytest.mark.parametrize(

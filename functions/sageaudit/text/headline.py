@@ -7,6 +7,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.document import AuditDocument, BillDocument
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.text.estimate import BY_ESTIMATE, about, estimates, gaps
 from sageaudit.text.money import cents, share, usd
 
 _CENT = Decimal("0.01")
@@ -32,16 +33,17 @@ def headline(document: AuditDocument) -> str:
 
 
 def _part(bill: BillDocument, money: Decimal, whole: str | None) -> str:
-    total = bill["total_usd"]
+    total, estimated = bill["total_usd"], bool(estimates(bill))
+    some = about(_sum(money), estimated=estimated)
     if whole is None or not total:
-        return _sum(money)
+        return f"{some} {BY_ESTIMATE}" if estimated else some
+    if estimated and money == total and not gaps(bill):
+        return f"all of {whole}"
     if not bill["complete"]:
-        return f"{_sum(money)} of {whole}"
+        return f"{some} of {whole}"
     if total < _CENT:
         return f"{whole} ({share(money, total)} of the cost)"
-    return (
-        f"all of {whole}" if money == total else f"{_sum(money)} of {whole} ({share(money, total)})"
-    )
+    return f"all of {whole}" if money == total else f"{some} of {whole} ({share(money, total)})"
 
 
 def _sum(amount: Decimal) -> str:
@@ -101,16 +103,26 @@ def still_runs(document: AuditDocument) -> bool:
 def whole_cost(bill: BillDocument) -> str | None:
     """The bill's total with its certainty: "about $2.00", "up to $2.00", "at least $2.00".
 
-    None where it is not known.
+    "about $2.00 (estimated rate)" where a rate is an estimate. None where it is not known.
     """
-    total = bill["total_usd"]
+    total, estimated = bill["total_usd"], bool(estimates(bill))
     if total is None:
         return None
-    if 0 < total < _CENT and (bill["complete"] or bill["basis"] == "upper_bound"):
+    whole = _whole(bill, total, estimated=estimated)
+    return f"{whole} {BY_ESTIMATE}" if estimated else whole
+
+
+def _whole(bill: BillDocument, total: Decimal, *, estimated: bool) -> str:
+    missing = gaps(bill)
+    complete = bill["complete"] or (estimated and not missing)
+    if 0 < total < _CENT and (complete or bill["basis"] == "upper_bound"):
         return _sum(total)
     if bill["basis"] == "upper_bound":
         # Its own bound is one thing missing; any other keeps the figure from being a bound.
-        return f"{'up to' if len(bill['missing']) <= 1 else 'about'} {cents(total)}"
-    if not bill["complete"]:
-        return f"at least {cents(total)}"
-    return f"about {cents(total)}" if bill["basis"] == "estimated_from_times" else cents(total)
+        if len(missing) > 1:
+            return f"about {cents(total)}"
+        return f"up to {about(cents(total), estimated=estimated)}"
+    if not complete:
+        return f"at least {about(cents(total), estimated=estimated)}"
+    from_times = bill["basis"] == "estimated_from_times"
+    return about(cents(total), estimated=estimated or from_times)

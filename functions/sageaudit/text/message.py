@@ -9,24 +9,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 from sageaudit.domain.audit.document import (
     AuditDocument,
     FindingDocument,
     JobDocument,
+    LineDocument,
 )
 from sageaudit.domain.audit.judgement import SAID_BY_USE, Judged
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
+from sageaudit.domain.prices.market import PriceKind
+from sageaudit.text.estimate import about, estimates, gaps, value_is_estimate
 from sageaudit.text.facts import unsaid
 from sageaudit.text.headline import headline
 from sageaudit.text.idle_capacity import idle_sentence
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import cents, usd
 from sageaudit.text.notice import counted_findings, for_chat, worst
-from sageaudit.text.saving import effect
+from sageaudit.text.saving import dollars, effect
 from sageaudit.text.sparkline import plain_facts
 from sageaudit.text.words import (
     BASIS,
@@ -109,28 +113,44 @@ def ran_on(job: JobDocument) -> str | None:
 
 
 def price_note(document: AuditDocument) -> str | None:
-    """Whether prices are list or own prices, and their dates; None when nothing is priced."""
-    if document["bill"]["price_kind"] == "own":
-        return "your own prices, as set in policy.toml"
+    """Whether prices are list prices, own ones or estimates, and their dates; None without any."""
     audits = (document, *(document["children"] or ()))
     lines = [line for audit in audits for line in audit["bill"]["lines"]]
-    dates = sorted({line["price_as_of"] for line in lines if line["price_as_of"]})
-    if not dates:
-        return None
-    return f"on-demand list price of {' and '.join(dates)}, before discounts"
+    own = document["bill"]["price_kind"] == "own" or any(
+        line["price_kind"] == "own" for line in lines
+    )
+    parts = []
+    if dates := _dates(lines, "estimate"):
+        parts.append(f"estimated rate of {dates}")
+    if own:
+        parts.append("your own prices, as set in policy.toml")
+    elif dates := _dates(lines, "list"):
+        parts.append(f"on-demand list price of {dates}, before discounts")
+    return "; ".join(parts) or None
+
+
+def _dates(lines: list[LineDocument], kind: PriceKind) -> str:
+    """The dates of the prices of one kind; a line that was stored without a kind is listed."""
+    dates = {line["price_as_of"] for line in lines if (line["price_kind"] or "list") == kind}
+    return " and ".join(sorted(filter(None, dates)))
 
 
 def money_notes(document: AuditDocument) -> list[str]:
-    """Notes on how certain the bill is: prices, basis, missing parts, and whether it may grow."""
+    """Notes on how certain the bill is: prices, missing parts, basis, and whether it may grow.
+
+    What is missing comes early: a channel cuts a long list.
+    """
     bill, audit = document["bill"], document["audit"]
-    notes = [price_note(document), BASIS[bill["basis"]]]
+    missing = [what for what in gaps(bill) if what != UPPER_BOUND]
+    notes = [price_note(document), *(f"bill incomplete: {what}" for what in missing)]
+    notes += [*estimates(bill), BASIS[bill["basis"]]]
+    said = partial(about, estimated=value_is_estimate(document))
     if bill["spot_saved_usd"]:
-        notes.append(f"spot saved {usd(bill['spot_saved_usd'])} compared with on demand")
+        notes.append(f"spot saved {said(usd(bill['spot_saved_usd']))} compared with on demand")
     if bill["prepaid_value_usd"] is not None:
-        notes.append(f"prepaid capacity; on demand it would cost {usd(bill['prepaid_value_usd'])}")
+        value = said(usd(bill["prepaid_value_usd"]))
+        notes.append(f"prepaid capacity; on demand it would cost {value}")
     notes += [note for note in bill["notes"] if note != NOT_IN_IT]
-    bound = [missing for missing in bill["missing"] if missing == UPPER_BOUND]
-    notes += [f"bill incomplete: {missing}" for missing in bill["missing"] if missing not in bound]
     if not audit["settled"]:
         notes.append("provisional: metrics or costs were incomplete when it was audited")
     return [note for note in notes if note]
@@ -145,11 +165,11 @@ def _saving(document: AuditDocument, top: FindingDocument) -> str:
     start = "" if top["fix"] else "no setting to change; "
     if not document["rollup"]:
         return f"{start}{effect(top) or 'its saving is not known'}"
-    dollars = cents(top["saving_usd"])
+    spent = dollars(top, top["saving_usd"])
     lost = Bucket(top["bucket"]) is Bucket.LOST
     if top["saving_usd"] is None:
         return f"{start}its saving is not known"
-    said = f"{dollars} was paid for nothing" if lost else f"would have saved {dollars}"
+    said = f"{spent} was paid for nothing" if lost else f"would have saved {spent}"
     return f"{start}{said} over all its jobs"
 
 
@@ -190,11 +210,12 @@ def phase_split(document: AuditDocument) -> str:
     spent: dict[str, tuple[Decimal, Decimal]] = {}
     for phase in document["phases"]:
         if phase["billed"] and phase["seconds"]:
-            seconds, dollars = spent.get(phase["name"], (Decimal(0), Decimal(0)))
-            spent[phase["name"]] = seconds + phase["seconds"], dollars + (phase["usd"] or 0)
+            seconds, paid = spent.get(phase["name"], (Decimal(0), Decimal(0)))
+            spent[phase["name"]] = seconds + phase["seconds"], paid + (phase["usd"] or 0)
+    said = partial(about, estimated=bool(estimates(document["bill"])))
     return ", ".join(
-        f"{name.lower()} {duration(seconds)}" + (f" {cents(dollars)}" if dollars else "")
-        for name, (seconds, dollars) in spent.items()
+        f"{name.lower()} {duration(seconds)}" + (f" {said(cents(paid))}" if paid else "")
+        for name, (seconds, paid) in spent.items()
     )
 
 
@@ -204,7 +225,7 @@ def _again(job: JobDocument) -> str | None:
 
 def _rule_and_saving(finding: FindingDocument) -> str:
     saving = finding["saving_usd"]
-    return finding["rule"] if saving is None else f"{finding['rule']} {cents(saving)}"
+    return finding["rule"] if saving is None else f"{finding['rule']} {dollars(finding, saving)}"
 
 
 def _possible_savings(document: AuditDocument) -> list[str]:
@@ -221,7 +242,9 @@ def _possible_savings(document: AuditDocument) -> list[str]:
 
 def _rule_and_upper_end(finding: FindingDocument) -> str:
     span = finding["saving_range_usd"] if not finding["saving_usd"] else None
-    return f"{finding['rule']} up to {cents(span[-1])}" if span else _rule_and_saving(finding)
+    if not span:
+        return _rule_and_saving(finding)
+    return f"{finding['rule']} up to {dollars(finding, span[-1])}"
 
 
 def _not_judged(document: AuditDocument) -> str:

@@ -28,6 +28,16 @@ STORIES = (
         either=("memory-oversized",),
     ),
     story(
+        "three-cores-of-sixteen-at-an-estimated-rate",
+        Plot("ml.m8i.4xlarge", alike(1, Doing(100, cores=3.1, gib=6, jitter=0.25)), image=SKLEARN),
+        "cpu-underused",
+        either=("memory-oversized",),
+    ),
+    story(
+        "all-cores-at-an-estimated-rate",
+        Plot("ml.m6i.4xlarge", alike(1, BUSY_CPU), image=SKLEARN),
+    ),
+    story(
         "much-memory-for-little-data",
         Plot("ml.r5.2xlarge", alike(1, Doing(100, cores=7.1, gib=6)), image=SKLEARN),
         "memory-oversized",

@@ -187,8 +187,8 @@ def test_money_notes() -> None:
     )
     assert money_notes(audit) == [
         "on-demand list price of 2026-05-20, before discounts",
-        "spot run without billable seconds: the bill is an upper bound",
         "bill incomplete: no storage price",
+        "spot run without billable seconds: the bill is an upper bound",
         PROVISIONAL,
     ]
 

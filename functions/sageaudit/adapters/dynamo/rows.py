@@ -8,7 +8,12 @@ from decimal import Decimal
 
 from sageaudit.adapters.dynamo.keys import LONGEST_TEXT, as_utc, read_moment
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    BillDocument,
+    FindingDocument,
+    stands,
+)
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow, Head, JobKey
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
@@ -53,7 +58,14 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         finding_ids=tuple(finding.rule_id for finding in findings),
         facts=entry.facts,
         judged=Judged(document["judged"]) if document["judged"] else None,
+        estimated=bool(document["bill"].get("estimated")) or None,
+        incomplete=_lacks_a_part(document["bill"]) or None,
     )
+
+
+def _lacks_a_part(bill: BillDocument) -> bool:
+    """Whether more is missing than what an estimated rate stands for."""
+    return any(what not in (bill.get("estimated") or []) for what in bill["missing"])
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:
@@ -79,6 +91,7 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         saving_usd=_usd(finding["saving_usd"]),
         saving_alone_usd=_usd(finding["saving_alone_usd"]),
         summary=_text(finding["summary"]),
+        estimated=finding.get("estimated") or None,
     )
 
 

@@ -1,5 +1,7 @@
 """The price book: several sources in order; the first that has a rate is used.
 
+An estimate is no rate of another day: it answers only where no source has ever seen a rate.
+
 Later sources add their rates without a caveat as prices of other days, so that a past job is billed
 at the rate of its own day. A rate from a later source notes why earlier sources had none.
 """
@@ -66,6 +68,9 @@ class PriceBook:
         )
         rate = rate_on([*undisputed, *rates], self.day)
         why = "; ".join(quote.why for quote in quotes[:first] if quote.why)
+        if rate is not None and rate.is_estimate:
+            absent = next((quote.why for quote in quotes[:first] if quote.absent), None)
+            rate = replace(rate, unlisted=absent or rate.unlisted)
         if rate is None or not why:
             return rate
         fallback = f"{self.sources[first].name} {rate.as_of}: {why}"

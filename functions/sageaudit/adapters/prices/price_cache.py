@@ -60,7 +60,8 @@ class PriceCache:
         }
         if len(entries) != head["entries"]:
             return None
-        return Stored(Listing(region, component, entries), keys.read_moment(head["read_at"]))
+        listing = Listing(region, component, entries, tuple(head.get("managed_spot", ())))
+        return Stored(listing, keys.read_moment(head["read_at"]))
 
     def write(self, stored: Stored) -> None:
         """Stores a complete read. Raises AwsError."""
@@ -76,7 +77,10 @@ class PriceCache:
                 for name, entry in listing.entries.items()
             ]
         )
-        self._table.put_all([{**shared, SORT_KEY: _HEAD, "entries": len(listing.entries)}])
+        head: Item = {**shared, SORT_KEY: _HEAD, "entries": len(listing.entries)}
+        if listing.managed_spot:
+            head["managed_spot"] = list(listing.managed_spot)
+        self._table.put_all([head])
 
 
 def _attributes(entry: Entry) -> Iterator[tuple[str, object]]:

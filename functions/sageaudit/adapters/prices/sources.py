@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime
 
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import estimates, packaged
 from sageaudit.adapters.prices.listed_prices import Cache, Listings, PriceListSource
 from sageaudit.adapters.prices.price_book import PriceBook, PricedMarkets
 from sageaudit.domain.job.kinds import Component
@@ -14,7 +14,7 @@ from sageaudit.domain.prices.price_source import PriceSource
 
 def offline() -> tuple[PriceSource, ...]:
     """Sources without network calls: for recordings, replays, and after the live price list."""
-    return (packaged.tables(),)
+    return (packaged.tables(), estimates.estimates())
 
 
 def offline_book(region: str, component: Component, day: date | None) -> PriceBook:

@@ -59,16 +59,26 @@ def account(
     policy = policy_file.load(policy_path) if policy_path else Policy()
     days = history_table.days_of(since)
     heads = _in_table(account, days, table, profile, region) if table else _recorded(recordings)
-    runs = [run for head in heads if head.account == account and (run := earlier_run(head))]
+    accounts = {head.account for head in heads}
+    heads = [head for head in heads if head.account == account]
+    runs = [run for head in heads if (run := earlier_run(head))]
     if not runs:
-        others = ", ".join(sorted({head.account for head in heads} - {account}))
+        others = ", ".join(sorted(accounts - {account}))
         instead = f"; there are runs of {others}" if others else ""
         raise JobNotFound(f"no audited run of account {account} was found{instead}")
     if recordings:
         days = max((runs[0].ended_at - runs[-1].ended_at).days + 1, 1)
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
     judged = Counter(run.judged for run in runs)
-    audited = view.AuditedAccount(account, days, len(runs), audit, judged)
+    audited = view.AuditedAccount(
+        account,
+        days,
+        len(runs),
+        audit,
+        judged,
+        estimated=sum(run.estimated for run in runs),
+        incomplete=sum(bool(head.incomplete) and earlier_run(head) is not None for head in heads),
+    )
     if output == "json":
         echo_json(view.document(audited))
     else:

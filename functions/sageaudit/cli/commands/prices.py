@@ -23,8 +23,9 @@ from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.sources import live_prices
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
-from sageaudit.domain.prices.market import Prices
+from sageaudit.domain.prices.market import PriceKind, Prices, Rate
 from sageaudit.errors import BadUsage
+from sageaudit.text.estimate import about
 from sageaudit.text.money import rate as shown_rate
 from sageaudit.text.untrusted import terminal
 
@@ -59,6 +60,12 @@ class PriceRow:
     source: str
     note: str | None
     other_usd: Decimal | None
+    kind: PriceKind
+
+    @property
+    def is_estimate(self) -> bool:
+        """True for a rate that nobody has read."""
+        return self.kind == "estimate"
 
 
 class _TypeOrCommand(click.Group):
@@ -99,7 +106,8 @@ def show(
 ) -> int:
     """Shows the rates of a type, with their date and source.
 
-    Without --live only the packaged table is read; no AWS account is needed.
+    Without --live only the packaged tables are read; no AWS account is needed. Where no rate is
+    known, it may be estimated from EC2's: "about", and kind "estimate" in the JSON.
     """
     day = _past_day(on)
     _check(instance_type, region, live=live)
@@ -136,25 +144,45 @@ def coverage(output: str) -> int:
     """Shows how many instance types have a packaged price.
 
     Types are counted by region and kind of job, out of all types that the kind of job can use.
+    Types with an estimated rate are counted apart.
     """
-    tables, book, types = packaged.tables(), packaged.prices(), _types()
-    counts = {
-        region: {
-            component.value: sum(book.hourly(region, component, name) is not None for name in names)
-            for component, names in types.items()
+    tables, types = packaged.tables(), _types()
+    counts, estimated = (
+        {
+            region: {
+                component.value: _priced(region, component, names, by_estimate=by_estimate)
+                for component, names in types.items()
+            }
+            for region in tables.regions
         }
-        for region in tables.regions
-    }
+        for by_estimate in (False, True)
+    )
     totals = {component.value: len(names) for component, names in types.items()}
     if output == "json":
-        echo_json({"as_of": tables.as_of, "types": totals, "priced": counts})
+        echo_json(
+            {"as_of": tables.as_of, "types": totals, "priced": counts, "estimated": estimated}
+        )
         return Exit.DONE
     table = plain_table("Region", *totals)
     for region, row in counts.items():
-        table.add_row(region, *(f"{row[name]} of {count}" for name, count in totals.items()))
+        guesses = {name: count for name, count in estimated[region].items() if count}
+        more = {name: f", {count} estimated" for name, count in guesses.items()}
+        cells = (f"{row[name]} of {count}{more.get(name, '')}" for name, count in totals.items())
+        table.add_row(region, *cells)
     Console().print(table)
     say(f"packaged prices of {tables.as_of}; a type without one is unknown, never 0")
+    say(
+        "estimated: EC2's rate times the factor of the instance family; it does not say that "
+        "SageMaker sells the type"
+    )
     return Exit.DONE
+
+
+def _priced(region: str, component: Component, names: list[str], *, by_estimate: bool) -> int:
+    """How many of these types have a known rate, or else an estimated one."""
+    book = sources.offline_book(region, component, None)
+    rates = (book.hourly(region, component, name) for name in names)
+    return sum(rate is not None and rate.is_estimate is by_estimate for rate in rates)
 
 
 @prices.command(epilog=_REFRESH_EPILOG)
@@ -223,8 +251,15 @@ def _price_rows(
     if rate is not None:
         yield PriceRow(
             instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
-            rate.note, rate.other_usd,
+            _note(rate), rate.other_usd, rate.kind,
         )  # fmt: skip
+
+
+def _note(rate: Rate) -> str | None:
+    """What to know of the rate: how it was estimated, and why the type may not be sold."""
+    said = rate.unlisted is not None and rate.unlisted in (rate.note or "")
+    unlisted = None if said else rate.unlisted
+    return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
 
 
 def _rates(rows: list[PriceRow]) -> Group:
@@ -237,7 +272,11 @@ def _rates(rows: list[PriceRow]) -> Group:
     for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
         other = "" if row.other_usd is None else shown_rate(row.other_usd)
         table.add_row(
-            row.region, shown_rate(row.usd_per_hour), row.as_of, ", ".join(components), other
+            row.region,
+            about(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
+            row.as_of,
+            ", ".join(components),
+            other,
         )
         source = " · ".join(filter(None, (row.source, row.note)))
         sources.setdefault(source, []).append(row.region)

@@ -148,6 +148,7 @@ def _today(job: Job, billed: Bill) -> dict[str, Any]:
         "usd": rounded(billed.total_usd),
         "basis": billed.basis,
         "missing": list(billed.missing),
+        "estimated": list(billed.estimated),
     }
 
 
@@ -188,6 +189,7 @@ def _candidate(candidate: Candidate, resized: Resize, job: Job) -> dict[str, Any
         "price_as_of": None if candidate.rate is None else candidate.rate.as_of,
         "price_kind": None if candidate.rate is None else candidate.rate.kind,
         "price_note": candidate.price_note,
+        "estimated": candidate.by_estimate,
         "fits": candidate.refused is None,
         "would_hold": candidate.would_hold,
         "constraint": candidate.refused.constraint.value if candidate.refused else None,

@@ -30,6 +30,10 @@ class AuditedAccount:
     audit: AccountAudit
     judged: Mapping[Judged | None, int]
     """Runs by how much of each was judged; None: audited before audits said so."""
+    estimated: int = 0
+    """Runs whose dollars rest on an estimated rate."""
+    incomplete: int = 0
+    """Runs whose total lacks a part."""
 
 
 def document(audited: AuditedAccount) -> dict[str, object]:
@@ -45,6 +49,8 @@ def document(audited: AuditedAccount) -> dict[str, object]:
             "no": audited.judged.get(Judged.NO, 0),
             "unknown": audited.judged.get(None, 0),
         },
+        "runs_at_estimated_rates": audited.estimated,
+        "runs_with_incomplete_bills": audited.incomplete,
         "findings": [finding_document(finding) for finding in audited.audit.findings],
         "unknown": unknown_documents(outcomes),
         "not_applicable": not_applicable_documents(outcomes),
@@ -58,6 +64,8 @@ def show(audited: AuditedAccount, console: Console) -> None:
     console.print(Text(f"Account {audited.account}: {runs} in {days}", "bold"))
     if unjudged := _not_judged(audited.judged):
         console.print(Text(f"{unjudged}.", "yellow"))
+    for line in _doubts(audited):
+        console.print(Text(line, "yellow"))
     for finding in map(finding_document, audited.audit.findings):
         console.print()
         console.print(Text(f"{finding['rule']} ({finding['severity']})", "bold"))
@@ -79,6 +87,16 @@ def _not_judged(judged: Mapping[Judged | None, int]) -> str:
     }
     parts = (f"{counted(n, 'run')} {words[how]}" for how in words if (n := judged.get(how, 0)))
     return ", ".join(parts)
+
+
+def _doubts(audited: AuditedAccount) -> Iterator[str]:
+    """What to know of sums over these runs."""
+    if audited.estimated:
+        runs = counted(audited.estimated, "run")
+        yield f"{runs} billed at an estimated rate: sums that contain them are estimates."
+    if audited.incomplete:
+        runs = counted(audited.incomplete, "run")
+        yield f"{runs} with an incomplete bill: sums that contain them are at least that much."
 
 
 def _without_finding(audit: AccountAudit) -> Iterator[str]:

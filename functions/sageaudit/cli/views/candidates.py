@@ -14,6 +14,7 @@ from rich.text import Text
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.bill.candidate import Constraint
 from sageaudit.domain.job.duration import duration
+from sageaudit.text.estimate import about
 from sageaudit.text.money import rate, share, usd
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import capitalised, counted, number
@@ -33,6 +34,10 @@ _NEEDS = {
     "gpu_memory_gib": "GiB of GPU memory",
 }
 
+_BY_ESTIMATE = (
+    "about: at an estimated rate, EC2's rate times the factor of the instance family. A saving on "
+    "such a type is possible only, as SageMaker may not sell it here."
+)
 _BY_RATIO = (
     "Types without a known rate of the job's day are priced by the ratio of the newest rates "
     "(price_note in --output json)."
@@ -55,7 +60,7 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
     console.print()
     if shown:
         reasons = list(dict.fromkeys(str(row["assumption"]) for row in shown))
-        console.print(_table(shown, document["today"]["usd"], reasons, console))
+        console.print(_table(shown, document["today"], reasons, console))
         if len(fitting) > len(shown):
             _line(
                 console, f"+{len(fitting) - len(shown)} more expensive types that fit: --all", "dim"
@@ -63,7 +68,9 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
         console.print()
         for position, reason in enumerate(reasons, start=1):
             _line(console, f"{position}  {reason}", "dim")
-        if any(row["price_note"] for row in shown):
+        if any(row["estimated"] for row in shown):
+            _line(console, _BY_ESTIMATE, "dim")
+        if any(row["price_note"] and not row["estimated"] for row in shown):
             _line(console, _BY_RATIO, "dim")
         if any(row["break_even_times_as_long"] is not None for row in shown):
             _line(console, _COLUMNS_SAY, "dim")
@@ -94,9 +101,11 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
     )
     hours = None if today["hours"] is None else today["hours"] * _HOUR_S
     instances = today["instances"] or "no instances"
-    _line(console, f"Today: {instances}, {duration(hours)} billed, {usd(today['usd'])}")
+    cost = about(usd(today["usd"]), estimated=bool(today["estimated"]))
+    _line(console, f"Today: {instances}, {duration(hours)} billed, {cost}")
     for missing in today["missing"]:
-        _line(console, f"Bill incomplete: {missing}", "yellow")
+        said = missing if missing in today["estimated"] else f"Bill incomplete: {missing}"
+        _line(console, said, "yellow")
     needs = document["needs"]
     if needs:
         _line(console, f"Needs: {_needed(needs, document['headroom_percent'])}")
@@ -132,7 +141,7 @@ def _by_reason(unknown: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _table(
-    rows: Iterable[CandidateRow], today_usd: Decimal | None, reasons: list[str], console: Console
+    rows: Iterable[CandidateRow], today: Mapping[str, Any], reasons: list[str], console: Console
 ) -> Table:
     wide = console.width >= _WIDE
     sizes = ("vCPU", "GiB", "GPU") if wide else ()
@@ -148,9 +157,9 @@ def _table(
             terminal(row["type"]),
             *size,
             _takes(row),
-            usd(row["usd"]),
-            _saves(row, today_usd),
-            _at_best(row),
+            about(usd(row["usd"]), estimated=row["estimated"]),
+            _saves(row, today),
+            _at_best(row, today),
             _even(row),
             str(reasons.index(str(row["assumption"])) + 1),
         )
@@ -166,21 +175,31 @@ def _takes(row: CandidateRow) -> str:
     return "as long" if times == 1 else f"{times:.2f} x"
 
 
-def _saves(row: CandidateRow, today_usd: Decimal | None) -> Text:
-    saving = row["saving_usd"]
+def _saves(row: CandidateRow, today: Mapping[str, Any]) -> Text:
+    """The counted end; green only where the saving is certain."""
+    saving, estimated = row["saving_usd"], _estimated(row, today)
     if saving is None:
         return Text("unknown", "dim")
     if saving <= 0:
-        return Text(f"{usd(-saving)} more" if saving else usd(saving), "dim")
-    part = f" ({share(saving, today_usd)})" if today_usd else ""
-    return Text(f"{usd(saving)}{part}", "green")
+        return Text(
+            about(f"{usd(-saving)} more" if saving else usd(saving), estimated=estimated), "dim"
+        )
+    part = f" ({share(saving, today['usd'])})" if today["usd"] else ""
+    style = "" if row["estimated"] else "green"
+    return Text(f"{about(usd(saving), estimated=estimated)}{part}", style)
 
 
-def _at_best(row: CandidateRow) -> Text:
+def _at_best(row: CandidateRow, today: Mapping[str, Any]) -> Text:
     ends = row["saving_range_usd"]
     if not ends:
         return Text("-", "dim")
-    return Text(usd(ends[1]) if ends[1] > 0 else f"{usd(-ends[1])} more", "dim")
+    said = usd(ends[1]) if ends[1] > 0 else f"{usd(-ends[1])} more"
+    return Text(about(said, estimated=_estimated(row, today)), "dim")
+
+
+def _estimated(row: CandidateRow, today: Mapping[str, Any]) -> bool:
+    """Whether a difference rests on an estimate, of today's rate or of the other type's."""
+    return bool(row["estimated"] or today["estimated"])
 
 
 def _even(row: CandidateRow) -> Text:
@@ -206,7 +225,9 @@ def _grouped(refused: list[CandidateRow]) -> Table:
 def _each(refused: list[CandidateRow]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     for row in refused:
-        hourly = "no price" if row["usd_per_hour"] is None else f"{rate(row['usd_per_hour'])}/h"
+        hourly = "no price"
+        if row["usd_per_hour"] is not None:
+            hourly = about(f"{rate(row['usd_per_hour'])}/h", estimated=row["estimated"])
         reason = Text(terminal(str(row["reason"])), "dim")
         table.add_row(terminal(row["type"]), hourly, row["constraint"], reason)
     return table

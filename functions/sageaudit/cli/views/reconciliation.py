@@ -14,8 +14,10 @@ from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
 from sageaudit.cli.views.layout import plain_table
+from sageaudit.domain.prices.price_list import spot_note
 from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
 from sageaudit.domain.reconcile.usage_type import JOBS
+from sageaudit.text.estimate import about
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import capitalised, counted, number
@@ -75,6 +77,8 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
             "prepaid_or_free_lines": result.audited.unpaid_lines,
             "unpriced_lines": result.unpriced_lines,
         },
+        "estimated_lines": result.estimated_lines,
+        "managed_spot_usage_types": list(result.managed_spot),
         "notes": list(notes(reconciled)),
     }
 
@@ -95,6 +99,7 @@ def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
         "outside_audits_percent": _centi(percent(result.outside_usd, whole)),
         "jobs_only_in_aws_usd": _micro(result.jobs_only_in_aws_usd),
         "jobs_only_in_aws_percent": _centi(percent(result.jobs_only_in_aws_usd, whole)),
+        "estimated_history_usd": _micro(result.estimated_usd),
     }
 
 
@@ -116,6 +121,7 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "usd_percent": _centi(row.usd_percent),
         "jobs": row.jobs,
         "jobs_across_months": row.crossing,
+        "history_estimated": row.estimated,
     }
 
 
@@ -156,6 +162,13 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
     if result.unpriced_lines:
         unknown = counted(result.unpriced_lines, "line")
         yield f"{unknown} of the history without quantity or price: not in any sum"
+    if result.estimated_lines:
+        guesses = counted(result.estimated_lines, "line")
+        yield (
+            f"{guesses} of the history at an estimated rate, {usd(result.estimated_usd)} in all: "
+            "compare the quantities, not the dollars"
+        )
+    yield from map(spot_note, result.managed_spot)
 
 
 def show(reconciled: ReconciledMonth, console: Console) -> None:
@@ -196,8 +209,9 @@ def _summary(result: Reconciliation) -> Iterator[str]:
     shares = [f"{usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
     yield f"AWS {usd(whole)}: {', '.join(shares)}"
     matched = usd(result.history_usd(Presence.MATCHED))
+    history = about(usd(result.history_usd()), estimated=result.estimated_lines > 0)
     yield (
-        f"History {usd(result.history_usd())}: {matched} matched, "
+        f"History {history}: {matched} matched, "
         f"{usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "
         f"{usd(result.history_usd(Presence.NOT_COMPARABLE))} not comparable"
     )
@@ -251,14 +265,18 @@ def _compared(row: UsageRow) -> tuple[str, ...]:
         _used(row.history),
         _signed(row.quantity_percent),
         usd(row.aws.usd if row.aws else None),
-        usd(row.history.usd if row.history else None),
+        _history_usd(row),
         _signed(row.usd_percent),
     )
 
 
 def _alone(row: UsageRow) -> tuple[str, ...]:
-    side = row.aws or row.history
-    return _used(side), usd(side.usd if side else None)
+    return _used(row.aws or row.history), usd(row.aws.usd) if row.aws else _history_usd(row)
+
+
+def _history_usd(row: UsageRow) -> str:
+    amount = row.history.usd if row.history else None
+    return about(usd(amount), estimated=row.estimated and amount is not None)
 
 
 def _used(side: Side | None) -> str:

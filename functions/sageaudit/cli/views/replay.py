@@ -11,6 +11,7 @@ from rich.text import Text
 
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves, by_rule
+from sageaudit.text.estimate import about
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import counted
@@ -50,10 +51,12 @@ def show(result: Replayed, console: Console) -> None:
     """Prints the totals, then the differences by rule and by job."""
     moved = sum((move.moved_usd for move in result.moves), Decimal(0))
     possible = sum((move.possible_usd for move in result.moves), Decimal(0))
+    estimated = any(move.estimated for move in result.moves)
     console.print(
         f"{counted(result.runs, 'run')} judged under both policies: "
         f"{counted(len(result.moves), 'difference')}, "
-        f"{_signed(moved)} avoidable or lost, {_signed(possible)} possible.",
+        f"{_signed(moved, estimated=estimated)} avoidable or lost, "
+        f"{_signed(possible, estimated=estimated)} possible.",
         highlight=False,
     )
     if result.not_kept:
@@ -104,8 +107,12 @@ def _table(*columns: str) -> Table:
 
 
 def _dollars(row: FindingMove | RuleMoves) -> tuple[str, str]:
-    return _signed(row.moved_usd), _signed(row.possible_usd) if row.possible_usd else ""
+    moved, possible = (
+        _signed(amount, estimated=row.estimated) for amount in (row.moved_usd, row.possible_usd)
+    )
+    return moved, possible if row.possible_usd else ""
 
 
-def _signed(amount: Decimal) -> str:
-    return f"+{usd(amount)}" if amount > 0 else usd(amount)
+def _signed(amount: Decimal, *, estimated: bool) -> str:
+    said = f"+{usd(amount)}" if amount > 0 else usd(amount)
+    return about(said, estimated=estimated and bool(amount))

@@ -9,9 +9,16 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.cli.views.layout import plain_table
-from sageaudit.domain.audit.document import AuditDocument, LineDocument, PhaseDocument
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    BillDocument,
+    LineDocument,
+    PhaseDocument,
+)
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.duration import duration
+from sageaudit.text.estimate import about, estimates, gaps, is_estimate
+from sageaudit.text.headline import whole_cost
 from sageaudit.text.money import rate, usd
 from sageaudit.text.notice import counted_findings
 from sageaudit.text.untrusted import middle, terminal
@@ -24,6 +31,7 @@ _ROOMY = 80
 _NAME = 40
 _COLUMNS = ("Job", "Status", "Bill", "Avoidable", "Lost", "Top finding")
 _MONEY = {"Bill", "Avoidable", "Lost"}
+_PRICE = {"list": "list price", "own": "own price", "estimate": "estimated rate"}
 _SPARE = {"Status": "Completed", "Lost": "$0.00"}
 """Columns left out on a narrow terminal, or when every row has this value."""
 
@@ -40,7 +48,7 @@ def phases(document: AuditDocument, console: Console) -> Table | None:
             Text(terminal(row["name"])),
             duration(row["seconds"]),
             _phase_bar(row, longest, console),
-            _phase_cost(row, prepaid=document["bill"]["basis"] == "prepaid"),
+            _phase_cost(row, document["bill"]),
         )
     if len(rows) > _PHASES:
         table.add_row(Text(f"+{len(rows) - _PHASES} more", "dim"))
@@ -53,12 +61,17 @@ def bill(document: AuditDocument) -> Group | None:
     if not lines:
         return None
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True)
-    total = usd(document["bill"]["total_usd"])
+    total = whole_cost(document["bill"]) or usd(None)
     table.add_column("Item", "total", overflow="fold", header_style="dim", footer_style="bold")
     for word, footer in (("Quantity", ""), ("Rate", ""), ("USD", total)):
         table.add_column(word, footer, justify="right", header_style="dim", footer_style="bold")
     for line in lines:
-        table.add_row(Text(_item(line)), _quantity(line), _rate(line), usd(line["usd"]))
+        table.add_row(
+            Text(_item(line)),
+            _quantity(line),
+            _rate(line),
+            _usd(line["usd"], estimated=is_estimate(line)),
+        )
     return Group(table, *(Text(detail, "dim") for line in lines for detail in _details(line)))
 
 
@@ -68,11 +81,14 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
     if not slices or (len(slices) == 1 and not document["possible_usd"]):
         return None
     largest = max(abs(part["usd"]) for part in slices)
+    estimated = bool(estimates(document["bill"]))
     table = _grid("left", "left", "right")
     for part in slices:
         bar = _full(console) * _cells(abs(part["usd"]), largest, console)
         style = "green" if part["slice"] == "rest" else "red"
-        table.add_row(Text(terminal(part["slice"])), Text(bar, style), usd(part["usd"]))
+        table.add_row(
+            Text(terminal(part["slice"])), Text(bar, style), _usd(part["usd"], estimated=estimated)
+        )
     totals = {
         "avoidable": document["avoidable_usd"],
         "lost": document["lost_usd"],
@@ -81,7 +97,8 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
     for word, amount in totals.items():
         note = Text("worth a trial" if word == "possible" else "", "dim")
         if amount is None or amount:
-            figure = avoidable(document) if word == "avoidable" else usd(amount)
+            figure = _usd(amount, estimated=estimated)
+            figure = avoidable(document) if word == "avoidable" else figure
             table.add_row(Text(f"= {word}", "bold"), note, Text(figure, "bold"))
     return table
 
@@ -112,9 +129,9 @@ def _child(audit: AuditDocument) -> dict[str, str]:
     return {
         "Job": middle(terminal(audit["job"]["name"]), _NAME),
         "Status": terminal(audit["job"]["status"]),
-        "Bill": usd(audit["bill"]["total_usd"]),
+        "Bill": _bill_of(audit["bill"]),
         "Avoidable": avoidable(audit),
-        "Lost": usd(audit["lost_usd"]),
+        "Lost": _usd(audit["lost_usd"], estimated=bool(estimates(audit["bill"]))),
         "Top finding": terminal(top[0]["rule"]) if top else "-",
     }
 
@@ -123,7 +140,19 @@ def avoidable(audit: AuditDocument) -> str:
     """The avoidable dollars; "not judged" where nothing could judge them."""
     if audit["avoidable_usd"] is None and audit["judged"] == Judged.NO:
         return "not judged"
-    return usd(audit["avoidable_usd"])
+    return _usd(audit["avoidable_usd"], estimated=bool(estimates(audit["bill"])))
+
+
+def _bill_of(bill: BillDocument) -> str:
+    """`about $2.00` at an estimated rate, `$2.00 or more` where a part of the bill is missing."""
+    shown = _usd(bill["total_usd"], estimated=bool(estimates(bill)))
+    short = bill["total_usd"] is not None and gaps(bill) and bill["basis"] != "upper_bound"
+    return f"{shown} or more" if short else shown
+
+
+def _usd(amount: Decimal | None, *, estimated: bool) -> str:
+    """`about $2.00`; nothing estimated is said of an unknown amount, or of 0."""
+    return about(usd(amount), estimated=estimated and bool(amount))
 
 
 def _grid(*sides: str) -> Table:
@@ -133,10 +162,12 @@ def _grid(*sides: str) -> Table:
     return table
 
 
-def _phase_cost(row: PhaseDocument, *, prepaid: bool) -> Text:
+def _phase_cost(row: PhaseDocument, bill: BillDocument) -> Text:
     if not row["billed"]:
         return Text("not billed", "dim")
-    return Text("prepaid", "dim") if prepaid else Text(usd(row["usd"]))
+    if bill["basis"] == "prepaid":
+        return Text("prepaid", "dim")
+    return Text(_usd(row["usd"], estimated=bool(estimates(bill))))
 
 
 def _phase_bar(row: PhaseDocument, longest: Decimal, console: Console) -> Text:
@@ -162,7 +193,7 @@ def _details(line: LineDocument) -> list[str]:
     price = None
     if line["price_as_of"]:
         source = f" ({line['price_source']})" if line["price_source"] else ""
-        price = f"list price of {line['price_as_of']}{source}"
+        price = f"{_PRICE[line['price_kind'] or 'list']} of {line['price_as_of']}{source}"
     parts = [part for part in (line["usage_type"], price, line["note"]) if part]
     return [f"{_item(line)}: {terminal(', '.join(parts))}"] if parts else []
 
@@ -180,7 +211,9 @@ def _quantity(line: LineDocument) -> Text:
 
 def _rate(line: LineDocument) -> str:
     """The rate, or "-" for a line that has dollars but no rate: a sum over several jobs."""
-    return "-" if line["rate_usd"] is None and line["usd"] is not None else rate(line["rate_usd"])
+    if line["rate_usd"] is None and line["usd"] is not None:
+        return "-"
+    return about(rate(line["rate_usd"]), estimated=is_estimate(line))
 
 
 def _wasted(audit: AuditDocument) -> Decimal:

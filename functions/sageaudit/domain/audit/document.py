@@ -229,6 +229,7 @@ def _phase(cost: PhaseCost) -> PhaseDocument:
 class BillDocument(TypedDict):
     """`missing`: one sentence for each thing that keeps the bill from being complete.
 
+    `estimated`: those of them that name an estimated rate: their dollars are in the total.
     `spot_saved_usd`: what the seconds that spot did not bill would have cost.
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
     `notes`: what to know of the figure, such as what is not in it.
@@ -237,6 +238,7 @@ class BillDocument(TypedDict):
     total_usd: Decimal | None
     complete: bool
     missing: list[str]
+    estimated: list[str]
     basis: Basis
     lines: list[LineDocument]
     price_kind: PriceKind | None
@@ -251,6 +253,7 @@ def _bill(audit: Audit) -> BillDocument:
         "total_usd": rounded(bill.total_usd),
         "complete": bill.complete,
         "missing": list(bill.missing),
+        "estimated": list(bill.estimated),
         "basis": bill.basis,
         "lines": [_line(line) for line in bill.lines],
         "price_kind": facts.price_kind,
@@ -347,6 +350,8 @@ class FindingDocument(TypedDict):
     """One or two sentences on when the advice may be wrong, or why it has no dollars."""
     in_chat: bool
     """False for guard-rails that are stored and shown, but never posted."""
+    estimated: bool
+    """Its dollars rest on an estimated rate."""
 
 
 def stands(finding: FindingDocument) -> bool:
@@ -375,6 +380,7 @@ def finding_document(finding: Finding) -> FindingDocument:
         "alternatives": [[_fix(item) for item in way] for way in found.alternatives],
         "caution": found.caution,
         "in_chat": finding.rule.in_chat,
+        "estimated": finding.estimated,
     }
 
 
@@ -396,6 +402,7 @@ def read_finding(written: FindingDocument) -> Finding:
         saving_usd=written["saving_usd"],
         alone_usd=written["saving_alone_usd"],
         range_usd=(span[0], span[1]) if span else None,
+        estimated=written.get("estimated", False),
     )
 
 

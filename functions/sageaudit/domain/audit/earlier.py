@@ -54,6 +54,8 @@ class EarlierRun:
     lost_usd: Decimal | None
     facts: RunFacts
     judged: Judged | None = None
+    estimated: bool = False
+    """Its dollars rest on an estimated rate."""
 
 
 def facts_of(job: Job, *, reason_class: str | None, found: Iterable[str]) -> RunFacts:

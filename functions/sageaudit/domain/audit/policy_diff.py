@@ -37,6 +37,8 @@ class FindingMove:
     moved_usd: Decimal
     possible_usd: Decimal
     why: str
+    estimated: bool = False
+    """Its dollars rest on an estimated rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class RuleMoves:
     changes: int
     moved_usd: Decimal
     possible_usd: Decimal
+    estimated: bool = False
+    """Some of its dollars rest on an estimated rate."""
 
 
 def moves(before: AuditDocument, after: AuditDocument) -> Iterator[FindingMove]:
@@ -67,6 +71,7 @@ def moves(before: AuditDocument, after: AuditDocument) -> Iterator[FindingMove]:
                 moved_usd=_usd(is_now, _COUNTED) - _usd(was, _COUNTED),
                 possible_usd=_usd(is_now, _POSSIBLE) - _usd(was, _POSSIBLE),
                 why=why,
+                estimated=any(one.get("estimated", False) for one in (was, is_now) if one),
             )
 
 
@@ -83,6 +88,7 @@ def by_rule(moved: Iterable[FindingMove]) -> list[RuleMoves]:
             changes=sum(row.move is Move.CHANGES for row in rows),
             moved_usd=sum((row.moved_usd for row in rows), _ZERO),
             possible_usd=sum((row.possible_usd for row in rows), _ZERO),
+            estimated=any(row.estimated for row in rows),
         )
         for rule, rows in rules.items()
     ]

@@ -112,6 +112,10 @@ class Head:
     facts: RunFacts | None = None
     judged: Judged | None = None
     """None for an audit that was stored before audits said so."""
+    estimated: bool | None = None
+    """True where the dollars rest on an estimated rate, else None."""
+    incomplete: bool | None = None
+    """True where the total lacks a part, such as storage without a price, else None."""
 
 
 def earlier_run(head: Head) -> EarlierRun | None:
@@ -130,6 +134,7 @@ def earlier_run(head: Head) -> EarlierRun | None:
         lost_usd=head.lost_usd,
         facts=head.facts,
         judged=head.judged,
+        estimated=bool(head.estimated),
     )
 
 
@@ -150,6 +155,8 @@ class FindingRow:
     saving_usd: Decimal | None
     saving_alone_usd: Decimal | None
     summary: str
+    estimated: bool | None = None
+    """True where the dollars rest on an estimated rate, else None."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ finding of the roll-up is one rule's finding over all children, with the sum of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,13 +17,14 @@ from sageaudit.domain.audit.document import AuditDocument, FindingDocument, read
 from sageaudit.domain.audit.idle_of_children import idle_of_children
 from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
 from sageaudit.domain.audit.tuning_savings import TrialSavings
-from sageaudit.domain.bill.bill import BillSum
+from sageaudit.domain.bill.bill import UPPER_BOUND, BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slice
 from sageaudit.domain.bill.finding import Bucket, Finding, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.prices.market import PriceKind
 
 _ZERO = Decimal(0)
 
@@ -68,6 +70,7 @@ def roll_up(
     """
     empty = _ZERO if launched == 0 else None
     missing = tuple(_missing(children, launched))
+    estimated = tuple(_estimated(children))
     total_usd = _sum((child["bill"]["total_usd"] for child in children), empty)
     own_usd = own.usd(Bucket.AVOIDABLE) + own.usd(Bucket.LOST)
     idle, no_idle = idle_of_children(children, own_usd)
@@ -79,7 +82,8 @@ def roll_up(
         bill=BillSum(
             total_usd=total_usd,
             complete=not missing and all(child["bill"]["complete"] for child in children),
-            missing=missing,
+            missing=(*missing, *_incomplete(children), *estimated),
+            estimated=estimated,
             basis=_basis(children),
         ),
         facts=_facts(children),
@@ -128,9 +132,10 @@ def _avoidable(children: Sequence[AuditDocument]) -> Iterable[Decimal]:
 
 def _facts(children: Sequence[AuditDocument]) -> BillFacts:
     bills = [child["bill"] for child in children]
-    kinds = {kind for bill in bills if (kind := bill["price_kind"])}
+    kinds = {bill["price_kind"] for bill in bills if bill["price_kind"]}
+    kind: PriceKind | None = next(iter(kinds)) if len(kinds) == 1 else None
     return BillFacts(
-        price_kind=next(iter(kinds)) if len(kinds) == 1 else None,
+        price_kind="estimate" if "estimate" in kinds else kind,
         spot_saved_usd=_known_sum(bill["spot_saved_usd"] for bill in bills),
         prepaid_value_usd=_known_sum(bill["prepaid_value_usd"] for bill in bills),
         notes=tuple(dict.fromkeys(note for bill in bills for note in bill["notes"])),
@@ -145,6 +150,26 @@ def _missing(children: Sequence[AuditDocument], launched: int | None) -> Iterabl
     unpriced = sum(child["bill"]["total_usd"] is None for child in children)
     if unpriced:
         yield f"{unpriced} of {len(children)} training jobs have no known cost"
+
+
+def _incomplete(children: Sequence[AuditDocument]) -> Iterable[str]:
+    """What the bills of its training jobs lack, each reason once; without those of no known cost.
+
+    That all of them are upper bounds is said by the basis.
+    """
+    counts: Counter[str] = Counter()
+    bound = _basis(children) == "upper_bound"
+    for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
+        gaps = [what for what in bill["missing"] if what not in bill.get("estimated", [])]
+        counts.update(what for what in gaps if not (bound and what == UPPER_BOUND))
+    for what, count in counts.items():
+        yield f"in {count} of {len(children)} training jobs, {what}"
+
+
+def _estimated(children: Sequence[AuditDocument]) -> Iterable[str]:
+    count = sum(bool(child["bill"].get("estimated")) for child in children)
+    if count:
+        yield f"{count} of {len(children)} training jobs are billed at an estimated rate"
 
 
 def _savings(
@@ -204,6 +229,7 @@ def _merged(findings: Sequence[Finding], children: int, severities: Severities) 
         saving_usd=usd,
         alone_usd=None,
         range_usd=None,
+        estimated=any(finding.estimated for finding in findings),
     )
 
 

@@ -32,6 +32,8 @@ class Trial:
     claimed_usd: Decimal | None
     objective: Decimal | None
     possible_usd: Decimal | None = _ZERO
+    estimated: bool = False
+    """Its dollars rest on an estimated rate."""
 
 
 def trial_of(
@@ -54,6 +56,7 @@ def trial_of(
         claimed_usd=None if avoidable is None or lost is None else avoidable + lost,
         objective=final_metrics.get(objective.metric) if objective else None,
         possible_usd=document["possible_usd"],
+        estimated=bool(document["bill"].get("estimated")),
     )
 
 

@@ -65,6 +65,7 @@ def allocate_trials(
                 alone_usd=alone,
                 range_usd=None,
                 exempt=exemption,
+                estimated=any(bills[trial].estimated for trial in names if trial in bills),
             )
         )
     return TrialSavings(tuple(findings))

@@ -7,12 +7,13 @@ warm pool = retained seconds x instances x the same rate, and its volumes
 Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities fit the
 lines of a real eu-west-1 bill of December 2023 to the printed digit. Prices are on demand: Savings
 Plans, credits and the free tier are not included; neither are S3, FSx, ECR, NAT or data transfer.
+A bill with an estimated rate has its dollars, and is not complete.
 """
 
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -65,6 +66,16 @@ class Bill:
         return not self.missing
 
     @property
+    def estimated(self) -> tuple[str, ...]:
+        """The part of `missing` that has dollars all the same: rates that are estimates."""
+        return estimates_of(self.lines)
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """The rest of `missing`: what the total lacks."""
+        return tuple(what for what in self.missing if what not in self.estimated)
+
+    @property
     def compute_usd(self) -> Decimal | None:
         """Sum of the compute lines; None when one has no price or there are none."""
         parts = [line.usd for line in self.lines if line.item == "compute"]
@@ -79,13 +90,23 @@ class Bill:
         return sum((line.usd for line in self.lines if line.usd is not None), _ZERO)
 
 
+def estimates_of(lines: Iterable[Line]) -> tuple[str, ...]:
+    """One sentence for each estimated rate of these lines."""
+    rates = (line.rate for line in lines if line.rate is not None)
+    return tuple(dict.fromkeys(rate.estimated for rate in rates if rate.estimated is not None))
+
+
 @dataclass(frozen=True, slots=True)
 class BillSum:
-    """The sum of the bills of a tuning job's children; it has no lines of its own."""
+    """The sum of the bills of a tuning job's children; it has no lines of its own.
+
+    `estimated` as in Bill: of how many of them the rates are estimates.
+    """
 
     total_usd: Decimal | None
     complete: bool
     missing: tuple[str, ...]
+    estimated: tuple[str, ...] = ()
     basis: Basis = "none"
     lines: tuple[Line, ...] = ()
     phases: tuple[PhaseCost, ...] = ()
@@ -251,14 +272,20 @@ def _missing(job: Job, basis: Basis, lines: list[Line]) -> Iterator[str]:
         yield f"no {job.kind.row.component.value} price known for {instance_type} in {job.region}"
     for item in dict.fromkeys(x.item for x in lines if "storage" in x.item and x.usd is None):
         why = next(x for x in lines if x.item == item and x.usd is None)
-        reason = why.note if why.quantity is None else f"no ML storage price for {job.region}"
+        reason = why.note if why.quantity is None else _no_storage_price(job)
         yield f"{item.replace('_', ' ')}: {reason}"
+    yield from estimates_of(lines)
     pool = job.warm_pool
     if pool is not None and pool.status is not None and not job.free:
         if pool.retained_s is None:
             yield "warm pool: the seconds that it was retained are not known"
         elif not pool.final:
             yield "warm pool: still available, its figure grows"
+
+
+def _no_storage_price(job: Job) -> str:
+    """Named by component, since one may have a price and another not."""
+    return f"no ML storage price for {job.region} ({job.kind.row.component.value})"
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:

@@ -16,6 +16,9 @@ UNDER_A_PLAN = (
     "a Savings Plan is paid used or not: these are not its rates, and the cash effect depends on"
     " its utilisation"
 )
+VALUE_ESTIMATED = "its value on demand: "
+"""Starts the note that the value of prepaid capacity rests on an estimated rate."""
+_MARKED_FIRST: tuple[PriceKind, ...] = ("estimate", "own", "list")
 _ECR = re.compile(
     r"\A\d{12}\.dkr[.-]ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.(?:amazonaws\.com|on\.aws)"
 )
@@ -23,7 +26,8 @@ _ECR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class BillFacts:
-    """Facts about one bill. `price_kind` is None when nothing is priced.
+    """Facts about one bill. `price_kind` is None when nothing is priced, else the kind of a rate
+    that says most: one estimate makes the bill an estimate.
 
     `spot_saved_usd`: what the seconds that spot did not bill would have cost at the same rates.
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
@@ -41,12 +45,12 @@ def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Bill
     kinds = {rate.kind for rate in rates}
     kind: PriceKind | None = None
     if kinds:
-        kind = "own" if "own" in kinds else "list"
+        kind = next(one for one in _MARKED_FIRST if one in kinds)
     return BillFacts(
         price_kind=kind,
         spot_saved_usd=_spot_saved(job, billed),
         prepaid_value_usd=_prepaid_value(job, market),
-        notes=tuple(_notes(job, billed, savings_plan=savings_plan)),
+        notes=tuple(_notes(job, billed, market, savings_plan=savings_plan)),
     )
 
 
@@ -69,12 +73,19 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
 
 
 def _prepaid_value(job: Job, market: Market) -> Decimal | None:
+    return None if (value := _on_demand(job, market)) is None else value.compute_usd
+
+
+def _on_demand(job: Job, market: Market) -> Bill | None:
+    """The bill of a training plan's job if it were bought on demand; None for any other job."""
     if job.purchase is not Purchase.TRAINING_PLAN:
         return None
-    return bill(replace(job, purchase=Purchase.ON_DEMAND), market).compute_usd
+    return bill(replace(job, purchase=Purchase.ON_DEMAND), market)
 
 
-def _notes(job: Job, billed: Bill, *, savings_plan: bool) -> Iterator[str]:
+def _notes(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Iterator[str]:
+    if (value := _on_demand(job, market)) is not None:
+        yield from (f"{VALUE_ESTIMATED}{estimate}" for estimate in value.estimated)
     if job.billable_s and job.training_s and job.billable_s > job.training_s:
         yield "billable seconds exceed training seconds: AWS's figures contradict each other"
     for line in billed.lines:

@@ -80,16 +80,23 @@ class Candidate:
         if longer and self.best is not None and self.break_even is not None:
             even = f"it saves money up to {self.break_even:.2f} times"
             said.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")
-        if self.price_note is not None:
+        if self.price_note is not None and not self.by_estimate:
             said.append(self.price_note)
         return " ".join(said)
 
     @property
+    def by_estimate(self) -> bool:
+        """Whether its rate is an estimate: SageMaker may not sell it."""
+        return self.rate is not None and self.rate.is_estimate
+
+    @property
     def price_note(self) -> str | None:
-        """How its rate was computed, where no rate of the job's day is known."""
-        if self.rate is None or not self.rate.by_ratio or not self.rate.note:
+        """How its rate was computed, where no rate of the job's day, or none at all, is known."""
+        if self.rate is None:
             return None
-        return f"{self.rate.note[0].upper()}{self.rate.note[1:]}."
+        ratio = self.rate.note if self.rate.by_ratio else None
+        said = [text for text in (self.rate.estimated, ratio) if text]
+        return " ".join(f"{text[0].upper()}{text[1:]}." for text in said) or None
 
     @property
     def best(self) -> SetType | None:

@@ -5,6 +5,9 @@ several fixes of the instance type only one counts, and so for the instance coun
 only one counts when fewer hosts take over work. A fix whose rule is subsumed by another finding's
 rule is counted there and gets no dollars. Fixes of the bucket `possible` are applied last and are
 never in a sum with the others.
+
+A bill at an estimated rate gets its dollars, marked as estimated. What another type at an estimated
+rate saves is possible at most: nothing says that SageMaker sells it.
 """
 
 from __future__ import annotations
@@ -16,10 +19,19 @@ from decimal import Decimal
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.change import Change, SetCount, SetType, Stage
 from sageaudit.domain.bill.compatibility import refused
-from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Confidence,
+    Exemption,
+    Finding,
+    Found,
+    RuleName,
+    Severity,
+)
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market, comparable
 
+_MAY_NOT_SELL = "a possible saving, as SageMaker may not sell the type here"
 REST = "rest"
 """The slice of a bill that no finding takes."""
 _ZERO = Decimal(0)
@@ -98,7 +110,7 @@ def allocate(
 ) -> Savings:
     """Computes the dollars of every finding. Pure; independent of the order of `founds`."""
     pairs = [
-        (name, _compatible(found, job, savings_plan=savings_plan))
+        (name, _by_estimate(_compatible(found, job, savings_plan=savings_plan), job, market))
         for name, found in sorted(founds, key=lambda pair: pair[0].id)
     ]
     total = billed.total_usd
@@ -127,6 +139,7 @@ def allocate(
                 superseded_by=superseded.get(name.name),
                 subsumed_by=subsumed.get(name.name),
                 exempt=exempt.get(name.name),
+                estimated=bool(billed.estimated) or _estimate_of(found, job, market) is not None,
             )
         )
     findings.sort(key=_rank)
@@ -151,6 +164,25 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
     )
 
 
+def _by_estimate(found: Found, job: Job, market: Market) -> Found:
+    """The same advice, possible at most, where the rate of its new type is an estimate."""
+    how = _estimate_of(found, job, market)
+    if how is None:
+        return found
+    said = " ".join(filter(None, (found.caution, f"{how}: {_MAY_NOT_SELL}.")))
+    if not found.bucket.counted:
+        return replace(found, caution=said)
+    return replace(found, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=said)
+
+
+def _estimate_of(found: Found, job: Job, market: Market) -> str | None:
+    """How the rate of a finding's new type was estimated; None for a known one, and without."""
+    if not isinstance(found.change, SetType):
+        return None
+    rate = market.hourly(job.region, job.kind, found.change.instance_type)
+    return None if rate is None else rate.estimated
+
+
 def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:
     """What one change of the job saves on its bill, at least 0.
 
@@ -161,7 +193,7 @@ def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | 
     after = bill(change.apply(job), market)
     if billed.total_usd is None or after.total_usd is None:
         return None
-    if set(after.missing) - set(billed.missing) or billed.basis == "upper_bound":
+    if set(after.gaps) - set(billed.gaps) or billed.basis == "upper_bound":
         return None
     if isinstance(change, SetType) and not _comparable(billed, after):
         return None

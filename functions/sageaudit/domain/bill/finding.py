@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import TypedDict
@@ -115,6 +115,17 @@ class FoundDetails(TypedDict, total=False):
     caution: str | None
 
 
+_BY_ESTIMATE = "Its dollars rest on an estimated rate."
+
+
+def by_estimate(found: Found) -> Found:
+    """The same finding, which says that its own text's dollars are estimates, if it has any."""
+    names_dollars = "$" in found.summary or any("usd" in key.split("_") for key in found.evidence)
+    if not names_dollars:
+        return found
+    return replace(found, caution=" ".join(filter(None, (found.caution, _BY_ESTIMATE))))
+
+
 Outcome = Found | Clear | Unknown | NotApplicable
 
 
@@ -142,6 +153,7 @@ class Finding:
     """A Found with its rule, severity and dollars (exact USD; None when the bill is unknown).
 
     `alone_usd`: saving of this fix alone. `saving_usd`: its share when all fixes are applied.
+    `estimated`: its dollars rest on an estimated rate, of the job's own type or of the new one.
     """
 
     rule: RuleName
@@ -153,6 +165,7 @@ class Finding:
     superseded_by: str | None = None
     subsumed_by: str | None = None
     exempt: Exemption | None = None
+    estimated: bool = False
 
     @property
     def stands(self) -> bool:

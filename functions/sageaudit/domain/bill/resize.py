@@ -19,7 +19,13 @@ from sageaudit.domain.bill.holds import refusals
 from sageaudit.domain.bill.run_time import Move
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.prices.market import InstanceType, Market, Rate, comparable
+from sageaudit.domain.prices.market import (
+    ESTIMATE_WITHIN,
+    InstanceType,
+    Market,
+    Rate,
+    comparable,
+)
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
@@ -62,13 +68,31 @@ class Resize:
     def certain(self) -> Iterator[Candidate]:
         """Candidates that hold the run and certainly save, the largest counted saving first.
 
+        None of them has an estimated rate: see `by_estimate`.
         A lower hourly price ensures that the advice for the next run does not reverse this one.
         Where today's bill is not known, the cheapest by the hour come first.
         """
+        return (candidate for candidate in self._saving if not candidate.by_estimate)
+
+    @property
+    def by_estimate(self) -> Iterator[Candidate]:
+        """The same with an estimated rate, whose saving is possible at most."""
+        return (candidate for candidate in self._saving if candidate.by_estimate)
+
+    @property
+    def _saving(self) -> Iterator[Candidate]:
         for candidate in self.fitting:
             saves = self.saves(candidate)
-            if self.cheaper(candidate) and (saves is None or saves > 0):
+            if self.cheaper(candidate) and (saves is None or saves > self._noise(candidate)):
                 yield candidate
+
+    def _noise(self, candidate: Candidate) -> Decimal:
+        """Dollars by which today's bill or the candidate's may be wrong; 0 at known rates."""
+        doubt = ESTIMATE_WITHIN if self._estimated(candidate) else Decimal(0)
+        return doubt * (self.bill.total_usd or Decimal(0))
+
+    def _estimated(self, candidate: Candidate) -> bool:
+        return candidate.by_estimate or (self.rate is not None and self.rate.is_estimate)
 
     @property
     def unrecorded(self) -> Iterator[tuple[Candidate, str]]:
@@ -76,6 +100,8 @@ class Resize:
         for candidate in self.candidates:
             refused = candidate.refused
             if refused is None or refused.constraint is not Constraint.NOT_RECORDED:
+                continue
+            if candidate.by_estimate:
                 continue
             if self.cheaper(candidate):
                 yield candidate, refused.reason
@@ -97,9 +123,12 @@ class Resize:
         return tuple(sorted(found, key=lambda other: (other.gpus, other.vcpu, other.name)))
 
     def cheaper(self, candidate: Candidate) -> bool:
-        """Priced below today's type by the hour."""
-        rates = self.rate, candidate.rate
-        return rates[0] is not None and rates[1] is not None and rates[1].usd < rates[0].usd
+        """Priced below today's type by the hour; below what an estimate may be wrong, too."""
+        today, other = self.rate, candidate.rate
+        if today is None or other is None:
+            return False
+        doubt = ESTIMATE_WITHIN if self._estimated(candidate) else Decimal(0)
+        return other.usd < today.usd * (1 - doubt)
 
 
 def impossible(job: Job, market: Market) -> str | None:
@@ -181,7 +210,7 @@ class _Trial:
             return Candidate(other, rate, takes)
         after, at_best = self._bill(other, takes.counted), self._bill(other, takes.best)
         usd, best_usd = after.total_usd, at_best.total_usd
-        missing = [what for what in after.missing if what not in self.billed.missing]
+        missing = [what for what in after.gaps if what not in self.billed.gaps]
         if missing:
             why = f"the bill on {other.name} would not be complete: {', '.join(missing)}"
             return Candidate(other, rate, Refusal(Constraint.BILL, why))
@@ -197,6 +226,9 @@ class _Trial:
         if rate is None:
             why = f"no price known for {other.name} in {self.job.region}"
             return Refusal(Constraint.BILL, why)
+        if rate.unlisted is not None:
+            why = f"{other.name} may not be sold for {self.job.kind.value} jobs: {rate.unlisted}"
+            return Refusal(Constraint.NOT_OFFERED, why)
         today = _rate(self.job, self.market, self.today)
         if today is not None and not comparable(today, rate):
             why = f"{other.name} and {self.today.name} have no price of one time and kind"

@@ -36,7 +36,7 @@ def small_type(job: Job, market: Market, below_usd: Decimal) -> SmallType | None
     cheapest_first = sorted(
         (candidate.gpu_model != today.gpu_model, usd, candidate.name)
         for candidate in _suited(job, market, today)
-        if (usd := _usd_per_hour(job, market, candidate.name)) is not None and usd < below_usd
+        if (usd := _known_usd(job, market, candidate.name)) is not None and usd < below_usd
     )
     if not cheapest_first:
         return None
@@ -55,6 +55,12 @@ def _suited(job: Job, market: Market, today: InstanceType) -> Iterator[InstanceT
         current = today.legacy or not candidate.legacy
         if alike and usable and current and type_refused(on_one, today, candidate) is None:
             yield candidate
+
+
+def _known_usd(job: Job, market: Market, instance_type: str) -> Decimal | None:
+    """None for an estimate too: a type to test on must be one that is sold."""
+    rate = market.hourly(job.region, job.kind, instance_type)
+    return None if rate is None or rate.is_estimate else rate.usd
 
 
 def _usd_per_hour(job: Job, market: Market, instance_type: str) -> Decimal | None:

@@ -105,12 +105,15 @@ class OwnPrices:
         if rate is None or not percent:
             return rate
         left = (_WHOLE - percent) / _WHOLE
+        less = f", less {percent.normalize():f}% by policy"
         return replace(
             rate,
             usd=rate.usd * left,
             other_usd=None if rate.other_usd is None else rate.other_usd * left,
-            source=f"{rate.source}, less {percent.normalize():f}% by policy",
-            kind="own",
+            source=f"{rate.source}{less}",
+            estimated=f"{rate.estimated}{less}" if rate.estimated else None,
+            kind="estimate" if rate.is_estimate else "own",
+            discounted=rate.is_estimate,
         )
 
 

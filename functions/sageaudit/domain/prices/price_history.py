@@ -26,7 +26,7 @@ class KnownRate:
     """A price, and the first and last day on which it was in force; `as_of` is their text.
 
     `vague`: it was read at some time between those days; another price may hold on a given day.
-    `kind` as in Rate: AWS's list price, or what the company pays.
+    `kind`, `estimated` and `unlisted` as in Rate.
     """
 
     usd: Decimal
@@ -37,6 +37,8 @@ class KnownRate:
     note: str | None = None
     vague: bool = False
     kind: PriceKind = "list"
+    estimated: str | None = None
+    unlisted: str | None = None
 
     @classmethod
     def seen(cls, usd: Decimal, when: str, source: str, note: str | None = None) -> KnownRate:
@@ -89,7 +91,17 @@ def _rate(
     era: Era = "today",
 ) -> Rate:
     notes = " · ".join(filter(None, (note, known.note))) or None
-    return Rate(known.usd, known.as_of, known.source, notes, known.kind, other_usd, era)
+    return Rate(
+        known.usd,
+        known.as_of,
+        known.source,
+        notes,
+        known.kind,
+        other_usd,
+        era,
+        estimated=known.estimated,
+        unlisted=known.unlisted,
+    )
 
 
 def _span(text: str) -> tuple[date, date]:

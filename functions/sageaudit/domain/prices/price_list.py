@@ -21,6 +21,9 @@ STORAGE = "VolumeUsage.gp2"
 """The key of a component's ML storage among its entries, as in its usage type."""
 ROLES = {kind.row.component: role for kind in JobKind if (role := kind.row.usage_role) is not None}
 """The role that names a component in usage types: `EU-Train:ml.m5.large`."""
+SPOT_ROLE = "TrSpt"
+"""A role that one public note of 2026-09 names and says to be billed at spot rates. No product of
+it was ever seen here, so it is said to be there where it appears, and no figure uses it."""
 _SERVICE = "AmazonSageMaker"
 _INSTANCES, _VOLUMES = "ML Instance", "Storage"
 _UNITS = {_INSTANCES: "Hrs", _VOLUMES: "GB-Mo"}
@@ -63,11 +66,15 @@ Entry = ListedRate | Ambiguous | Refused
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The price list's entries of one region and component, by instance type or STORAGE."""
+    """The price list's entries of one region and component, by instance type or STORAGE.
+
+    `managed_spot`: usage types of the role SPOT_ROLE that were read too, sorted.
+    """
 
     region: str
     component: Component
     entries: Mapping[str, Entry]
+    managed_spot: tuple[str, ...] = ()
 
     @property
     def rates(self) -> dict[str, ListedRate]:
@@ -80,7 +87,9 @@ class Listing:
 def read(documents: Iterable[object], region: str, component: Component) -> Listing:
     """The rates of a region and component in price-list documents, in any order."""
     entries: dict[str, list[Entry]] = {}
+    usage_types: set[str] = set()
     for document in documents:
+        usage_types.update(_usage_type(document, region))
         wanted = _wanted(document, region, component)
         if wanted is None:
             continue
@@ -88,7 +97,26 @@ def read(documents: Iterable[object], region: str, component: Component) -> List
         entry = _entry(document, usage_type, unit)
         if entry is not None:
             entries.setdefault(name, []).append(entry)
-    return Listing(region, component, {name: _agreed(entries[name]) for name in sorted(entries)})
+    agreed = {name: _agreed(entries[name]) for name in sorted(entries)}
+    return Listing(region, component, agreed, spot_usage_types(usage_types))
+
+
+def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
+    """Those of managed-spot rates, each once, sorted; in any case, as newer products change it."""
+    return tuple(sorted({name for name in usage_types if SPOT_ROLE.lower() in name.lower()}))
+
+
+def spot_note(usage_type: str) -> str:
+    """That such a usage type was seen, in one sentence without a full stop."""
+    return f"usage type {_shown(usage_type)} seen: managed-spot rates; not used for any figure here"
+
+
+def _usage_type(document: object, region: str) -> Iterator[str]:
+    product = _mapping(_mapping(document).get("product"))
+    attributes = _mapping(product.get("attributes"))
+    usage_type = attributes.get("usagetype")
+    if isinstance(usage_type, str) and attributes.get("regionCode") == region:
+        yield usage_type
 
 
 def _wanted(document: object, region: str, component: Component) -> tuple[str, str, str] | None:

@@ -11,10 +11,14 @@ from sageaudit.domain.prices.price_history import KnownRate
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A source's dated rates for one product. Without rates, `why` may give the reason."""
+    """A source's dated rates for one product. Without rates, `why` may give the reason.
+
+    `absent`: the source was read as a whole, and the product is not in it.
+    """
 
     rates: tuple[KnownRate, ...] = ()
     why: str | None = None
+    absent: bool = False
 
 
 class KnownPrices(Protocol):

@@ -33,6 +33,8 @@ class AuditedLine:
     """False for training plan capacity and free Debugger rules: AWS meters those elsewhere."""
     crosses: bool
     """The job ran past the end of a month: AWS may have metered part of it in another month."""
+    estimated: bool = False
+    """Its rate is an estimate: the quantity can be compared with AWS's, the dollars only about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ def lines_of(document: AuditDocument, month: str) -> Iterator[AuditedLine]:
             usd=line["usd"],
             paid=line["rate_usd"] is None or line["rate_usd"] != 0,
             crosses=started != ended,
+            estimated=line["price_kind"] == "estimate",
         )
 
 

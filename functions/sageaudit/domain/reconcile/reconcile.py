@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.prices.price_list import spot_usage_types
 from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.domain.reconcile.usage_type import JOBS, parsed
@@ -63,6 +64,8 @@ class UsageRow:
     history: Side | None
     jobs: int
     crossing: int
+    estimated: bool = False
+    """The history's dollars contain lines at an estimated rate."""
 
     @property
     def quantity_difference(self) -> Decimal | None:
@@ -131,6 +134,21 @@ class Reconciliation:
         return sum(line.usd is None for line in self.audited.lines)
 
     @property
+    def estimated_lines(self) -> int:
+        """Number of history lines at an estimated rate; they are in the history's sums."""
+        return sum(line.estimated for line in self.audited.lines)
+
+    @property
+    def estimated_usd(self) -> Decimal:
+        """The history's dollars at an estimated rate."""
+        return sum((line.usd or _ZERO for line in self.audited.lines if line.estimated), _ZERO)
+
+    @property
+    def managed_spot(self) -> tuple[str, ...]:
+        """AWS's usage types with managed-spot rates, sorted; no figure here uses them."""
+        return spot_usage_types(line.usage_type for line in self.spend.lines)
+
+    @property
     def outside_usd(self) -> Decimal:
         """AWS's dollars outside jobs, which audits do not cover."""
         return sum((area.usd for area in self.areas if area.name != JOBS), _ZERO)
@@ -168,6 +186,7 @@ class _Sum:
     known_usd: Decimal = _ZERO
     jobs: set[str] = field(default_factory=set)
     crossing: set[str] = field(default_factory=set)
+    estimated: bool = False
 
     def add(self, unit: str, quantity: Decimal | None, usd: Decimal | None) -> None:
         self.unit = self.unit or _UNITS.get(unit.lower(), unit)
@@ -231,6 +250,7 @@ def _history_sums(
             into[at] = _Sum(usage, line.region, job, JOBS)
         into[at].add(line.unit, line.quantity, line.usd)
         into[at].jobs.add(line.job)
+        into[at].estimated |= line.estimated
         if line.crosses:
             into[at].crossing.add(line.job)
     return sums, unnamed
@@ -270,6 +290,7 @@ def _row(aws: _Sum | None, history: _Sum | None, presence: Presence | None = Non
         history=history.side() if history else None,
         jobs=len(history.jobs) if history else 0,
         crossing=len(history.crossing) if history else 0,
+        estimated=history.estimated if history else False,
     )
 
 

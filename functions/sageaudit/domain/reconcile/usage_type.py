@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from sageaudit.domain.job.kinds import BILLED_KINDS
-from sageaudit.domain.prices.price_list import ROLES
+from sageaudit.domain.prices.price_list import ROLES, SPOT_ROLE
 
 JOBS = "jobs"
 """The area that audits cover; spend in any other area is not audited."""
@@ -28,6 +28,7 @@ _AREAS = (
     ("studio", "Studio"),
     ("rstudio", "Studio"),
     ("cluster", "HyperPod"),
+    (SPOT_ROLE.lower(), "managed spot (TrSpt), compared with no job"),
 )
 """The start of a role, in lower case, and the area it belongs to."""
 _ROLE_OF_KIND = {kind.value: ROLES[kind.row.component] for kind in BILLED_KINDS}

@@ -65,8 +65,12 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
         return BestType(None, None, reason)
     headroom = Decimal(str(case.limit(api.HEADROOM)))
     run = resize(case.job, case.whole, case.market, headroom_percent=headroom)
-    certain = (other for other in run.certain if legacy or not other.type.legacy)
-    first, second = (*islice(certain, 2), None, None)[:2]
+    certain, possible = (
+        (other for other in others if legacy or not other.type.legacy)
+        for others in (run.certain, run.by_estimate)
+    )
+    known = [*islice(certain, 2)] or [*islice(possible, 2)]
+    first, second = (*known, None, None)[:2]
     if first is None:
         return BestType(None, None, _why_none(run, legacy=legacy), run)
     peaks = f" {PEAKS_HIDDEN}" if _shrinks(run, first) else ""
@@ -100,6 +104,7 @@ def _why_none(run: Resize, *, legacy: bool) -> str:
         candidate
         for candidate in run.candidates
         if run.cheaper(candidate)
+        and not candidate.by_estimate
         and (candidate.type.gpus or not at_work)
         and (legacy or not candidate.type.legacy)
     ]
@@ -161,9 +166,11 @@ def _priced(case: api.JobCase, other: InstanceType) -> bool:
 
 
 def times_dearer(case: api.JobCase, today: str, other: str) -> Decimal | None:
-    """The hourly price of another type over today's; None without two comparable prices."""
+    """The hourly price of another type over today's; None without two comparable known prices."""
     region, kind = case.job.region, case.job.kind
     now, then = (case.market.hourly(region, kind, name) for name in (today, other))
     if now is None or then is None or not now.usd or not comparable(now, then):
+        return None
+    if now.is_estimate or then.is_estimate:
         return None
     return then.usd / now.usd

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type, no_other_type
-from sageaudit.rules.types.successors import hourly_rate, successors
+from sageaudit.rules.types.successors import hourly_rate, said, successors
 
 
 @api.rule(
@@ -45,7 +45,7 @@ def check(case: api.JobCase) -> api.Outcome:
     now, then = hourly_rate(case, today), hourly_rate(case, newer) if newer else None
     summary = f"It ran on {case.job.instances}, an old generation"
     if newer and now and then:
-        summary += f": {newer.name} costs ${then.usd:.3f} instead of ${now.usd:.3f} an hour"
+        summary += f": {newer.name} costs {said(then)} instead of {said(now)} an hour"
     return api.derived(
         f"{summary}.",
         {

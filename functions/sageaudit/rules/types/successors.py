@@ -11,6 +11,11 @@ def hourly_rate(case: api.JobCase, instance_type: InstanceType) -> Rate | None:
     return case.market.hourly(case.job.region, case.job.kind, instance_type.name)
 
 
+def said(rate: Rate) -> str:
+    """`$0.230`, or `about $0.230 (estimated)` for a rate that nobody has read."""
+    return f"about ${rate.usd:.3f} (estimated)" if rate.is_estimate else f"${rate.usd:.3f}"
+
+
 def successors(case: api.JobCase, today: InstanceType) -> str:
     """A sentence that names those of the table which the job could take; empty without any.
 

@@ -58,6 +58,7 @@ def test_what_was_written_is_read_back_exactly(cache: PriceCache) -> None:
             "ml.g5.xlarge": Refused("it is priced in CNY, not in USD"),
             STORAGE: ListedRate(Decimal("0.154"), None, "EU-Train:VolumeUsage.gp2"),
         },
+        ("EU-TrSpt:ml.m5.xlarge",),
     )
     cache.write(Stored(whole, NOW))
     assert cache.read("eu-west-1", Component.TRAINING) == Stored(whole, NOW)

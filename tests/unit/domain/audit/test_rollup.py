@@ -13,7 +13,14 @@ from sageaudit.domain.bill.counterfactual import Severities, SeverityLimits
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.documents import TUNING_ARN, document, finding, trial, type_finding
+from tests.fakes.documents import (
+    GUESSED,
+    TUNING_ARN,
+    document,
+    finding,
+    trial,
+    type_finding,
+)
 
 NOTHING_OWN = TrialSavings(())
 
@@ -250,3 +257,29 @@ def test_a_set_of_children_names_its_tuning_job() -> None:
     named = job_of_children([trial(1, "1", None), trial(2, "1", None)])
     assert (named.name, named.arn, named.kind) == ("sweep-7", TUNING_ARN, JobKind.TUNING)
     assert named.parent is None
+
+
+def test_one_estimate_makes_the_roll_up_an_estimate() -> None:
+    """With the number of training jobs; it is settled all the same."""
+    guess = trial(1, "5.10", "1.70")
+    guess["bill"] |= {"estimated": [GUESSED], "missing": [GUESSED], "complete": False,
+                      "price_kind": "estimate"}  # fmt: skip
+    guess["findings"][0]["estimated"] = True
+    whole = up(guess, trial(2, "5.20", "2.10"), launched=2)
+    said = "1 of 2 training jobs are billed at an estimated rate"
+    assert (whole["bill"]["estimated"], whole["bill"]["missing"]) == ([said], [said])
+    assert (whole["bill"]["complete"], whole["audit"]["settled"]) == (False, True)
+    assert whole["bill"]["price_kind"] == "estimate"
+    assert [one["estimated"] for one in whole["findings"]] == [True]
+
+
+def test_what_the_bills_of_training_jobs_lack_is_said_once() -> None:
+    """A region without a storage price leaves no roll-up silently incomplete."""
+    lacks = "storage: no ML storage price for eu-west-3 (Training)"
+    children = [trial(number, "5.10", "1.70") for number in (1, 2, 3)]
+    for child in children[:2]:
+        child["bill"] |= {"missing": [lacks], "complete": False}
+    whole = up(*children, launched=3)
+    assert whole["bill"]["missing"] == [f"in 2 of 3 training jobs, {lacks}"]
+    assert whole["bill"]["complete"] is False
+    assert (whole["audit"]["settled"], whole["audit"]["coverage"]["missing"]) == (True, [])

@@ -132,7 +132,7 @@ def test_an_unpriced_volume_leaves_the_bill_incomplete() -> None:
     [line] = the("storage", billed)
     assert (usd(line.quantity), line.usd) == ("0.134409", None)
     assert usd(billed.total_usd) == "0.230000"
-    assert billed.missing == ("storage: no ML storage price for us-east-1",)
+    assert billed.missing == ("storage: no ML storage price for us-east-1 (Training)",)
 
 
 @pytest.mark.parametrize(

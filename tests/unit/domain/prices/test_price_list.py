@@ -20,6 +20,7 @@ from sageaudit.domain.prices.price_list import (
     Listing,
     Refused,
     read,
+    spot_note,
 )
 from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded, volume
 
@@ -278,3 +279,20 @@ def test_the_order_of_products_never_matters(
     shuffler.shuffle(mixed)
     first = read(documents, "eu-west-1", Component.TRAINING)
     assert read(mixed, "eu-west-1", Component.TRAINING) == first
+
+
+@pytest.mark.parametrize("name", ["EU-TrSpt:ml.m5.xlarge", "EU-trspt:ml.m5.xlarge"])
+def test_a_managed_spot_usage_type_is_named_and_gives_no_rate(name: str) -> None:
+    """In any case, of this region alone, once however many products have it."""
+    spot = product("ml.m5.xlarge", "0.07", usagetype=name)
+    elsewhere = product("ml.m5.xlarge", "0.07", region="us-east-1", usagetype="USE1-TrSpt:ml.x.y")
+    found = read([product("ml.m5.xlarge", "0.26"), spot, spot, elsewhere], "eu-west-1",
+                 Component.TRAINING)  # fmt: skip
+    assert found.managed_spot == (name,)
+    assert {key: rate.usd for key, rate in found.rates.items()} == {"ml.m5.xlarge": Decimal("0.26")}
+    assert spot_note(name).endswith("seen: managed-spot rates; not used for any figure here")
+
+
+def test_a_list_without_managed_spot_says_nothing_of_it() -> None:
+    """As every list that was seen here."""
+    assert read([product()], "eu-west-1", Component.TRAINING).managed_spot == ()

@@ -398,3 +398,38 @@ def test_a_history_that_is_aws_line_by_line_agrees(history: list[AuditedLine]) -
     found = held(aws, known)
     assert all(row.presence is Presence.MATCHED for row in found.rows)
     assert all(row.quantity_difference == row.usd_difference == 0 for row in found.rows)
+
+
+def test_lines_at_an_estimated_rate_are_compared_by_quantity_and_counted() -> None:
+    """Their dollars are in the sums, with a mark on the row."""
+    found = held(
+        [
+            metered("USE1-Train:ml.m6i.large", "4", "0.46"),
+            metered("USE1-Train:ml.m5.large", "1", "1"),
+        ],
+        [
+            audited("USE1-Train:ml.m6i.large", "4", "0.4608", estimated=True),
+            audited("USE1-Train:ml.m5.large", "1", "1"),
+        ],
+    )
+    marks = {row.usage: row.estimated for row in found.rows}
+    assert marks == {"USE1-Train:ml.m6i.large": True, "USE1-Train:ml.m5.large": False}
+    assert (found.estimated_lines, found.estimated_usd) == (1, Decimal("0.4608"))
+    assert found.history_usd() == Decimal("1.4608")
+
+
+def test_an_audits_estimated_lines_are_known_by_their_kind() -> None:
+    """Those that were stored before there were estimates are none."""
+    whole = document(bill={**document()["bill"], "lines": [line(price_kind="estimate"), line()]})
+    assert [one.estimated for one in lines_of(whole, "2026-05")] == [True, False]
+
+
+def test_a_managed_spot_usage_type_is_seen_and_compared_with_no_job() -> None:
+    """AWS's dollars stay in its total; no line of the history is matched with it."""
+    name = "USE1-TrSpt:ml.m5.xlarge"
+    found = held([metered(name, "4", "0.3")], [audited("USE1-Train:ml.m5.xlarge", "4", "0.92")])
+    assert found.managed_spot == (name,)
+    assert only(found.with_presence(Presence.ONLY_IN_AWS)).usage == name
+    assert [area.name for area in found.areas] == ["managed spot (TrSpt), compared with no job"]
+    assert (found.aws_usd(), found.jobs_only_in_aws_usd) == (Decimal("0.3"), 0)
+    assert held([metered("USE1-Train:ml.m5.xlarge", "4", "1")], []).managed_spot == ()

@@ -1,0 +1,36 @@
+"""How dollars that rest on an estimated rate are marked, in one form for every output."""
+
+from __future__ import annotations
+
+from sageaudit.domain.audit.document import AuditDocument, BillDocument, LineDocument
+from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED
+
+BY_ESTIMATE = "(estimated rate)"
+
+
+def estimates(bill: BillDocument) -> list[str]:
+    """The bill's sentences on estimated rates; none in a bill that was stored before the key."""
+    return bill.get("estimated") or []
+
+
+def gaps(bill: BillDocument) -> list[str]:
+    """What the bill's total lacks: all that is missing but the estimates."""
+    said = estimates(bill)
+    return [missing for missing in bill["missing"] if missing not in said]
+
+
+def about(shown: str, *, estimated: bool) -> str:
+    """`about $0.66`; the text itself at known rates, and for a bound such as `<$0.01`."""
+    bound = shown.startswith(("<", "less than"))
+    return f"about {shown}" if estimated and not bound else shown
+
+
+def is_estimate(line: LineDocument) -> bool:
+    """Whether a line's rate is an estimate."""
+    return line["price_kind"] == "estimate"
+
+
+def value_is_estimate(document: AuditDocument) -> bool:
+    """Whether what a job's hours are worth rests on an estimate, of prepaid ones too."""
+    bill = document["bill"]
+    return bool(estimates(bill)) or any(note.startswith(VALUE_ESTIMATED) for note in bill["notes"])

@@ -1,0 +1,227 @@
+"""Bills and savings at estimated rates: dollars with a mark, never complete, possible at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED, facts
+from sageaudit.domain.bill.candidate import Candidate
+from sageaudit.domain.bill.change import CutPhase, SetType
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
+from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName, by_estimate
+from sageaudit.domain.bill.resize import Resize, resize
+from sageaudit.domain.bill.type_rate import small_type
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.policy.discounts import Discounts, own
+from sageaudit.domain.prices.market import Market, Rate, comparable
+from tests.fakes.any_input import likely_jobs
+from tests.fakes.jobs import HOURLY_USD, TYPES, FixedPrices, flat, guessed, job, market, ran
+
+BIG, SMALL, TINY = "ml.m5.4xlarge", "ml.m5.2xlarge", "ml.m5.xlarge"
+RUN = ran(3600, BIG, volume_gb=0)
+LITTLE = flat(RUN, 60, cpu=10, memory=10)
+ALL = frozenset(HOURLY_USD)
+
+
+@dataclass(frozen=True, slots=True)
+class Unlisted(FixedPrices):
+    """A price list was read as a whole and lacks the types whose rates are estimates."""
+
+    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        rate = FixedPrices.hourly(self, region, component, instance_type)
+        if rate is None or not rate.is_estimate:
+            return rate
+        return replace(rate, unlisted="not in the price list of 2026-11-20")
+
+
+def at_estimates(*names: str, **changes: object) -> Market:
+    """The market in which these types' rates are estimates."""
+    return market(estimated=frozenset(names), **changes)
+
+
+def tried(on: Market, run: Job = RUN) -> Resize:
+    """The run on every other type."""
+    return resize(run, LITTLE, on)
+
+
+def the(name: str, done: Resize) -> Candidate:
+    """One candidate."""
+    return next(one for one in done.candidates if one.type.name == name)
+
+
+def saved(found: Found, on: Market, run: Job = RUN) -> Savings:
+    """The savings of one finding."""
+    name = RuleName("SA1", "r1")
+    return allocate(run, bill(run, on), [(name, found)], on, Severities(), {})
+
+
+def advice(change: SetType | CutPhase) -> Found:
+    """A derived finding with this fix."""
+    return Found(Confidence.DERIVED, Bucket.AVOIDABLE, "because", {}, change=change)
+
+
+def test_a_bill_at_an_estimated_rate_has_dollars_and_is_not_complete() -> None:
+    """It says how the rate was made, and does not say that SageMaker sells the type."""
+    billed = bill(RUN, at_estimates(BIG))
+    assert billed.total_usd == Decimal("0.92")
+    assert (billed.complete, billed.missing) == (False, (guessed(BIG),))
+    assert (billed.estimated, billed.gaps) == ((guessed(BIG),), ())
+
+
+def test_an_estimate_and_a_missing_storage_price_are_both_said() -> None:
+    """Only the storage is missing from the total."""
+    billed = bill(ran(3600, BIG), at_estimates(BIG, storage_usd=None))
+    assert billed.gaps == ("storage: no ML storage price for us-east-1 (Training)",)
+    assert set(billed.missing) == {*billed.gaps, guessed(BIG)}
+    assert billed.total_usd == Decimal("0.92")
+
+
+def test_each_estimated_type_of_a_cluster_is_named_once() -> None:
+    """Its warm pool has the same rate."""
+    groups = (InstanceGroup(BIG, 1, "a"), InstanceGroup(SMALL, 2, "b"), InstanceGroup(BIG, 1, "c"))
+    run = replace(RUN, groups=groups, warm_pool=WarmPool("Terminated", 60, Decimal(60)))
+    assert bill(run, at_estimates(BIG)).estimated == (guessed(BIG),)
+    assert bill(run, at_estimates(BIG, SMALL)).estimated == (guessed(BIG), guessed(SMALL))
+
+
+@given(likely_jobs(), st.frozensets(st.sampled_from(sorted(HOURLY_USD))))
+def test_no_bill_with_an_estimated_line_is_complete(run: Job, names: frozenset[str]) -> None:
+    """Whatever the job: each estimated rate is named in `missing`, and nothing else changes."""
+    billed, plain = bill(run, at_estimates(*names)), bill(run, market())
+    estimates = [line for line in billed.lines if line.rate is not None and line.rate.is_estimate]
+    assert bool(estimates) == bool(billed.estimated)
+    assert set(billed.estimated) <= set(billed.missing)
+    assert not (estimates and billed.complete)
+    assert (billed.total_usd, billed.gaps) == (plain.total_usd, plain.missing)
+
+
+def test_one_estimate_makes_the_bill_an_estimate_under_discounts_too() -> None:
+    """The storage has a negotiated price, the compute an estimate less the same percentage."""
+    prices = own(at_estimates(BIG), Discounts(percent={"Training": Decimal(10)}))
+    run = ran(3600, BIG)
+    billed = bill(run, prices)
+    assert [line.rate.kind for line in billed.lines if line.rate] == ["estimate", "own"]
+    assert facts(run, billed, prices, savings_plan=False).price_kind == "estimate"
+    assert billed.compute_usd == Decimal("0.828")
+
+
+def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
+    """The bill itself is 0 and complete: nothing in it is estimated."""
+    run, prices = replace(RUN, purchase=Purchase.TRAINING_PLAN), at_estimates(BIG)
+    billed = bill(run, prices)
+    assert (billed.total_usd, billed.complete) == (0, True)
+    known = facts(run, billed, prices, savings_plan=False)
+    assert known.prepaid_value_usd == Decimal("0.92")
+    assert f"{VALUE_ESTIMATED}{guessed(BIG)}" in known.notes
+
+
+def test_a_fix_of_a_job_at_an_estimated_rate_is_counted_and_marked() -> None:
+    """The time was paid for, whatever the last digit of its price."""
+    run, prices = job(BIG, volume_gb=0), at_estimates(BIG)
+    savings = saved(advice(CutPhase("Downloading", Decimal(900))), prices, run)
+    [finding] = savings.findings
+    assert (finding.found.bucket, finding.estimated) == (Bucket.AVOIDABLE, True)
+    assert savings.avoidable_usd == finding.saving_usd == Decimal("0.23")
+
+
+def test_a_type_at_an_estimated_rate_is_possible_at_most() -> None:
+    """Its dollars are shown, in no total, with the reason."""
+    savings = saved(advice(SetType(SMALL)), at_estimates(SMALL))
+    [finding] = savings.findings
+    assert finding.found.bucket is Bucket.POSSIBLE
+    assert finding.found.confidence is Confidence.HEURISTIC
+    assert (savings.avoidable_usd, savings.possible_usd) == (0, Decimal("0.46"))
+    assert finding.estimated
+    assert finding.found.caution == (
+        f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here."
+    )
+
+
+def test_a_type_at_a_known_rate_saves_certainly_from_an_estimated_one() -> None:
+    """An hour at about $0.92 against one at $0.46."""
+    savings = saved(advice(SetType(SMALL)), at_estimates(BIG))
+    [finding] = savings.findings
+    assert (finding.found.bucket, finding.estimated) == (Bucket.AVOIDABLE, True)
+    assert savings.avoidable_usd == Decimal("0.46")
+
+
+def test_known_rates_leave_no_mark() -> None:
+    """As before there were estimates."""
+    [finding] = saved(advice(SetType(SMALL)), at_estimates(TINY)).findings
+    assert (finding.found, finding.estimated) == (advice(SetType(SMALL)), False)
+
+
+def test_certain_candidates_have_known_rates() -> None:
+    """The one at an estimated rate stands apart, and fits all the same."""
+    done = tried(at_estimates(SMALL))
+    assert SMALL not in [one.type.name for one in done.certain]
+    assert SMALL in [one.type.name for one in done.by_estimate]
+    assert the(SMALL, done).usd == Decimal("0.46")
+    assert the(SMALL, done).price_note == f"{guessed(SMALL)}."
+
+
+@pytest.mark.parametrize(("usd", "saves"), [("0.9109", False), ("0.9105", True)])
+@pytest.mark.parametrize("estimate", [BIG, SMALL])
+def test_a_difference_within_what_an_estimate_may_be_wrong_is_no_saving(
+    usd: str, saves: bool, estimate: str
+) -> None:
+    """1% of $0.92 is $0.0092."""
+    prices = market(
+        estimated=frozenset({estimate}), hourly_usd=HOURLY_USD | {SMALL: usd, TINY: "9"}
+    )
+    done = tried(prices)
+    names = [one.type.name for one in (*done.certain, *done.by_estimate)]
+    assert (SMALL in names) is saves
+
+
+def test_a_type_that_a_price_list_lacks_is_refused() -> None:
+    """An estimate does not make it an offer."""
+    lacking = Unlisted(estimated=frozenset({SMALL}))
+    refused = the(SMALL, tried(Market(TYPES, lacking))).refused
+    assert refused is not None
+    assert refused.constraint.value == "not offered"
+    assert refused.reason.endswith("not in the price list of 2026-11-20")
+
+
+def test_the_small_type_for_tests_is_one_that_is_sold() -> None:
+    """The cheapest at an estimated rate is passed over."""
+    known = small_type(RUN, market(), Decimal("0.5"))
+    other = small_type(RUN, at_estimates("ml.m5.large"), Decimal("0.5"))
+    assert known is not None
+    assert other is not None
+    assert (known.name, other.name) == ("ml.m5.large", TINY)
+
+
+def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:
+    """An estimate before discounts is no match for a negotiated rate."""
+    guess = Rate(Decimal(1), "2026-07-20", "EC2", kind="estimate", estimated="how")
+    listed, negotiated = Rate(Decimal(1), None, "list"), Rate(Decimal(1), None, "own", kind="own")
+    assert comparable(guess, listed)
+    assert not comparable(guess, negotiated)
+    assert comparable(replace(guess, discounted=True), negotiated)
+    assert not comparable(guess, replace(listed, era="past"))
+
+
+@pytest.mark.parametrize(
+    ("summary", "evidence", "marked"),
+    [
+        ("It cost $3.", {}, True),
+        ("It was slow.", {"total_usd": 3}, True),
+        ("It was slow.", {"usd_per_hour": 3}, True),
+        ("It was slow.", {"minutes": 3}, False),
+    ],
+)
+def test_a_finding_that_names_dollars_says_that_they_are_estimates(
+    summary: str, evidence: dict[str, int], marked: bool
+) -> None:
+    """Beside the caveat that it has."""
+    found = Found(Confidence.MEASURED, Bucket.LOST, summary, evidence, caution="Careful.")
+    said = "Careful. Its dollars rest on an estimated rate." if marked else "Careful."
+    assert by_estimate(found).caution == said

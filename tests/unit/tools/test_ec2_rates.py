@@ -1,0 +1,45 @@
+"""`python -m tools.ec2_rates`: the packaged EC2 rates from a file of Karpenter's."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.adapters.prices import packaged
+from tools import ec2_rates
+
+FILE = """
+// generated at 2026-09-01T13:44:30Z for us-east-1
+var InitialOnDemandPricesAWS = map[string]map[ec2types.InstanceType]float64{
+\t"us-east-1": {
+\t\t"m6i.large": 0.096000, "m6i.metal": 6.144000, "m5.large": 0.097000,
+\t\t"g7.2xlarge": 2.000000, "x1.32xlarge": 13.338000,
+"""
+TABLE = json.loads(ec2_rates.DATA.read_text(encoding="utf-8"), parse_float=Decimal)
+
+
+def test_rates_of_types_with_a_tested_factor_are_taken_with_their_day() -> None:
+    """A metal size and x1 are no types of SageMaker's; of g7 no pair of rates was compared."""
+    table = ec2_rates.renewed(TABLE, FILE, packaged.types())
+    assert table["ec2_usd_per_hour"] == {
+        "us-east-1": {"ml.m6i.large": Decimal("0.096"), "ml.m5.large": Decimal("0.097")}
+    }
+    assert table["provenance"]["as_of"] == "2026-09-01"
+    assert table["provenance"]["source"].endswith("generated 2026-09-01")
+    assert table["factors"] == TABLE["factors"]
+
+
+def test_the_packaged_table_is_as_the_tool_writes_it() -> None:
+    """So that a diff shows changed rates only."""
+    assert ec2_rates.text_of(TABLE) == ec2_rates.DATA.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "// generated at 2026-09-01T13:44:30Z for us-east-1", FILE[60:]]
+)
+def test_another_file_is_refused(text: str) -> None:
+    """Without a day, or without rates."""
+    with pytest.raises(ec2_rates.Unreadable):
+        ec2_rates.rates_of(text)

@@ -1,0 +1,106 @@
+"""Renews the EC2 rates behind estimated rates: `python -m tools.ec2_rates FILE`.
+
+FILE is Karpenter's zz_generated.pricing_aws.go (github.com/aws/karpenter-provider-aws, Apache-2.0,
+pkg/providers/pricing), which its authors write from EC2's price list. Taken are the types of the
+catalogue whose family has a tested factor, those with a known SageMaker rate too: a test predicts
+these. Factors do not change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.adapters.prices import estimates, packaged
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.estimate import factor_of
+
+DATA = Path(str(resources.files("sageaudit.data"))) / estimates.TABLE
+_SOURCE = (
+    "aws/karpenter-provider-aws (Apache-2.0), pkg/providers/pricing/zz_generated.pricing_aws.go"
+)
+_GENERATED = re.compile(r"// generated at (\d{4}-\d{2}-\d{2})T\S+ for (\S+)")
+_RATE = re.compile(r'"([a-z0-9-]+\.[a-z0-9-]+)": (\d+\.\d+)')
+
+
+class Unreadable(Exception):
+    """The file is not as Karpenter writes it; the message is one sentence."""
+
+
+def rates_of(text: str) -> tuple[str, str, dict[str, Decimal]]:
+    """Day, region and USD per hour by EC2 type. Raises Unreadable."""
+    generated, rates = _GENERATED.search(text), _RATE.findall(text)
+    if generated is None or not rates:
+        raise Unreadable("The file names no day and region, or has no rates.")
+    return generated[1], generated[2], {name: Decimal(usd).normalize() for name, usd in rates}
+
+
+def renewed(table: Mapping[str, Any], text: str, types: Iterable[str]) -> dict[str, Any]:
+    """The table with the file's rates of these types. Raises Unreadable."""
+    day, region, rates = rates_of(text)
+    factors = estimates.of_table(table).factors
+    kept = {
+        name: rates[name.removeprefix("ml.")]
+        for name in types
+        if name.removeprefix("ml.") in rates
+        and any(factor_of(name, component, factors) for component in Component)
+    }
+    source = f"{_SOURCE}, generated {day}"
+    provenance = {**table["provenance"], "as_of": day, "source": source}
+    return {**table, "provenance": provenance, "ec2_usd_per_hour": {region: kept}}
+
+
+def text_of(table: Mapping[str, Any]) -> str:
+    """JSON with one row per line, so that a diff shows each changed rate."""
+    regions = {region: _Lines(rates) for region, rates in table["ec2_usd_per_hour"].items()}
+    parts = [
+        f" {json.dumps(name)}: {_Lines(rows).text(2)}"
+        for name, rows in {**table, "ec2_usd_per_hour": regions}.items()
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+class _Lines:
+    """A list or object that is written with one entry per line."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def text(self, indent: int) -> str:
+        """Its JSON, with entries indented by this many spaces."""
+        pairs = isinstance(self.rows, Mapping)
+        entries = [
+            (f"{json.dumps(entry)}: " if pairs else "")
+            + _entry(self.rows[entry] if pairs else entry, indent + 1)
+            for entry in self.rows
+        ]
+        body = ",\n".join(" " * indent + entry for entry in entries)
+        opened, closed = "{}" if pairs else "[]"
+        return f"{opened}\n{body}\n{' ' * (indent - 1)}{closed}"
+
+
+def _entry(value: Any, indent: int) -> str:
+    return value.text(indent) if isinstance(value, _Lines) else to_json(value)
+
+
+def main() -> None:
+    """Rewrites the packaged table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("path", type=Path, help="Karpenter's zz_generated.pricing_aws.go")
+    table = json.loads(DATA.read_text(encoding="utf-8"), parse_float=Decimal)
+    text = parser.parse_args().path.read_text(encoding="utf-8")
+    table = renewed(table, text, packaged.types())
+    DATA.write_text(text_of(table), encoding="utf-8")
+    counts = {region: len(rates) for region, rates in table["ec2_usd_per_hour"].items()}
+    print(f"{DATA.name}: EC2 rates of {counts}, {table['provenance']['as_of']}")
+
+
+if __name__ == "__main__":
+    main()
