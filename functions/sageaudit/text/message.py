@@ -20,6 +20,7 @@ from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
+from sageaudit.domain.prices.own_rates import LEARNT
 from sageaudit.text.facts import unsaid
 from sageaudit.text.headline import headline
 from sageaudit.text.idle_capacity import idle_sentence
@@ -110,10 +111,17 @@ def ran_on(job: JobDocument) -> str | None:
 
 def price_note(document: AuditDocument) -> str | None:
     """Whether prices are list or own prices, and their dates; None when nothing is priced."""
-    if document["bill"]["price_kind"] == "own":
-        return "your own prices, as set in policy.toml"
     audits = (document, *(document["children"] or ()))
     lines = [line for audit in audits for line in audit["bill"]["lines"]]
+    if document["bill"]["price_kind"] == "own":
+        learnt = {
+            (line["price_as_of"] or "").replace("/", " to ")
+            for line in lines
+            if (line["price_source"] or "").startswith(LEARNT)
+        }
+        if learnt:
+            return f"your own rates of {' and '.join(sorted(learnt))}, learnt from a cost report"
+        return "your own prices, as set in policy.toml"
     dates = sorted({line["price_as_of"] for line in lines if line["price_as_of"]})
     if not dates:
         return None

@@ -162,7 +162,8 @@ def _details(line: LineDocument) -> list[str]:
     price = None
     if line["price_as_of"]:
         source = f" ({line['price_source']})" if line["price_source"] else ""
-        price = f"list price of {line['price_as_of']}{source}"
+        kind = "own rate" if line["price_kind"] == "own" else "list price"
+        price = f"{kind} of {line['price_as_of']}{source}"
     parts = [part for part in (line["usage_type"], price, line["note"]) if part]
     return [f"{_item(line)}: {terminal(', '.join(parts))}"] if parts else []
 

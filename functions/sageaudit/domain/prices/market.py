@@ -23,7 +23,7 @@ class Rate:
     `kind`: AWS's list price or the company's own. `as_of` is None for prices without a date.
     `era`: "today" is the newest known price, "past" an earlier one; "before_known" is the newest
     for a day before any known price, "ambiguous" the newest for a day between two different
-    prices. `other_usd` is the older of two such prices.
+    prices. `other_usd` is the older of two such prices. `learnt`: an own rate from a cost report.
     """
 
     usd: Decimal
@@ -34,6 +34,7 @@ class Rate:
     other_usd: Decimal | None = None
     era: Era = "today"
     by_ratio: bool = False
+    learnt: bool = False
 
 
 def comparable(rate: Rate | None, other: Rate | None) -> bool:
@@ -119,6 +120,11 @@ class Market:
         own = self.prices.hourly(region, kind.row.component, self.own_type)
         if own is None or comparable(own, rate):
             return rate
+        if own.learnt and rate.kind == "list":
+            most = (
+                f"no own rate of {instance_type} is known: its list price, the most that it costs"
+            )
+            return replace(rate, kind="own", era=own.era, note=most, by_ratio=True)
         return self._by_ratio(region, kind.row.component, instance_type, own) or rate
 
     def _by_ratio(self, region: str, component: Component, other: str, own: Rate) -> Rate | None:

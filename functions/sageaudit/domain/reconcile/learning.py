@@ -1,0 +1,274 @@
+"""Works out own rates from the lines of a cost report.
+
+A rate is what was paid, divided by what was used, so that rate times usage is the report's cost
+within the report's own rounding. Where lines of the same days have different prices, their average
+weighted by usage is the rate, and its note says so.
+
+Not a rate: credits, refunds, taxes, fees, and usage at $0. Usage that no price table knows, such as
+a spot role, is reported as seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.own_rates import Basis, OwnRate
+from sageaudit.domain.prices.price_list import ROLES, STORAGE
+from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
+from sageaudit.domain.reconcile.price_stretches import Precision, Span, Stretch, stretches
+from sageaudit.domain.reconcile.usage_type import Usage, parsed
+from sageaudit.errors import BadUsage
+
+_COMPONENTS = {role.lower(): component for component, role in ROLES.items()}
+_TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
+_UNITS = {
+    "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),
+    "GB-months": frozenset({"", "gb-mo", "gb-month", "gb-months"}),
+}
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What a rate is for: an instance type or ML storage of a component in a region."""
+
+    region: str
+    component: Component
+    what: str
+
+    @property
+    def unit(self) -> str:
+        """What its quantity counts: instance-hours or GB-months."""
+        return "GB-months" if self.what == STORAGE else "hours"
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """A rate, its cost, and the public price that the report itself names."""
+
+    rate: OwnRate
+    usd: Decimal
+    list_usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotLearnt:
+    """A product without a rate on some days; `why` is a sentence without a full stop."""
+
+    product: Product
+    first: date
+    last: date
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """SageMaker usage that is no job's instance or volume as the price tables know them."""
+
+    text: str
+    area: str
+    quantity: Decimal
+    usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class NoUsage:
+    """Lines of one kind that are no usage at a price, with their sum."""
+
+    kind: str
+    lines: int
+    usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a report teaches, and what of it is in no rate."""
+
+    basis: Basis
+    learnt: tuple[Learnt, ...]
+    not_learnt: tuple[NotLearnt, ...]
+    seen: tuple[Seen, ...]
+    left_out: tuple[NoUsage, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Sums of the lines read so far; memory holds one for each product and day.
+
+    `covered`: usage that a Savings Plan paid for and the basis does not count.
+    """
+
+    basis: Basis
+    spans: dict[Product, dict[tuple[date, date], Span]] = field(default_factory=dict)
+    covered: dict[Product, Span] = field(default_factory=dict)
+    discounts: dict[tuple[Product, str], Decimal] = field(default_factory=dict)
+    seen: dict[tuple[str, str], list[Decimal]] = field(default_factory=dict)
+    left_out: dict[str, list[Decimal]] = field(default_factory=dict)
+    payers: set[str] = field(default_factory=set)
+    precision: Precision = field(default_factory=Precision)
+
+    def leave_out(self, kind: str, usd: Decimal) -> None:
+        counted = self.left_out.setdefault(kind, [_ZERO, _ZERO])
+        counted[0] += 1
+        counted[1] += usd
+
+    def see(self, usage: Usage, quantity: Decimal, usd: Decimal) -> None:
+        counted = self.seen.setdefault((usage.text, usage.area), [_ZERO, _ZERO])
+        counted[0] += quantity
+        counted[1] += usd
+
+    def count(self, product: Product, line: PaidLine, usd: Decimal) -> None:
+        """Adds usage at a price, or usage of a plan that this basis does not count."""
+        days = (line.first, line.last)
+        if line.covered and self.basis is Basis.NET:
+            covered = self.covered.setdefault(product, Span(*days))
+            covered.join(Span(*days, covered=line.quantity))
+            return
+        self.precision.see(line.quantity, usd)
+        span = self.spans.setdefault(product, {}).setdefault(days, Span(*days))
+        span.add(line.quantity, usd)
+        span.covered += line.quantity if line.covered else _ZERO
+        span.list_rate = line.list_rate or span.list_rate
+
+
+def learn(lines: Iterable[ReportLine], basis: Basis, source: str) -> Lesson:
+    """The rates of all lines, which are read once. `source` names the report.
+
+    Raises BadUsage for a discount without a usage type, because no rate is net of it, and for
+    covered usage without an amortised cost where `basis` needs one.
+    """
+    tally = _Tally(basis)
+    for line in lines:
+        if isinstance(line, PaidLine):
+            _count(line, tally)
+        elif isinstance(line, LeftOut):
+            tally.leave_out(line.kind, line.usd)
+        else:
+            _discount(line, tally)
+    found = [*_found(tally, source)]
+    learnt = tuple(rate for rate, _ in found if isinstance(rate, Learnt))
+    return Lesson(
+        basis=basis,
+        learnt=learnt,
+        not_learnt=tuple(rate for rate, _ in found if isinstance(rate, NotLearnt)),
+        seen=tuple(Seen(text, area, *sums) for (text, area), sums in sorted(tally.seen.items())),
+        left_out=tuple(
+            NoUsage(kind, int(lines_), usd)
+            for kind, (lines_, usd) in sorted(tally.left_out.items())
+        ),
+        notes=tuple(_notes(tally, sum((free for _, free in found), _ZERO))),
+    )
+
+
+def _count(line: PaidLine, tally: _Tally) -> None:
+    usage, usd = parsed(line.usage_type), line.usd
+    if line.covered and tally.basis is Basis.AMORTISED:
+        if line.amortised_usd is None:
+            raise BadUsage(
+                "the report has usage under a Savings Plan without the plan's cost of it"
+                " (savings_plan_savings_plan_effective_cost): export it with that column"
+            )
+        usd = line.amortised_usd
+    if usd < 0 or line.quantity < 0:
+        tally.leave_out("Usage below zero", usd)
+        return
+    if not line.quantity:
+        tally.leave_out("Usage without a quantity", usd)
+        return
+    tally.payers.add(line.payer)
+    product = _product(usage, line.region)
+    if product is None or line.unit.lower() not in _UNITS[product.unit]:
+        tally.see(usage, line.quantity, usd)
+        return
+    tally.count(product, line, usd)
+
+
+def _product(usage: Usage, region: str | None) -> Product | None:
+    """What the usage is of; None for what no price table knows, and where the region is unknown."""
+    component, what = _COMPONENTS.get(usage.role.lower()), usage.what.lower()
+    if component is None or not region:
+        return None
+    if what == STORAGE.lower():
+        return Product(region, component, STORAGE)
+    return Product(region, component, what) if _TYPE.fullmatch(what) else None
+
+
+def _discount(line: DiscountLine, tally: _Tally) -> None:
+    """Keeps a discount for the product that it names. Raises BadUsage where it names none."""
+    product = _product(parsed(line.usage_type), line.region)
+    if product is not None:
+        key = (product, f"{line.day:%Y-%m}")
+        tally.discounts[key] = tally.discounts.get(key, _ZERO) + line.usd
+    elif line.usage_type:
+        tally.leave_out(line.kind, line.usd)
+    elif line.usd:
+        raise BadUsage(
+            f"the report has discounts ({line.kind}) as lines that name no usage type, so no rate"
+            " can be net of them: export it with net costs (line_item_net_unblended_cost)"
+        )
+
+
+def _found(tally: _Tally, source: str) -> Iterator[tuple[Learnt | NotLearnt, Decimal]]:
+    """Each rate, or why there is none, with the usage at $0 that it leaves out."""
+    for product in sorted({*tally.spans, *tally.covered}, key=_order):
+        spans = tally.spans.get(product, {})
+        if not spans:
+            covered = tally.covered[product]
+            why = "a Savings Plan covers all of it: --amortised counts what the plan costs"
+            yield NotLearnt(product, covered.first, covered.last, why), _ZERO
+        months: dict[str, list[Span]] = {}
+        for span in spans.values():
+            months.setdefault(f"{span.first:%Y-%m}", []).append(span)
+        for month, of_month in sorted(months.items()):
+            share = _paid_share(of_month, tally.discounts.get((product, month), _ZERO))
+            for found in stretches(of_month, tally.precision, product.unit, paid_share=share):
+                yield _named(product, found, source), found.free if found.rate else _ZERO
+
+
+def _named(product: Product, found: Stretch, source: str) -> Learnt | NotLearnt:
+    if found.rate is None:
+        return NotLearnt(product, found.first, found.last, found.why_not or "no rate")
+    rate = OwnRate(
+        product.region,
+        product.component,
+        product.what,
+        usd=found.rate,
+        first=found.first,
+        last=found.last,
+        quantity=found.quantity,
+        source=source,
+        note=found.note,
+    )
+    return Learnt(rate, found.usd, found.list_rate)
+
+
+def _paid_share(spans: Iterable[Span], discount: Decimal) -> Decimal:
+    """What discounts as lines of their own, below zero, leave of 1 USD of a month's cost."""
+    whole = sum((span.usd for span in spans), _ZERO)
+    return (whole + discount) / whole if whole and discount else Decimal(1)
+
+
+def _notes(tally: _Tally, free: Decimal) -> Iterator[str]:
+    covered = sum((span.covered for span in tally.covered.values()), _ZERO)
+    if covered:
+        yield (
+            f"{covered:.2f} hours are covered by a Savings Plan and in no rate here:"
+            " --amortised counts them at the plan's cost"
+        )
+    if free:
+        yield f"{free:.2f} hours or GB-months cost $0 and are in no rate: a free tier is not a rate"
+    if len(tally.payers) > 1:
+        yield (
+            f"the report has lines of {len(tally.payers)} payer accounts, which may have prices of"
+            " their own: --account learns those of one account"
+        )
+
+
+def _order(product: Product) -> tuple[str, str, str]:
+    return product.what, product.region, product.component.value
