@@ -143,25 +143,24 @@ def _reader(path: Path, positions: dict[str, int]) -> _Read:
             )
     if focus:
         return _of_focus
-    net = "line_item_net_unblended_cost" in positions
-    return lambda row, cell, where: _of_cur(row, cell, where, net=net)
+    return _of_cur
 
 
-def _of_cur(row: Sequence[object], cell: Cell, where: str, *, net: bool) -> ReportLine | None:
+def _of_cur(row: Sequence[object], cell: Cell, where: str) -> ReportLine | None:
     if cell(row, "line_item_product_code").lower() != "amazonsagemaker":
         return None
     _in_usd(cell(row, "line_item_currency_code"), where)
     kind = cell(row, "line_item_line_item_type")
     gross = amount(cell(row, "line_item_unblended_cost"), where, "line_item_unblended_cost")
-    paid = amount(cell(row, "line_item_net_unblended_cost"), where, "line_item_net_unblended_cost")
-    paid = gross if paid is None else paid
+    net = amount(cell(row, "line_item_net_unblended_cost"), where, "line_item_net_unblended_cost")
+    paid = gross if net is None else net
     usage_type = cell(row, "line_item_usage_type")
     resource = JobRef.from_arn(cell(row, "line_item_resource_id"))
     region = resource.region if resource else ""
     region = region or cell(row, "product_region_code") or cell(row, "product_region")
     start = cell(row, "line_item_usage_start_date") or cell(row, "bill_billing_period_start_date")
-    if kind in _DISCOUNTS and not net:
-        return DiscountLine(kind, usage_type, region or None, _day(start, where), paid or _ZERO)
+    if kind in _DISCOUNTS:
+        return DiscountLine(kind, usage_type, region or None, _day(start, where), gross or _ZERO)
     if kind not in {"Usage", _COVERED}:
         return LeftOut(kind or "no line item type", paid or _ZERO)
     quantity = amount(cell(row, "line_item_usage_amount"), where, "line_item_usage_amount")
@@ -186,6 +185,7 @@ def _of_cur(row: Sequence[object], cell: Cell, where: str, *, net: bool) -> Repo
         quantity=quantity,
         unit=cell(row, "pricing_unit"),
         usd=paid,
+        net=net is not None,
         amortised_usd=next((usd for usd in amortised if usd is not None), None),
         covered=kind == _COVERED,
         list_rate=_rate(cell(row, "pricing_public_on_demand_rate")),
@@ -223,6 +223,7 @@ def _of_focus(row: Sequence[object], cell: Cell, where: str) -> ReportLine | Non
         quantity=quantity,
         unit=unit,
         usd=billed,
+        net=True,
         amortised_usd=amount(cell(row, "effective_cost"), where, "EffectiveCost"),
         covered=status == "Used" or cell(row, "pricing_category") == "Committed",
         list_rate=_rate(cell(row, "list_unit_price")),

@@ -102,7 +102,13 @@ def document(lesson: Lesson, rows: list[Row], notes: list[str], merged: Merged) 
             for found in lesson.not_learnt
         ],
         "seen": [
-            {"usage": seen.text, "area": seen.area, "quantity": seen.quantity, "usd": seen.usd}
+            {
+                "usage": seen.text,
+                "area": seen.area,
+                "why": seen.why,
+                "quantity": seen.quantity,
+                "usd": seen.usd,
+            }
             for seen in lesson.seen
         ],
         "left_out": [
@@ -183,7 +189,7 @@ def notes_of(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
     unknown = [seen for seen in lesson.seen if seen.area in {JOBS, "other"}]
     for seen in unknown[:_SHOWN]:
         yield (
-            f"seen, and in no rate because no price table knows it: {seen.text},"
+            f"seen, and in no rate because {seen.why}: {seen.text},"
             f" {seen.quantity:,.2f} units, {usd(seen.usd)}"
         )
     elsewhere = sum((seen.usd for seen in lesson.seen if seen not in unknown), Decimal(0))

@@ -11,7 +11,7 @@ a spot role, is reported as seen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -68,10 +68,11 @@ class NotLearnt:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """SageMaker usage that is no job's instance or volume as the price tables know them."""
+    """SageMaker usage in no rate, because it is no job's or for the reason `why`."""
 
     text: str
     area: str
+    why: str
     quantity: Decimal
     usd: Decimal
 
@@ -107,19 +108,28 @@ class _Tally:
     basis: Basis
     spans: dict[Product, dict[tuple[date, date], Span]] = field(default_factory=dict)
     covered: dict[Product, Span] = field(default_factory=dict)
-    discounts: dict[tuple[Product, str], Decimal] = field(default_factory=dict)
-    seen: dict[tuple[str, str], list[Decimal]] = field(default_factory=dict)
+    discounts: dict[tuple[str, str, str | None, str], list[Decimal]] = field(default_factory=dict)
+    """Lines and USD by kind, usage type, region and month."""
+    net: bool = False
+    """Whether usage lines have their discounts in their own cost."""
+    seen: dict[tuple[str, str, str], list[Decimal]] = field(default_factory=dict)
     left_out: dict[str, list[Decimal]] = field(default_factory=dict)
     payers: set[str] = field(default_factory=set)
     precision: Precision = field(default_factory=Precision)
 
-    def leave_out(self, kind: str, usd: Decimal) -> None:
+    def leave_out(self, kind: str, usd: Decimal, lines: Decimal = Decimal(1)) -> None:
         counted = self.left_out.setdefault(kind, [_ZERO, _ZERO])
-        counted[0] += 1
+        counted[0] += lines
         counted[1] += usd
 
-    def see(self, usage: Usage, quantity: Decimal, usd: Decimal) -> None:
-        counted = self.seen.setdefault((usage.text, usage.area), [_ZERO, _ZERO])
+    def discount(self, line: DiscountLine) -> None:
+        key = (line.kind, line.usage_type, line.region, f"{line.day:%Y-%m}")
+        counted = self.discounts.setdefault(key, [_ZERO, _ZERO])
+        counted[0] += 1
+        counted[1] += line.usd
+
+    def see(self, usage: Usage, why: str, quantity: Decimal, usd: Decimal) -> None:
+        counted = self.seen.setdefault((usage.text, usage.area, why), [_ZERO, _ZERO])
         counted[0] += quantity
         counted[1] += usd
 
@@ -150,14 +160,14 @@ def learn(lines: Iterable[ReportLine], basis: Basis, source: str) -> Lesson:
         elif isinstance(line, LeftOut):
             tally.leave_out(line.kind, line.usd)
         else:
-            _discount(line, tally)
-    found = [*_found(tally, source)]
+            tally.discount(line)
+    found = [*_found(tally, _discounts(tally), source)]
     learnt = tuple(rate for rate, _ in found if isinstance(rate, Learnt))
     return Lesson(
         basis=basis,
         learnt=learnt,
         not_learnt=tuple(rate for rate, _ in found if isinstance(rate, NotLearnt)),
-        seen=tuple(Seen(text, area, *sums) for (text, area), sums in sorted(tally.seen.items())),
+        seen=tuple(Seen(*key, *sums) for key, sums in sorted(tally.seen.items())),
         left_out=tuple(
             NoUsage(kind, int(lines_), usd)
             for kind, (lines_, usd) in sorted(tally.left_out.items())
@@ -182,11 +192,17 @@ def _count(line: PaidLine, tally: _Tally) -> None:
         tally.leave_out("Usage without a quantity", usd)
         return
     tally.payers.add(line.payer)
+    tally.net = tally.net or line.net
     product = _product(usage, line.region)
-    if product is None or line.unit.lower() not in _UNITS[product.unit]:
-        tally.see(usage, line.quantity, usd)
+    if product is not None and line.unit.lower() in _UNITS[product.unit]:
+        tally.count(product, line, usd)
         return
-    tally.count(product, line, usd)
+    why = "no price table knows it"
+    if product is not None:
+        why = f"it is counted in {line.unit[:20]}, not in {product.unit}"
+    elif not line.region:
+        why = "its region is not named"
+    tally.see(usage, why, line.quantity, usd)
 
 
 def _product(usage: Usage, region: str | None) -> Product | None:
@@ -199,22 +215,31 @@ def _product(usage: Usage, region: str | None) -> Product | None:
     return Product(region, component, what) if _TYPE.fullmatch(what) else None
 
 
-def _discount(line: DiscountLine, tally: _Tally) -> None:
-    """Keeps a discount for the product that it names. Raises BadUsage where it names none."""
-    product = _product(parsed(line.usage_type), line.region)
-    if product is not None:
-        key = (product, f"{line.day:%Y-%m}")
-        tally.discounts[key] = tally.discounts.get(key, _ZERO) + line.usd
-    elif line.usage_type:
-        tally.leave_out(line.kind, line.usd)
-    elif line.usd:
-        raise BadUsage(
-            f"the report has discounts ({line.kind}) as lines that name no usage type, so no rate"
-            " can be net of them: export it with net costs (line_item_net_unblended_cost)"
-        )
+def _discounts(tally: _Tally) -> dict[tuple[Product, str], Decimal]:
+    """USD of discounts by product and month that usage lines do not have in their cost already.
+
+    Raises BadUsage for one that names no usage type.
+    """
+    found: dict[tuple[Product, str], Decimal] = {}
+    for (kind, usage_type, region, month), (lines, usd) in tally.discounts.items():
+        product = _product(parsed(usage_type), region)
+        if tally.net:
+            tally.leave_out(f"{kind} (the net costs have it already)", usd, lines)
+        elif product is not None:
+            found[product, month] = found.get((product, month), _ZERO) + usd
+        elif usage_type:
+            tally.leave_out(kind, usd, lines)
+        elif usd:
+            raise BadUsage(
+                f"the report has discounts ({kind}) as lines that name no usage type, so no rate"
+                " can be net of them: export it with net costs (line_item_net_unblended_cost)"
+            )
+    return found
 
 
-def _found(tally: _Tally, source: str) -> Iterator[tuple[Learnt | NotLearnt, Decimal]]:
+def _found(
+    tally: _Tally, discounts: Mapping[tuple[Product, str], Decimal], source: str
+) -> Iterator[tuple[Learnt | NotLearnt, Decimal]]:
     """Each rate, or why there is none, with the usage at $0 that it leaves out."""
     for product in sorted({*tally.spans, *tally.covered}, key=_order):
         spans = tally.spans.get(product, {})
@@ -226,7 +251,7 @@ def _found(tally: _Tally, source: str) -> Iterator[tuple[Learnt | NotLearnt, Dec
         for span in spans.values():
             months.setdefault(f"{span.first:%Y-%m}", []).append(span)
         for month, of_month in sorted(months.items()):
-            share = _paid_share(of_month, tally.discounts.get((product, month), _ZERO))
+            share = _paid_share(of_month, discounts.get((product, month), _ZERO))
             for found in stretches(of_month, tally.precision, product.unit, paid_share=share):
                 yield _named(product, found, source), found.free if found.rate else _ZERO
 

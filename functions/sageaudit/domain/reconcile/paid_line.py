@@ -11,7 +11,8 @@ from decimal import Decimal
 class PaidLine:
     """SageMaker usage of one account from `first` to `last` (UTC days, both included).
 
-    `usd`: its cost after discounts, on demand. `amortised_usd`: the same with a Savings Plan's cost
+    `usd`: its cost on demand, after discounts where `net`, else before those that the report has as
+    lines of their own. `amortised_usd`: the same with a Savings Plan's cost
     of the hours that it covers; None where the report lacks it. `covered`: a plan paid for it.
     `list_rate`: AWS's public on-demand price per unit according to the report.
     """
@@ -25,6 +26,7 @@ class PaidLine:
     quantity: Decimal
     unit: str
     usd: Decimal
+    net: bool
     amortised_usd: Decimal | None
     covered: bool
     list_rate: Decimal | None = None
@@ -40,7 +42,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class DiscountLine:
-    """A discount as a line of its own, of a report whose usage lines have no net cost."""
+    """A discount as a line of its own; the net costs of usage lines have it already."""
 
     kind: str
     usage_type: str

@@ -28,9 +28,12 @@ _ZERO = Decimal(0)
 
 @dataclass(slots=True)
 class Precision:
-    """The decimals of the report's costs and quantities, from which their rounding follows."""
+    """The decimals of the report's costs and quantities, from which their rounding follows.
 
-    cost: int = 0
+    A cost of whole dollars had its zeros cut off: no report is coarser than cents.
+    """
+
+    cost: int = 2
     quantity: int = 0
 
     def see(self, quantity: Decimal, usd: Decimal) -> None:
@@ -163,7 +166,7 @@ def _same_price(span: Span, other: Span, precision: Precision) -> bool:
 
 def _stretch(span: Span, precision: Precision, unit: str, paid_share: Decimal) -> Stretch:
     if not span.quantity:
-        nothing = f"its {_amount(span.free)} {unit} cost $0, and a free tier is not a rate"
+        nothing = "all of it cost $0, and a free tier is not a rate"
         return Stretch(span.first, span.last, _ZERO, _ZERO, None, nothing, free=span.free)
     free = span.free
     if span.most_free * span.price <= precision.half_cent:  # a cost that was rounded to 0
@@ -171,7 +174,9 @@ def _stretch(span: Span, precision: Precision, unit: str, paid_share: Decimal) -
     usd, error = span.usd * paid_share, precision.error(span.price, span.quantity, span.rows)
     rate: Decimal | None = None
     why: str | None = None
-    if span.quantity < LEAST_USAGE:
+    if paid_share <= 0:
+        why = "a discount takes all of its cost"
+    elif span.quantity < LEAST_USAGE:
         why = f"only {_amount(span.quantity)} {unit} were used, and {LEAST_USAGE} are needed"
     elif error > MOST_ERROR * span.price:
         why = (
@@ -213,11 +218,8 @@ def _shortest(value: Decimal, error: Decimal) -> Decimal:
 
 
 def _places(number: Decimal) -> int:
-    """Its decimals without trailing zeros, at most `_FINEST`."""
-    digits, exponent = number.as_tuple().digits, int(number.as_tuple().exponent)
-    while exponent < 0 and digits and digits[-1] == 0:
-        digits, exponent = digits[:-1], exponent + 1
-    return min(max(-exponent, 0), _FINEST)
+    """Its decimals as written, at most `_FINEST`."""
+    return min(max(-int(number.as_tuple().exponent), 0), _FINEST)
 
 
 def _amount(quantity: Decimal) -> str:
