@@ -166,7 +166,8 @@ def show(lesson: Lesson, rows: list[Row], notes: list[str], console: Console) ->
     if len(lesson.not_learnt) > _SHOWN:
         console.print(Text(f"+{len(lesson.not_learnt) - _SHOWN} more: --output json shows all"))
     for note in notes:
-        console.print(Text(terminal(f"{note[0].upper()}{note[1:]}."), "dim"))
+        sentence = note if note.startswith(("ml.", STORAGE)) else f"{note[0].upper()}{note[1:]}"
+        console.print(Text(terminal(f"{sentence}."), "dim"))
 
 
 def notes_of(lesson: Lesson, rows: list[Row]) -> Iterator[str]:

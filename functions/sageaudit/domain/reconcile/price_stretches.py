@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
-LEAST_USAGE = Decimal("0.1")
-"""Instance-hours (6 minutes) or GB-months below which no rate is learnt. Our choice."""
+LEAST_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
+"""Below 6 minutes, or 0.01 GB-months (a cent or less), no rate is learnt. Our choice."""
 MOST_ERROR = Decimal("0.005")
 """Share of a rate that the rounding of the report's costs may amount to. Our choice."""
 MOST_STRETCHES = 3
@@ -176,8 +176,9 @@ def _stretch(span: Span, precision: Precision, unit: str, paid_share: Decimal) -
     why: str | None = None
     if paid_share <= 0:
         why = "a discount takes all of its cost"
-    elif span.quantity < LEAST_USAGE:
-        why = f"only {_amount(span.quantity)} {unit} were used, and {LEAST_USAGE} are needed"
+    elif span.quantity < LEAST_USAGE[unit]:
+        least = LEAST_USAGE[unit]
+        why = f"only {_amount(span.quantity)} {unit} were used, and {least} are needed"
     elif error > MOST_ERROR * span.price:
         why = (
             f"the report rounds its costs so much that {_amount(span.quantity)} {unit} tell no rate"

@@ -103,7 +103,9 @@ def test_a_price_change_within_the_month_gives_two_rates() -> None:
 
 def test_different_prices_of_the_same_days_are_averaged_by_usage_and_it_is_said() -> None:
     """Two accounts with prices of their own: 3 hours at $1 and 1 hour at $2."""
-    days = [line(price, hours, day) for day in range(1, 9) for price, hours in (("1", 3), ("2", 1))]
+    days = [
+        line(price, hours, day) for day in range(1, 9) for price, hours in (("1", "3"), ("2", "1"))
+    ]
     [rate] = rates(taught(*days))
     assert (rate.usd, rate.note) == (Decimal("1.25"), "the average of prices from $1 to $2")
 
