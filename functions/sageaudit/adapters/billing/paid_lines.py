@@ -72,6 +72,10 @@ _DISCOUNTS = frozenset(
 )  # fmt: skip
 """Line item types of discounts, which usage lines with a net cost already count."""
 _COVERED = "SavingsPlanCoveredUsage"
+_PLAN = (
+    "savings_plan_savings_plan_effective_cost",
+    "savings_plan_net_savings_plan_effective_cost",
+)
 _ZERO = Decimal(0)
 
 
@@ -118,8 +122,9 @@ class PaidLines:
         owner = cell(row, "line_item_usage_account_id") or cell(row, "sub_account_id")
         if self.account is not None and owner != self.account:
             return False
-        if isinstance(line, PaidLine) and len(self._remembered) < MOST_REMEMBERED:
-            resource = cell(row, "line_item_resource_id") or cell(row, "resource_id")
+        resource = cell(row, "line_item_resource_id") or cell(row, "resource_id")
+        # Without a job's name, equal lines may be of two jobs.
+        if isinstance(line, PaidLine) and resource and not self.forgets:
             start = cell(row, "line_item_usage_start_date") or cell(row, "charge_period_start")
             known = hash((line, resource, start))
             if known in self._remembered:
@@ -151,12 +156,11 @@ def _of_cur(row: Sequence[object], cell: Cell, where: str) -> ReportLine | None:
         return None
     _in_usd(cell(row, "line_item_currency_code"), where)
     kind = cell(row, "line_item_line_item_type")
-    gross = amount(cell(row, "line_item_unblended_cost"), where, "line_item_unblended_cost")
-    net = amount(cell(row, "line_item_net_unblended_cost"), where, "line_item_net_unblended_cost")
+    gross, net = _cost(row, cell, where, "line_item_unblended_cost", "line_item_net_unblended_cost")
     paid = gross if net is None else net
     usage_type = cell(row, "line_item_usage_type")
-    resource = JobRef.from_arn(cell(row, "line_item_resource_id"))
-    region = resource.region if resource else ""
+    job = JobRef.from_arn(cell(row, "line_item_resource_id"))
+    region = job.region if job else ""
     region = region or cell(row, "product_region_code") or cell(row, "product_region")
     start = cell(row, "line_item_usage_start_date") or cell(row, "bill_billing_period_start_date")
     if kind in _DISCOUNTS:
@@ -167,13 +171,7 @@ def _of_cur(row: Sequence[object], cell: Cell, where: str) -> ReportLine | None:
     if paid is None or quantity is None:
         missing = "line_item_unblended_cost" if paid is None else "line_item_usage_amount"
         raise BadUsage(f"{where} is usage, and its {missing} is empty")
-    amortised = [
-        amount(cell(row, name), where, name)
-        for name in (
-            "savings_plan_net_savings_plan_effective_cost",
-            "savings_plan_savings_plan_effective_cost",
-        )
-    ]
+    plan, net_plan = _cost(row, cell, where, *_PLAN)
     first = _day(start, where)
     return PaidLine(
         account=cell(row, "line_item_usage_account_id"),
@@ -186,10 +184,17 @@ def _of_cur(row: Sequence[object], cell: Cell, where: str) -> ReportLine | None:
         unit=cell(row, "pricing_unit"),
         usd=paid,
         net=net is not None,
-        amortised_usd=next((usd for usd in amortised if usd is not None), None),
+        amortised_usd=plan if net_plan is None else net_plan,
         covered=kind == _COVERED,
         list_rate=_rate(cell(row, "pricing_public_on_demand_rate")),
     )
+
+
+def _cost(
+    row: Sequence[object], cell: Cell, where: str, gross: str, net: str
+) -> tuple[Decimal | None, Decimal | None]:
+    """A cost before and after discounts; None where the report has none."""
+    return amount(cell(row, gross), where, gross), amount(cell(row, net), where, net)
 
 
 def _of_focus(row: Sequence[object], cell: Cell, where: str) -> ReportLine | None:

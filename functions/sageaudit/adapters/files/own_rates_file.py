@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
@@ -11,14 +10,12 @@ from typing import Any
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.own_rates import Basis, OwnRate, OwnRates, own_rates
+from sageaudit.domain.prices.own_rates import REGION, TYPE, Basis, OwnRate, OwnRates, own_rates
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.errors import BadUsage
 
 SCHEMA = 1
 _KEYS = ("region", "type", "component", "usd", "first", "last", "quantity", "source", "note")
-_TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
-_REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}")
 _HIGHEST_USD = Decimal(10_000)
 """Far above the price of any instance-hour."""
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -97,10 +94,10 @@ def _row(rate: OwnRate) -> dict[str, object]:
 
 
 def _possible(rate: OwnRate) -> bool:
-    named = _TYPE.fullmatch(rate.what) is not None or rate.what == STORAGE
+    named = TYPE.fullmatch(rate.what) is not None or rate.what == STORAGE
     return (
         named
-        and _REGION.fullmatch(rate.region) is not None
+        and REGION.fullmatch(rate.region) is not None
         and rate.usd.is_finite()
         and 0 < rate.usd <= _HIGHEST_USD
         and rate.first <= rate.last

@@ -232,21 +232,18 @@ def learn(
     if account is not None:
         account = history_table.account_id(account, "--account")
     policy = policy_file.load(policy_path) if policy_path else Policy()
-    before = learnt_rates.known(path, basis, account)
-    lesson, read_notes = learnt_rates.lesson(reports, account, basis)
-    merged = learnt_rates.added(lesson, before)
-    rows = own_rates.rows_of(lesson, policy.discounts)
-    notes = [*read_notes, *own_rates.notes_of(lesson, rows)]
+    taught = learnt_rates.taught(reports, account, basis, path)
+    view = own_rates.view_of(taught, policy.discounts)
     if output == "json":
-        echo_json(own_rates.document(lesson, rows, notes, merged))
+        echo_json(own_rates.document(view))
     else:
-        own_rates.show(lesson, rows, notes, Console())
-    if not rows:
+        own_rates.show(view, Console())
+    if not view.rows:
         say("no rate could be learnt: nothing is written")
         return Exit.NOT_FOUND
     if not dry_run:
-        learnt_rates.write(merged.rates, path)
-    for line in own_rates.closing(merged, path, policy_path, written=not dry_run):
+        learnt_rates.write(taught.merged.rates, path)
+    for line in own_rates.closing(view, path, policy_path, written=not dry_run):
         say(line)
     return Exit.DONE
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from sageaudit.adapters.billing.paid_lines import MOST_REMEMBERED, PaidLines
@@ -14,17 +15,33 @@ from sageaudit.domain.reconcile.paid_line import ReportLine
 from sageaudit.errors import BadUsage
 
 
-def lesson(
-    paths: Sequence[Path], account: str | None, basis: Basis
-) -> tuple[Lesson, tuple[str, ...]]:
-    """What the reports teach, and notes on how they were read. Raises BadUsage naming the file."""
-    reports = PaidLines(account)
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """What reports teach, beside what a file knows already. `notes`: how they were read."""
+
+    lesson: Lesson
+    merged: Merged
+    notes: tuple[str, ...]
+
+
+def taught(paths: Sequence[Path], account: str | None, basis: Basis, file: Path) -> Taught:
+    """What the reports add to a file of own rates.
+
+    Raises BadUsage for a report that cannot be read, and for a file of something else.
+    """
+    before, reports = _known(file, basis, account), PaidLines(account)
     source = ", ".join(path.name for path in paths)
-    learnt = learn(_lines(reports, paths), basis, source)
+    lesson = learn(_lines(reports, paths), basis, source)
     if not reports.read_lines:
         of = "" if account is None else f" of account {account}"
         raise BadUsage(f"{source}: has no SageMaker line{of}")
-    return learnt, tuple(_notes(reports))
+    rates = own_rates(basis, account, (found.rate for found in lesson.learnt))
+    return Taught(lesson, merged(before, rates), tuple(_notes(reports)))
+
+
+def write(rates: OwnRates, path: Path) -> None:
+    """Replaces the file atomically. Raises BadUsage where it cannot be written."""
+    price_table.write(own_rates_file.text_of(rates), path)
 
 
 def _lines(reports: PaidLines, paths: Sequence[Path]) -> Iterator[ReportLine]:
@@ -42,7 +59,7 @@ def _notes(reports: PaidLines) -> Iterator[str]:
         yield f"lines that occur twice are found among the first {MOST_REMEMBERED:,} only"
 
 
-def known(path: Path, basis: Basis, account: str | None) -> OwnRates:
+def _known(path: Path, basis: Basis, account: str | None) -> OwnRates:
     """The rates of a file; none where it does not exist yet.
 
     Raises BadUsage for a file of something else, and for rates of another basis or account.
@@ -57,14 +74,3 @@ def known(path: Path, basis: Basis, account: str | None) -> OwnRates:
         of = "of all accounts" if found.account is None else f"of account {found.account}"
         raise BadUsage(f"{path}: has rates {of}: {other}")
     return found
-
-
-def added(lesson_: Lesson, before: OwnRates) -> Merged:
-    """The known rates with those of a lesson."""
-    rates = own_rates(before.basis, before.account, (found.rate for found in lesson_.learnt))
-    return merged(before, rates)
-
-
-def write(rates: OwnRates, path: Path) -> None:
-    """Replaces the file atomically. Raises BadUsage where it cannot be written."""
-    price_table.write(own_rates_file.text_of(rates), path)

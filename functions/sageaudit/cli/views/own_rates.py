@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sageaudit.adapters.prices import sources
+from sageaudit.cli.sources.learnt_rates import Taught
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.policy.discounts import Discounts, percent_off
 from sageaudit.domain.prices.own_rates import Basis, Merged, OwnRate
@@ -55,9 +58,24 @@ class Row:
         return f"{self.rate.what}, {self.rate.component.value}, {self.rate.region}"
 
 
-def rows_of(lesson: Lesson, discounts: Discounts) -> list[Row]:
-    """Every learnt rate, beside the report's public price, else the packaged one."""
-    return [_row(learnt, discounts) for learnt in lesson.learnt]
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is shown: the rows, the sentences below them, and what becomes of known rates."""
+
+    lesson: Lesson
+    merged: Merged
+    rows: list[Row]
+    notes: list[str]
+    in_use: bool
+    """Whether the policy names a file of own rates already."""
+
+
+def view_of(taught: Taught, discounts: Discounts) -> View:
+    """Every learnt rate beside the report's public price, else the packaged one."""
+    rows = [_row(learnt, discounts) for learnt in taught.lesson.learnt]
+    notes = [*taught.notes, *_notes(taught.lesson, rows)]
+    in_use = discounts.learnt is not None
+    return View(taught.lesson, taught.merged, rows, notes, in_use)
 
 
 def _row(learnt: Learnt, discounts: Discounts) -> Row:
@@ -82,14 +100,15 @@ def _row(learnt: Learnt, discounts: Discounts) -> Row:
     )
 
 
-def document(lesson: Lesson, rows: list[Row], notes: list[str], merged: Merged) -> dict[str, Any]:
+def document(view: View) -> dict[str, Any]:
     """The document of --output json."""
+    lesson, merged = view.lesson, view.merged
     replaced = {new: old for old, new in merged.replaced}
     return {
         "schema": 1,
         "basis": lesson.basis.value,
         "currency": "USD",
-        "rates": [_json(row, merged, replaced) for row in rows],
+        "rates": [_json(row, merged, replaced) for row in view.rows],
         "not_learnt": [
             {
                 "type": found.product.what,
@@ -114,7 +133,7 @@ def document(lesson: Lesson, rows: list[Row], notes: list[str], merged: Merged) 
         "left_out": [
             {"kind": left.kind, "lines": left.lines, "usd": left.usd} for left in lesson.left_out
         ],
-        "notes": notes,
+        "notes": view.notes,
     }
 
 
@@ -142,14 +161,14 @@ def _json(row: Row, merged: Merged, replaced: Mapping[OwnRate, OwnRate]) -> dict
     }
 
 
-def show(lesson: Lesson, rows: list[Row], notes: list[str], console: Console) -> None:
+def show(view: View, console: Console) -> None:
     """Prints the rates, why others are missing, and the notes."""
     table = plain_table(
         *("Type", "Region", "For", "Own rate", "List", "Diff", "Used", "From", "To"),
         right=("Own rate", "List", "Diff", "Used"),
         unbroken=("Own rate", "List", "Diff", "Used", "From", "To"),
     )
-    for row in rows:
+    for row in view.rows:
         rate = row.rate
         unit = "GB-mo" if rate.what == STORAGE else "h"
         table.add_row(
@@ -157,20 +176,21 @@ def show(lesson: Lesson, rows: list[Row], notes: list[str], console: Console) ->
             *(shown_rate(rate.usd), shown_rate(row.list_usd), _signed(row.percent)),
             *(f"{rate.quantity:,.2f} {unit}", str(rate.first), str(rate.last)),
         )
-    if rows:
+    if view.rows:
         console.print(table)
+    lesson = view.lesson
     for found in lesson.not_learnt[:_SHOWN]:
         product = found.product
         name = f"{product.what}, {product.component.value}, {product.region}"
         console.print(Text(terminal(f"No rate for {name}: {found.why}.")))
     if len(lesson.not_learnt) > _SHOWN:
         console.print(Text(f"+{len(lesson.not_learnt) - _SHOWN} more: --output json shows all"))
-    for note in notes:
+    for note in view.notes:
         sentence = note if note.startswith(("ml.", STORAGE)) else f"{note[0].upper()}{note[1:]}"
         console.print(Text(terminal(f"{sentence}."), "dim"))
 
 
-def notes_of(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
+def _notes(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
     """Sentences without full stops: averages, what is left out, and which price wins."""
     for row in rows:
         if row.rate.note:
@@ -231,25 +251,26 @@ def _one_discount(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
             )
 
 
-def closing(merged: Merged, path: Path, policy: Path | None, *, written: bool) -> Iterator[str]:
+def closing(view: View, path: Path, policy: Path | None, *, written: bool) -> Iterator[str]:
     """What was written, which known rates had to go, and the next command to run."""
-    same = len(merged.rates.rows) - len(merged.added) - len(merged.replaced)
+    merged = view.merged
+    new = len(merged.added) + len({rate for _, rate in merged.replaced})
     verb = "written" if written else "nothing is written; it would be"
     yield (
         f"{path}: {verb}: {len(merged.added)} rates added, {len(merged.replaced)} replaced,"
-        f" {same} kept"
+        f" {len(merged.rates.rows) - new} kept"
     )
-    for old, new in merged.replaced[:_SHOWN]:
+    for old, rate in merged.replaced[:_SHOWN]:
         yield (
             f"replaced {old.what}, {old.component.value}, {old.region}, {old.days}:"
-            f" {shown_rate(old.usd)} becomes {shown_rate(new.usd)} ({new.days})"
+            f" {shown_rate(old.usd)} becomes {shown_rate(rate.usd)} ({rate.days})"
         )
-    policy_name = policy or "policy.toml"
-    yield (
-        f'to use them, write own_rates = "{path}" under [discounts] in {policy_name}'
-        " (the path begins at its folder)"
-    )
-    yield f"then run: sageaudit audit JOB --policy {policy_name}"
+    policy = policy or Path("policy.toml")
+    if not view.in_use:
+        # Both may be given from anywhere; the policy's own folder is where its paths begin.
+        name = os.path.relpath(path, policy.parent)
+        yield f"to use them, write own_rates = {json.dumps(name)} under [discounts] in {policy}"
+    yield f"then run: sageaudit audit JOB --policy {policy}"
 
 
 def _signed(percent: Decimal | None) -> str:

@@ -23,7 +23,8 @@ class Rate:
     `kind`: AWS's list price or the company's own. `as_of` is None for prices without a date.
     `era`: "today" is the newest known price, "past" an earlier one; "before_known" is the newest
     for a day before any known price, "ambiguous" the newest for a day between two different
-    prices. `other_usd` is the older of two such prices. `learnt`: an own rate from a cost report.
+    prices. `other_usd` is the older of two such prices. `learnt`: what an own rate from a
+    cost report counts; None for all others.
     """
 
     usd: Decimal
@@ -34,7 +35,7 @@ class Rate:
     other_usd: Decimal | None = None
     era: Era = "today"
     by_ratio: bool = False
-    learnt: bool = False
+    learnt: Literal["net", "amortised"] | None = None
 
 
 def comparable(rate: Rate | None, other: Rate | None) -> bool:

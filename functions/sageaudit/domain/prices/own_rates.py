@@ -6,6 +6,7 @@ until a newer one is known, and never for a day before: what was paid then is no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -16,6 +17,10 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_history import KnownRate, rate_on
 
+REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}")
+"""A region's code, whatever region it is."""
+TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
+"""An instance type's name, also of one that is not in the catalogue."""
 LEARNT = "learnt from "
 """How the source of a learnt rate begins."""
 
@@ -80,7 +85,11 @@ class OwnRates:
         if rate is None:
             return None
         # An own rate is compared with prices of its own day, so an earlier one is not "past".
-        rate = replace(rate, learnt=True, era="ambiguous" if rate.other_usd else "today")
+        rate = replace(
+            rate,
+            learnt="net" if self.basis is Basis.NET else "amortised",
+            era="ambiguous" if rate.other_usd else "today",
+        )
         newest = known[-1]
         if day is None or day <= newest.last:
             return rate

@@ -10,14 +10,13 @@ a spot role, is reported as seen.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.own_rates import Basis, OwnRate
+from sageaudit.domain.prices.own_rates import REGION, TYPE, Basis, OwnRate
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
 from sageaudit.domain.reconcile.price_stretches import Precision, Span, Stretch, stretches
@@ -25,7 +24,6 @@ from sageaudit.domain.reconcile.usage_type import Usage, parsed
 from sageaudit.errors import BadUsage
 
 _COMPONENTS = {role.lower(): component for component, role in ROLES.items()}
-_TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 _UNITS = {
     "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),
     "GB-months": frozenset({"", "gb-mo", "gb-month", "gb-months"}),
@@ -200,7 +198,7 @@ def _count(line: PaidLine, tally: _Tally) -> None:
     why = "no price table knows it"
     if product is not None:
         why = f"it is counted in {line.unit[:20]}, not in {product.unit}"
-    elif not line.region:
+    elif line.region is None or not REGION.fullmatch(line.region):
         why = "its region is not named"
     tally.see(usage, why, line.quantity, usd)
 
@@ -208,11 +206,11 @@ def _count(line: PaidLine, tally: _Tally) -> None:
 def _product(usage: Usage, region: str | None) -> Product | None:
     """What the usage is of; None for what no price table knows, and where the region is unknown."""
     component, what = _COMPONENTS.get(usage.role.lower()), usage.what.lower()
-    if component is None or not region:
+    if component is None or region is None or not REGION.fullmatch(region):
         return None
     if what == STORAGE.lower():
         return Product(region, component, STORAGE)
-    return Product(region, component, what) if _TYPE.fullmatch(what) else None
+    return Product(region, component, what) if TYPE.fullmatch(what) else None
 
 
 def _discounts(tally: _Tally) -> dict[tuple[Product, str], Decimal]:

@@ -19,7 +19,7 @@ from sageaudit.domain.job.tuning import Direction
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import FamilyExemption, Policy
 from sageaudit.domain.policy.rule_choices import RuleChoices, Section
-from sageaudit.domain.prices.own_rates import Basis, OwnRate, own_rates
+from sageaudit.domain.prices.own_rates import Basis, OwnRate, OwnRates, own_rates
 from sageaudit.errors import BadPolicy
 
 SHIPPED = Path(__file__).parents[4] / "policy.toml"
@@ -161,10 +161,16 @@ POLICIES = st.builds(
         st.dictionaries(NAMES, AMOUNTS, max_size=2),
         st.dictionaries(NAMES, st.dictionaries(NAMES, AMOUNTS, max_size=2), max_size=2),
         st.booleans(),
-        st.none() | LEARNT,
     ),
     version=NAMES,
 )
+
+
+@given(LEARNT)
+def test_any_learnt_rates_come_back(learnt: OwnRates) -> None:
+    """They go to the Lambda function with the policy."""
+    policy = Policy(discounts=Discounts(learnt=learnt))
+    assert from_text(to_text(policy)) == policy
 
 
 @given(POLICIES)

@@ -36,7 +36,7 @@ def test_each_day_has_the_rate_that_was_paid_then() -> None:
     assert october is not None
     assert november is not None
     assert (october.usd, november.usd) == (Decimal("1.30"), Decimal("1.20"))
-    assert (october.kind, october.era, october.learnt) == ("own", "today", True)
+    assert (october.kind, october.era, october.learnt) == ("own", "today", "net")
     assert october.as_of == "2026-10-01/2026-10-31"
     assert october.source == "learnt from october.csv, net of discounts"
 
