@@ -119,8 +119,11 @@ def price_note(document: AuditDocument) -> str | None:
             for line in lines
             if (line["price_source"] or "").startswith(LEARNT)
         }
+        listed = any(line["price_kind"] == "list" for line in lines)
+        rest = "; the rest at list price" if listed else ""
         if learnt:
-            return f"your own rates of {' and '.join(sorted(learnt))}, learnt from a cost report"
+            days = " and ".join(sorted(learnt))
+            return f"your own rates of {days}, learnt from a cost report{rest}"
         return "your own prices, as set in policy.toml"
     dates = sorted({line["price_as_of"] for line in lines if line["price_as_of"]})
     if not dates:
