@@ -26,6 +26,7 @@ from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.exemption import exemptions
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.prices.price_history import day_of
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge, judge_account, judge_tuning
@@ -49,7 +50,7 @@ def audit_job(
     `market` has AWS's list prices; the policy's discounts are applied here. `earlier` are the
     family's earlier runs, newest first; None when no history was read.
     """
-    market = own(market, policy.discounts).relative_to(job)
+    market = own(market, policy.discounts, day_of(job, now)).relative_to(job)
     billed = bill(job, market)
     plan = policy.discounts.savings_plan
     name = family(job, policy.family_tag)

@@ -23,6 +23,7 @@ from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.prices.market import PriceKind
+from sageaudit.domain.prices.own_rates import LEARNT
 from sageaudit.text.estimate import about, estimates, gaps, value_is_estimate
 from sageaudit.text.facts import unsaid
 from sageaudit.text.headline import headline
@@ -123,10 +124,24 @@ def price_note(document: AuditDocument) -> str | None:
     if dates := _dates(lines, "estimate"):
         parts.append(f"estimated rate of {dates}")
     if own:
-        parts.append("your own prices, as set in policy.toml")
+        parts.append(_own_note(lines))
     elif dates := _dates(lines, "list"):
         parts.append(f"on-demand list price of {dates}, before discounts")
     return "; ".join(parts) or None
+
+
+def _own_note(lines: list[LineDocument]) -> str:
+    """Own prices: learnt from a cost report, with its days, or set in the policy."""
+    learnt = {
+        (line["price_as_of"] or "").replace("/", " to ")
+        for line in lines
+        if (line["price_source"] or "").startswith(LEARNT)
+    }
+    if not learnt:
+        return "your own prices, as set in policy.toml"
+    listed = any(line["price_kind"] == "list" for line in lines)
+    rest = "; the rest at list price" if listed else ""
+    return f"your own rates of {' and '.join(sorted(learnt))}, learnt from a cost report{rest}"
 
 
 def _dates(lines: list[LineDocument], kind: PriceKind) -> str:

@@ -193,6 +193,25 @@ def test_money_notes() -> None:
     ]
 
 
+def test_own_rates_are_named_with_their_days() -> None:
+    """Learnt ones by the cost report; where a line has none, that the rest is at list price."""
+    [line, *_] = BILL["lines"]
+    learnt = line | {
+        "price_kind": "own",
+        "price_as_of": "2026-10-01/2026-10-31",
+        "price_source": "learnt from cur.csv, net of discounts",
+    }
+    note = "your own rates of 2026-10-01 to 2026-10-31, learnt from a cost report"
+    own = {**BILL, "price_kind": "own"}
+    assert money_notes(document(bill={**own, "lines": [learnt]}))[0] == note
+    mixed = document(bill={**own, "lines": [learnt, line | {"price_kind": "list"}]})
+    assert money_notes(mixed)[0] == f"{note}; the rest at list price"
+    written = line | {"price_kind": "own", "price_as_of": None, "price_source": "policy: rate"}
+    assert money_notes(document(bill={**own, "lines": [written]}))[0] == (
+        "your own prices, as set in policy.toml"
+    )
+
+
 def test_context_says_what_was_not_checked() -> None:
     """Rules without data are named with their reason; the run's note stands beside the place."""
     context = message_of(document(), "3rd run with this finding").context

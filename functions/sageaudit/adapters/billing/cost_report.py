@@ -5,18 +5,20 @@ A file is read once, row by row; memory holds one sum per resource, usage type, 
 
 from __future__ import annotations
 
-import csv
-import gzip
-import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
-from typing import IO, cast
 
 from sageaudit.adapters.billing.parquet import ParquetReader, read_parquet
+from sageaudit.adapters.billing.report_file import (
+    Cell,
+    amount,
+    cells,
+    column,
+    opened,
+    positions_of,
+)
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.reconcile.spend import USAGE_TYPES, AwsLine, AwsSpend, Excluded
 from sageaudit.errors import BadUsage
@@ -41,55 +43,14 @@ _OPTIONAL = (
 )
 _COLUMNS = frozenset({*_NEEDED, *_OPTIONAL})
 _PRODUCT = "amazonsagemaker"
-_LONGEST_LINE = 4_000_000
-_LARGEST_EXPONENT = 15
-_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def read(
     path: Path, month: str, account: str, *, parquet: ParquetReader = read_parquet
 ) -> AwsSpend:
     """SageMaker's usage of `month` (YYYY-MM) and account. Raises BadUsage naming the file."""
-    with _sentences(path):
-        with path.open("rb") as file:
-            start = file.read(4)
-        if not start:
-            raise BadUsage(f"{path}: is empty")
-        if start[:2] == b"PK":
-            raise BadUsage(f"{path}: is a ZIP archive: unpack it first")
-        if start == b"PAR1":
-            columns, rows = parquet(path, lambda name: _column(name) in _COLUMNS)
-            return _of_rows(path, columns, rows, month, account)
-        packed = start[:2] == b"\x1f\x8b"
-        with closing(cast("IO[bytes]", gzip.open(path) if packed else path.open("rb"))) as binary:
-            lines = csv.reader(_lines(path, binary), strict=True)
-            return _of_rows(path, next(lines, []), lines, month, account)
-
-
-@contextmanager
-def _sentences(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise BadUsage(f"{path}: is a broken gzip file") from error
-    except OSError as error:
-        raise BadUsage(f"{path}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise BadUsage(f"{path}: is no cost report: it is not text in UTF-8") from error
-    except csv.Error as error:
-        raise BadUsage(f"{path}: is no cost report: it is not CSV ({error})") from error
-
-
-def _lines(path: Path, binary: IO[bytes]) -> Iterator[str]:
-    """Lines of limited length, so that a file without line breaks cannot fill the memory."""
-    encoding = "utf-8-sig"
-    while line := binary.readline(_LONGEST_LINE + 1):
-        if len(line) > _LONGEST_LINE:
-            raise BadUsage(
-                f"{path}: is no cost report: it has a line of over {_LONGEST_LINE} bytes"
-            )
-        yield line.decode(encoding)
-        encoding = "utf-8"
+    with opened(path, lambda name: column(name) in _COLUMNS, parquet) as (header, rows):
+        return _of_rows(path, header, rows, month, account)
 
 
 @dataclass(slots=True)
@@ -144,38 +105,22 @@ def _of_rows(
     return tally.spend()
 
 
-_Cell = Callable[[Sequence[object], str], str]
-
-
-def _cells(path: Path, header: Sequence[str]) -> _Cell:
-    """Returns a function from a row and a column's name to the cell's text, empty if absent."""
-    positions: dict[str, int] = {}
-    for position, name in enumerate(header):
-        positions.setdefault(_column(name), position)
+def _cells(path: Path, header: Sequence[str]) -> Cell:
+    """Returns the cells of a row by column. Raises BadUsage for a missing column."""
+    positions = positions_of(header)
     for needed, legacy in _NEEDED.items():
         if needed not in positions:
             hint = " (export with resource ids)" if needed == "line_item_resource_id" else ""
             raise BadUsage(
                 f"{path}: is no cost report: the column {needed} ({legacy}) is missing{hint}"
             )
-    if not any(column in positions for column in _MONTH_COLUMNS):
+    if not any(name in positions for name in _MONTH_COLUMNS):
         raise BadUsage(f"{path}: is no cost report: the column {_MONTH_COLUMNS[0]} is missing")
-
-    def cell(row: Sequence[object], column: str) -> str:
-        position = positions.get(column)
-        value = None if position is None else row[position]
-        return "" if value is None else str(value).strip()
-
-    return cell
-
-
-def _column(name: str) -> str:
-    """The name in CUR 2.0 form: `lineItem/UsageType` becomes `line_item_usage_type`."""
-    return _WORD.sub("_", name.strip().replace("/", "_")).lower()
+    return cells(positions)
 
 
 def _count(
-    row: Sequence[object], cell: _Cell, tally: _Tally, where: str, month: str, account: str
+    row: Sequence[object], cell: Cell, tally: _Tally, where: str, month: str, account: str
 ) -> None:
     """Adds one row to the tally if it is SageMaker's, of this month and account."""
     when = (cell(row, _MONTH_COLUMNS[0]) or cell(row, _MONTH_COLUMNS[1]))[:7]
@@ -193,14 +138,14 @@ def _count(
     if currency not in {"", "USD"}:
         raise BadUsage(f"{where} is in {currency}: only USD can be compared")
     kind = cell(row, "line_item_line_item_type")
-    usd = _amount(cell(row, "line_item_unblended_cost"), where, "line_item_unblended_cost")
+    usd = amount(cell(row, "line_item_unblended_cost"), where, "line_item_unblended_cost")
     if kind not in USAGE_TYPES:
         tally.leave_out(kind or "no line item type", usd or Decimal(0))
         return
-    quantity = _amount(cell(row, "line_item_usage_amount"), where, "line_item_usage_amount")
+    quantity = amount(cell(row, "line_item_usage_amount"), where, "line_item_usage_amount")
     if usd is None or quantity is None:
-        column = "line_item_unblended_cost" if usd is None else "line_item_usage_amount"
-        raise BadUsage(f"{where} is usage, and its {column} is empty")
+        missing = "line_item_unblended_cost" if usd is None else "line_item_usage_amount"
+        raise BadUsage(f"{where} is usage, and its {missing} is empty")
     if usd < 0 or quantity < 0:
         tally.leave_out(f"{kind} below zero", usd)
         return
@@ -210,15 +155,3 @@ def _count(
     total = tally.sums.setdefault(key, [Decimal(0), Decimal(0)])
     total[0] += quantity
     total[1] += usd
-
-
-def _amount(text: str, where: str, column: str) -> Decimal | None:
-    if not text:
-        return None
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        raise BadUsage(f"{where}: {column} is not a number ({text[:40]})") from None
-    if not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
-        raise BadUsage(f"{where}: {column} is not an amount ({text[:40]})")
-    return amount

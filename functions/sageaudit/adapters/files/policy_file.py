@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import bisect
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.aws.clients import known_regions
+from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.domain.policy.table_reader import named
-from sageaudit.errors import BadPolicy, KeyPath
+from sageaudit.domain.prices.own_rates import OwnRates
+from sageaudit.errors import BadPolicy, BadUsage, KeyPath
 from sageaudit.rules.catalogue import threshold_units
 
 
@@ -30,13 +33,26 @@ def load(path: Path) -> Policy:
         # numbers of thousands of digits, or too deep nesting
         raise BadPolicy(f"{path}: is too long or too deeply nested to be read") from error
     try:
-        policy = parse(table, threshold_units())
+        policy = parse(table, threshold_units(), _own_rates(table, path))
         _check_names(policy.discounts)
     except BadPolicy as error:
         line = line_of(text, error.key)
         where = path if line is None else f"{path}:{line}"
         raise BadPolicy(f"{where}: {error}", error.key) from error
     return policy
+
+
+def _own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
+    """The file that `discounts.own_rates` names, from the policy's folder. Raises BadPolicy."""
+    discounts = table.get("discounts")
+    name = discounts.get("own_rates") if isinstance(discounts, dict) else None
+    if not isinstance(name, str) or not name:
+        return None
+    try:
+        return own_rates_file.read(path.parent / name)
+    except BadUsage as error:
+        key = ("discounts", "own_rates")
+        raise BadPolicy(f"{named(key)}: {error}", key) from error
 
 
 def line_of(text: str, key: KeyPath) -> int | None:

@@ -16,14 +16,18 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
+from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import live_prices
+from sageaudit.cli.sources import history_table, learnt_rates, live_prices
+from sageaudit.cli.views import own_rates
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import PriceKind, Prices, Rate
+from sageaudit.domain.prices.own_rates import Basis
 from sageaudit.errors import BadUsage
 from sageaudit.text.estimate import about
 from sageaudit.text.money import rate as shown_rate
@@ -35,6 +39,7 @@ _EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge
   sageaudit prices ml.g5.2xlarge --region eu-west-1 --live
+  sageaudit prices learn --cur report.csv.gz
   sageaudit prices coverage"""
 _SHOW_EPILOG = """\b
 Examples:
@@ -46,6 +51,11 @@ Example:
 _REFRESH_EPILOG = """\b
 Example:
   sageaudit prices refresh --to hourly_prices.json"""
+
+_LEARN_EPILOG = """\b
+Examples:
+  sageaudit prices learn --cur 2026-10-1.csv.gz --cur 2026-10-2.csv.gz
+  sageaudit prices learn --cur focus.parquet --amortised --to amortised-rates.json"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +221,58 @@ def refresh(path: Path | None, profile: str | None) -> int:
         f" {refreshed.added:,} are new,"
         f" {refreshed.superseded:,} earlier figures went to the history"
     )
+    return Exit.DONE
+
+
+@prices.command(epilog=_LEARN_EPILOG)
+@click.option(
+    "--cur", "reports", multiple=True, required=True, type=click.Path(path_type=Path),
+    help="Cost and usage report (legacy or CUR 2.0) or FOCUS export: CSV, CSV.gz or Parquet."
+    " May be repeated for the parts of one report.",
+)  # fmt: skip
+@click.option("--account", help="Learn from this account (12 digits); by default from all.")
+@click.option(
+    "--amortised", "--amortized", "amortised", is_flag=True,
+    help="Count hours under a Savings Plan too, at what the plan costs.",
+)  # fmt: skip
+@click.option(
+    "--to", "path", type=click.Path(path_type=Path, dir_okay=False), default="own-rates.json",
+    show_default=True, help="File to add the rates to.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show the rates, and write nothing.")
+@options.POLICY
+@options.OUTPUT
+def learn(
+    reports: tuple[Path, ...],
+    account: str | None,
+    amortised: bool,
+    path: Path,
+    dry_run: bool,
+    policy_path: Path | None,
+    output: str,
+) -> int:
+    """Learns what you pay from a cost report, as rates with dates.
+
+    Rates are net of discounts. They are added to a file; rates of other months stay. With --policy
+    it says which price wins where the policy has one for the same.
+    """
+    basis = Basis.AMORTISED if amortised else Basis.NET
+    if account is not None:
+        account = history_table.account_id(account, "--account")
+    policy = policy_file.load(policy_path) if policy_path else Policy()
+    taught = learnt_rates.taught(reports, account, basis, path)
+    view = own_rates.view_of(taught, policy.discounts)
+    if output == "json":
+        echo_json(own_rates.document(view))
+    else:
+        own_rates.show(view, Console())
+    if not view.rows:
+        say("no rate could be learnt: nothing is written")
+        return Exit.NOT_FOUND
+    if not dry_run:
+        learnt_rates.write(taught.merged.rates, path)
+    for line in own_rates.closing(view, path, policy_path, written=not dry_run):
+        say(line)
     return Exit.DONE
 
 

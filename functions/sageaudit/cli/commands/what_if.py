@@ -28,6 +28,7 @@ from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.price_history import day_of
 from sageaudit.domain.usage.demand import Need
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 
@@ -92,7 +93,7 @@ def what_if(
     else:
         job_kind = JobKind(kind) if kind else None
         run = live.Account(profile, region).run(job or "", job_kind, policy)
-    run = replace(run, market=own(run.market, policy.discounts))
+    run = replace(run, market=own(run.market, policy.discounts, day_of(run.job, run.now)))
     document = document_of(run, types, Decimal(f"{headroom:g}"))
     if output == "json":
         echo_json(document)

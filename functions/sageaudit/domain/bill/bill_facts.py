@@ -19,6 +19,10 @@ UNDER_A_PLAN = (
 VALUE_ESTIMATED = "its value on demand: "
 """Starts the note that the value of prepaid capacity rests on an estimated rate."""
 _MARKED_FIRST: tuple[PriceKind, ...] = ("estimate", "own", "list")
+AMORTISED = (
+    "amortised rates count a Savings Plan's cost, which is paid used or not: the cash effect"
+    " depends on its utilisation"
+)
 _ECR = re.compile(
     r"\A\d{12}\.dkr[.-]ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.(?:amazonaws\.com|on\.aws)"
 )
@@ -97,7 +101,9 @@ def _notes(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Ite
             known = f"the earliest known price is of {line.rate.as_of}"
             yield f"{item}: {known}, after the job"
     if savings_plan and billed.lines:
-        yield UNDER_A_PLAN
+        rates = [line.rate for line in billed.lines if line.rate is not None]
+        amortised = any(rate.learnt == "amortised" for rate in rates)
+        yield AMORTISED if amortised else UNDER_A_PLAN
     for rule in job.custom_rules:
         yield f"custom Debugger rule {rule.name} runs as a processing job of its own, billed there"
     region = image_region(job.image)

@@ -1,7 +1,9 @@
 """Negotiated prices from the policy, in place of the list prices.
 
-A rate for a type and region applies first; otherwise a percentage off: that of the instance family,
-or else that of the component. Percentages are never added up. A Savings Plan is not a price but a
+A rate for a type and region applies first, because a person wrote it; then the rate that was learnt
+from a cost report, from its first day on; otherwise a percentage off the list price: that of the
+instance family, or else that of the component. Percentages are never added up, nor taken off a rate
+that is the company's own: it is net of them already. A Savings Plan is not a price but a
 commitment that is paid whether used or not: under one, every figure stays at list value and says
 that its cash effect depends on the utilisation of the plan.
 """
@@ -10,39 +12,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from decimal import Decimal
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.domain.prices.market import Market, Prices, Rate
+from sageaudit.domain.prices.own_rates import Basis, OwnRates
+from sageaudit.domain.prices.price_history import SAME_WITHIN
+from sageaudit.domain.prices.price_list import STORAGE
 
 _WHOLE = Decimal(100)
 
 
 @dataclass(frozen=True, slots=True)
 class Discounts:
-    """`percent` off by component or instance family; `rates` in USD per hour by region and type."""
+    """`percent` off by component or instance family; `rates` in USD per hour by region and type.
+
+    `learnt`: the rates of a cost report, from the file that the policy's `own_rates` names.
+    """
 
     percent: Mapping[str, Decimal] = field(default_factory=dict)
     rates: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     savings_plan: bool = False
+    learnt: OwnRates | None = None
 
     @property
     def any(self) -> bool:
         """Whether any price differs from the list price."""
-        return bool(self.percent or self.rates)
+        return bool(self.percent or self.rates or self.learnt)
 
 
-def parse(reader: TableReader) -> Discounts:
+def parse(reader: TableReader, learnt: OwnRates | None = None) -> Discounts:
     """Reads the policy's `[discounts]`. Raises BadPolicy naming the key."""
     percents, rates = reader.within("percent"), reader.within("rates")
+    reader.take("own_rates", str, "")
     found = Discounts(
         percent={name: _percent(percents, name) for name in percents.rest()},
         rates={region: _rates(rates, region) for region in rates.rest()},
-        savings_plan=reader.take("savings_plan", bool, default=False),
+        savings_plan=reader.take("savings_plan", bool, default=_amortised(learnt)),
+        learnt=learnt,
     )
     reader.done()
     return found
+
+
+def _amortised(learnt: OwnRates | None) -> bool:
+    """Amortised rates count a plan's cost, so what a change saves depends on the plan's use."""
+    return learnt is not None and learnt.basis is Basis.AMORTISED
 
 
 def _percent(reader: TableReader, name: str) -> Decimal:
@@ -63,10 +80,11 @@ def _rates(reader: TableReader, region: str) -> dict[str, Decimal]:
 
 @dataclass(frozen=True, slots=True)
 class OwnPrices:
-    """Implements Prices: list prices less the negotiated discounts."""
+    """Implements Prices: list prices less the negotiated discounts, and the rates of `day`."""
 
     listed: Prices
     discounts: Discounts
+    day: date | None = None
 
     @property
     def version(self) -> str:
@@ -74,34 +92,55 @@ class OwnPrices:
         return f"{self.listed.version}, own discounts"
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """The policy's rate for the type, or the list rate less the percentage."""
+        """The policy's rate for the type, the learnt one, or the list rate less the percentage."""
         listed = self.listed.hourly(region, component, instance_type)
-        return self._own(region, instance_type) or self._less(listed, component, instance_type)
+        return self._paid(region, component, instance_type, listed, self.day)
 
     def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """The policy's rate for the type, or the newest list rate less the percentage."""
+        """As `hourly`, by the newest known rates."""
         listed = self.listed.newest(region, component, instance_type)
-        return self._own(region, instance_type) or self._less(listed, component, instance_type)
+        return self._paid(region, component, instance_type, listed, None)
 
     def storage(self, region: str, component: Component) -> Rate | None:
-        """The list rate less the percentage of the component."""
-        return self._less(self.listed.storage(region, component), component, None)
+        """The learnt rate, or the list rate less the percentage of the component."""
+        learnt = self._learnt(region, component, STORAGE, self.day)
+        return learnt or self._less(self.listed.storage(region, component), component, None)
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The usage type of the price list."""
         return self.listed.usage_type(region, component, what)
 
-    def _own(self, region: str, instance_type: str) -> Rate | None:
+    def _paid(
+        self,
+        region: str,
+        component: Component,
+        instance_type: str,
+        listed: Rate | None,
+        day: date | None,
+    ) -> Rate | None:
+        learnt = self._learnt(region, component, instance_type, day)
+        own = self._own(region, instance_type, learnt)
+        return own or learnt or self._less(listed, component, instance_type)
+
+    def _learnt(
+        self, region: str, component: Component, what: str, day: date | None
+    ) -> Rate | None:
+        learnt = self.discounts.learnt
+        return None if learnt is None else learnt.on(region, component, what, day)
+
+    def _own(self, region: str, instance_type: str, learnt: Rate | None) -> Rate | None:
         own = self.discounts.rates.get(region, {}).get(instance_type)
         if own is None:
             return None
-        return Rate(own, None, "policy: rate of this type and region", kind="own")
+        note = None
+        if learnt is not None and abs(own - learnt.usd) > SAME_WITHIN * own:
+            note = f"the cost report of {learnt.as_of} says ${learnt.usd:f}"
+        return Rate(own, None, "policy: rate of this type and region", note, kind="own")
 
     def _less(
         self, rate: Rate | None, component: Component, instance_type: str | None
     ) -> Rate | None:
-        family = instance_type.split(".")[1] if instance_type else component.value
-        percent = self.discounts.percent.get(family, self.discounts.percent.get(component.value))
+        percent = percent_off(self.discounts, component, instance_type)
         if rate is None or not percent:
             return rate
         left = (_WHOLE - percent) / _WHOLE
@@ -117,6 +156,16 @@ class OwnPrices:
         )
 
 
-def own(market: Market, discounts: Discounts) -> Market:
-    """The same market at negotiated prices."""
-    return replace(market, prices=OwnPrices(market.prices, discounts)) if discounts.any else market
+def percent_off(
+    discounts: Discounts, component: Component, instance_type: str | None
+) -> Decimal | None:
+    """The policy's percentage for a type, or for a component's storage; None without one."""
+    family = instance_type.split(".")[1] if instance_type else component.value
+    return discounts.percent.get(family, discounts.percent.get(component.value))
+
+
+def own(market: Market, discounts: Discounts, day: date | None = None) -> Market:
+    """The same market at what the company pays on `day` (the newest rates without a day)."""
+    if not discounts.any:
+        return market
+    return replace(market, prices=OwnPrices(market.prices, discounts, day))

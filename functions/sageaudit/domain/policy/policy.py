@@ -21,6 +21,7 @@ from sageaudit.domain.policy import discounts, rule_choices
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.rule_choices import Catalogue, RuleChoices, Section
 from sageaudit.domain.policy.table_reader import TableReader, named
+from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.errors import BadPolicy
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
@@ -92,8 +93,11 @@ class Policy:
         )
 
 
-def parse(table: Mapping[str, Any], known: Catalogue) -> Policy:
-    """Validates a policy's table against the catalogue of rules. Raises BadPolicy with the key."""
+def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = None) -> Policy:
+    """Validates a policy's table against the catalogue of rules. Raises BadPolicy with the key.
+
+    `learnt`: the rates of the file that `discounts.own_rates` names.
+    """
     reader = TableReader(table)
     mode = reader.take("mode", str, "tell")
     if mode not in {"tell", "observe"}:
@@ -115,10 +119,10 @@ def parse(table: Mapping[str, Any], known: Catalogue) -> Policy:
         objectives=_objectives(reader.within("objectives")),
         commitment_usd_per_hour=_commitment(reader.within("commitment")),
         exemptions=tuple(_exemption(row, known) for row in reader.tables("exempt")),
-        discounts=discounts.parse(reader.within("discounts")),
+        discounts=discounts.parse(reader.within("discounts"), learnt),
     )
     reader.done()
-    return replace(policy, version=_digest(table))
+    return replace(policy, version=_digest(table, learnt))
 
 
 def _limits(reader: TableReader) -> SeverityLimits:
@@ -198,6 +202,8 @@ def _exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
     return FamilyExemption(rule, family, Exemption(by, until, reason))
 
 
-def _digest(table: Mapping[str, Any]) -> str:
+def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
     canonical = json.dumps(table, sort_keys=True, default=str)
+    if learnt is not None:
+        canonical += "".join(str(rate) for rate in learnt.rows)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]

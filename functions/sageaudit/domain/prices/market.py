@@ -30,6 +30,7 @@ class Rate:
 
     `estimated`: how an estimate was made, in one sentence; None for every other rate. `discounted`:
     an estimate less the policy's percentage. `unlisted`: why SageMaker may not sell the type.
+    `learnt`: what an own rate from a cost report counts; None for all others.
     """
 
     usd: Decimal
@@ -43,6 +44,7 @@ class Rate:
     estimated: str | None = None
     discounted: bool = False
     unlisted: str | None = None
+    learnt: Literal["net", "amortised"] | None = None
 
     @property
     def is_estimate(self) -> bool:
@@ -143,6 +145,11 @@ class Market:
         own = self.prices.hourly(region, kind.row.component, self.own_type)
         if own is None or comparable(own, rate):
             return rate
+        if own.learnt and rate.kind == "list":
+            most = (
+                f"no own rate of {instance_type} is known: its list price, the most that it costs"
+            )
+            return replace(rate, kind="own", era=own.era, note=most, by_ratio=True)
         return self._by_ratio(region, kind.row.component, instance_type, own) or rate
 
     def _by_ratio(self, region: str, component: Component, other: str, own: Rate) -> Rate | None:

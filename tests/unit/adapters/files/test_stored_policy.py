@@ -14,10 +14,12 @@ from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.adapters.files.stored_policy import from_text, load, to_text
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.tuning import Direction
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import FamilyExemption, Policy
 from sageaudit.domain.policy.rule_choices import RuleChoices, Section
+from sageaudit.domain.prices.own_rates import Basis, OwnRate, OwnRates, own_rates
 from sageaudit.errors import BadPolicy
 
 SHIPPED = Path(__file__).parents[4] / "policy.toml"
@@ -119,6 +121,24 @@ EXEMPTIONS = st.builds(
     st.none() | NAMES,
     st.builds(Exemption, NAMES, st.none() | st.dates(date(2000, 1, 1)), NAMES),
 )
+OWN_RATES = st.builds(
+    OwnRate,
+    NAMES,
+    st.sampled_from(Component),
+    NAMES,
+    AMOUNTS,
+    st.dates(),
+    st.dates(),
+    AMOUNTS,
+    NAMES,
+    st.none() | NAMES,
+)
+LEARNT = st.builds(
+    own_rates,
+    st.sampled_from(Basis),
+    st.none() | NAMES,
+    st.lists(OWN_RATES, max_size=2),
+)
 POLICIES = st.builds(
     Policy,
     mode=st.sampled_from(["tell", "observe"]),
@@ -144,6 +164,13 @@ POLICIES = st.builds(
     ),
     version=NAMES,
 )
+
+
+@given(LEARNT)
+def test_any_learnt_rates_come_back(learnt: OwnRates) -> None:
+    """They go to the Lambda function with the policy."""
+    policy = Policy(discounts=Discounts(learnt=learnt))
+    assert from_text(to_text(policy)) == policy
 
 
 @given(POLICIES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.auditing import audit_job
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.bill_facts import NOT_IN_IT, UNDER_A_PLAN, BillFacts, facts
+from sageaudit.domain.bill.bill_facts import AMORTISED, NOT_IN_IT, UNDER_A_PLAN, BillFacts, facts
 from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.own_rates import Basis, OwnRate, own_rates
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
@@ -113,6 +115,14 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     assert plan["possible_usd"] == 0
     [spot] = [found for found in plan["findings"] if found["rule"] == "spot-not-used"]
     assert spot["saving_usd"] is None
+    rate = OwnRate(
+        job.region or "", Component.TRAINING, "ml.p3.2xlarge", Decimal(2),
+        date(2020, 1, 1), date(2030, 1, 1), Decimal(10), "cur.csv",
+    )  # fmt: skip
+    learnt = own_rates(Basis.AMORTISED, None, [rate])
+    amortised = audited(Policy(discounts=Discounts(savings_plan=True, learnt=learnt)))
+    assert AMORTISED in amortised["bill"]["notes"]
+    assert UNDER_A_PLAN not in amortised["bill"]["notes"]
     assert "Savings Plan" in spot["caution"]
 
 

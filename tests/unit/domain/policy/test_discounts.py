@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices, own
+from sageaudit.domain.prices.market import Rate
+from sageaudit.domain.prices.own_rates import Basis, OwnRate, own_rates
 from sageaudit.errors import BadPolicy
 
 REGION = "us-east-1"
@@ -113,3 +118,87 @@ def test_a_wrong_discount_is_refused_by_its_key(tmp_path: Path, text: str, key: 
     """Nothing is priced 0, or otherwise, by a typing mistake."""
     with pytest.raises(BadPolicy, match=key.replace(".", r"\.")):
         policy(tmp_path, text)
+
+
+OCTOBER = date(2026, 10, 9)
+LEARNT = OwnRate(
+    REGION, Component.TRAINING, "ml.g5.2xlarge", Decimal("1.3332"),
+    date(2026, 10, 1), date(2026, 10, 31), Decimal(100), "cur.csv",
+)  # fmt: skip
+STORED = own_rates(
+    Basis.NET, None, [LEARNT, replace(LEARNT, what="VolumeUsage.gp2", usd=Decimal("0.1232"))]
+)
+
+
+def paid(discounts: Discounts, day: date | None = OCTOBER) -> Rate:
+    """What an hour of training on ml.g5.2xlarge costs on a day."""
+    rate = OwnPrices(packaged.prices(), discounts, day).hourly(
+        REGION, Component.TRAINING, "ml.g5.2xlarge"
+    )
+    assert rate is not None
+    return rate
+
+
+def test_a_learnt_rate_stands_in_place_of_the_list_price() -> None:
+    """Of its own product only, from its first day on."""
+    discounts = Discounts(learnt=STORED)
+    assert (paid(discounts).usd, paid(discounts).kind) == (Decimal("1.3332"), "own")
+    assert paid(discounts, None).usd == Decimal("1.3332")
+    assert (paid(discounts, date(2026, 9, 30)).usd, paid(discounts, date(2026, 9, 30)).kind) == (
+        Decimal("1.515"), "list",
+    )  # fmt: skip
+    prices = OwnPrices(packaged.prices(), discounts, OCTOBER)
+    processing = prices.hourly(REGION, Component.PROCESSING, "ml.g5.2xlarge")
+    storage = prices.storage(REGION, Component.TRAINING)
+    assert processing is not None
+    assert storage is not None
+    assert (processing.usd, processing.kind) == (Decimal("1.515"), "list")
+    assert (storage.usd, storage.kind) == (Decimal("0.1232"), "own")
+
+
+def test_no_percentage_is_taken_off_a_learnt_rate() -> None:
+    """It is net already; a type without one, and days before it, keep the percentage."""
+    discounts = Discounts(percent={"Training": Decimal(20), "g5": Decimal(30)}, learnt=STORED)
+    assert paid(discounts).usd == Decimal("1.3332")
+    assert paid(discounts, date(2026, 9, 30)).usd == Decimal("1.0605")
+    assert hourly(discounts, "ml.m5.xlarge") == Decimal("0.184")
+    storage = OwnPrices(packaged.prices(), discounts, OCTOBER).storage(REGION, Component.TRAINING)
+    assert storage is not None
+    assert storage.usd == Decimal("0.1232")
+
+
+def test_a_rate_that_a_person_wrote_wins_and_names_the_learnt_one() -> None:
+    """So that both are seen; where they agree there is nothing to say."""
+    rate = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.1")}}, learnt=STORED))
+    assert (rate.usd, rate.note) == (
+        Decimal("1.1"), "the cost report of 2026-10-01/2026-10-31 says $1.3332",
+    )  # fmt: skip
+    same = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.3332")}}, learnt=STORED))
+    assert (same.usd, same.note) == (Decimal("1.3332"), None)
+
+
+def test_the_policy_names_the_file_of_learnt_rates(tmp_path: Path) -> None:
+    """Beside the policy, wherever the command is started; a new rate is a new policy version."""
+    (tmp_path / "own-rates.json").write_text(own_rates_file.text_of(STORED))
+    text = '[discounts]\nown_rates = "own-rates.json"\n'
+    assert policy(tmp_path, text) == Discounts(learnt=STORED)
+    before = load(tmp_path / "policy.toml").version
+    newer = own_rates(Basis.NET, None, [replace(LEARNT, usd=Decimal("1.2"))])
+    (tmp_path / "own-rates.json").write_text(own_rates_file.text_of(newer))
+    assert load(tmp_path / "policy.toml").version != before
+
+
+def test_amortised_rates_are_rates_under_a_savings_plan(tmp_path: Path) -> None:
+    """What a change saves then depends on the plan's use, unless the policy says otherwise."""
+    amortised = own_rates(Basis.AMORTISED, None, [LEARNT])
+    (tmp_path / "own-rates.json").write_text(own_rates_file.text_of(amortised))
+    text = '[discounts]\nown_rates = "own-rates.json"\n'
+    assert policy(tmp_path, text).savings_plan is True
+    assert policy(tmp_path, f"{text}savings_plan = false\n").savings_plan is False
+
+
+@pytest.mark.parametrize("value", ['"absent.json"', '"policy.toml"', "7", '"."'])
+def test_a_file_without_learnt_rates_is_refused_by_its_key(tmp_path: Path, value: str) -> None:
+    """With the policy's line."""
+    with pytest.raises(BadPolicy, match=r"policy\.toml:2: discounts\.own_rates"):
+        policy(tmp_path, f"[discounts]\nown_rates = {value}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -15,7 +16,8 @@ from sageaudit.domain.bill.resize import resize
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.policy.discounts import Discounts, own
-from sageaudit.domain.prices.market import Era, Market, Rate
+from sageaudit.domain.prices.market import Era, Market, Rate, comparable
+from sageaudit.domain.prices.own_rates import Basis, OwnRate, own_rates
 from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, ran
 
 OWN, OTHER = "ml.m5.4xlarge", "ml.m5.2xlarge"
@@ -123,6 +125,37 @@ def test_a_rate_of_the_policy_is_not_related_to_a_list_price() -> None:
     discounts = Discounts(rates={REGION: {OWN: Decimal("0.50")}})
     rate = hourly(own(market(), discounts).relative_to(RUN), OTHER)
     assert (rate.usd, rate.kind, rate.by_ratio) == (Decimal("0.46"), "list", False)
+
+
+def learnt(*names: str) -> Discounts:
+    """Rates of $0.50 an hour, learnt from a report of the month."""
+    rates = [
+        OwnRate(
+            REGION, Component.TRAINING, name, Decimal("0.50"), date(2026, 5, 1),
+            date(2026, 5, 31), Decimal(10), "cur.csv",
+        )
+        for name in names
+    ]  # fmt: skip
+    return Discounts(learnt=own_rates(Basis.NET, None, rates))
+
+
+def test_beside_a_learnt_rate_another_type_costs_its_list_price_at_most() -> None:
+    """Nobody pays more than the list price, so the saving is at least the difference."""
+    rate = hourly(own(market(), learnt(OWN)).relative_to(RUN), OTHER)
+    assert (rate.usd, rate.kind, rate.by_ratio) == (Decimal("0.46"), "own", True)
+    assert rate.note == (
+        "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs"
+    )
+    both = hourly(own(market(), learnt(OWN, OTHER)).relative_to(RUN), OTHER)
+    assert (both.usd, both.kind, both.by_ratio) == (Decimal("0.50"), "own", False)
+
+
+def test_beside_a_list_price_a_learnt_rate_is_not_compared() -> None:
+    """The job's own type may have the same discount, and the saving would be too high."""
+    rate = hourly(own(market(), learnt(OTHER)).relative_to(RUN), OTHER)
+    assert (rate.usd, rate.kind, rate.by_ratio) == (Decimal("0.50"), "own", False)
+    job_rate = hourly(own(market(), learnt(OTHER)).relative_to(RUN), OWN)
+    assert not comparable(job_rate, rate)
 
 
 def test_what_the_ratio_says_is_said_with_the_candidate() -> None:

@@ -1,0 +1,145 @@
+"""What the company paid, by region, component and type, each with the days on which it was paid.
+
+`sageaudit prices learn` works these rates out of a cost report. A rate holds from its first day
+until a newer one is known, and never for a day before: what was paid then is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.market import Rate
+from sageaudit.domain.prices.price_history import KnownRate, rate_on
+
+REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}")
+"""A region's code, whatever region it is."""
+TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
+"""An instance type's name, also of one that is not in the catalogue."""
+LEARNT = "learnt from "
+"""How the source of a learnt rate begins."""
+
+
+class Basis(StrEnum):
+    """What a rate counts: `net` is the on-demand price after discounts, without hours that a
+    Savings Plan covers; `amortised` is the average over all hours, covered ones at the plan's cost.
+    """
+
+    NET = "net"
+    AMORTISED = "amortised"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRate:
+    """USD per instance-hour, or per GB-month where `what` is the key of ML storage.
+
+    `first` and `last` are the days (UTC) of the usage behind it, `quantity` its hours or GB-months.
+    """
+
+    region: str
+    component: Component
+    what: str
+    usd: Decimal
+    first: date
+    last: date
+    quantity: Decimal
+    source: str
+    note: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Equal for the rates of one product."""
+        return _key(self.region, self.component, self.what)
+
+    @property
+    def days(self) -> str:
+        """Its days as one text: `2026-10-01/2026-10-31`."""
+        return str(self.first) if self.first == self.last else f"{self.first}/{self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRates:
+    """The learnt rates of one basis; `account` is None where they are of all accounts."""
+
+    basis: Basis
+    account: str | None = None
+    by_key: Mapping[str, tuple[OwnRate, ...]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> list[OwnRate]:
+        """All rates, by product and day."""
+        return [rate for key in sorted(self.by_key) for rate in self.by_key[key]]
+
+    def on(self, region: str, component: Component, what: str, day: date | None) -> Rate | None:
+        """The own rate of a day; the newest without a day. None where none was paid until then."""
+        rates = self.by_key.get(_key(region, component, what), ())
+        known = [self._known(rate) for rate in rates]
+        if not known or (day is not None and day < known[0].first):
+            return None
+        rate = rate_on(known, day)
+        if rate is None:
+            return None
+        # An own rate is compared with prices of its own day, so an earlier one is not "past".
+        rate = replace(
+            rate,
+            learnt="net" if self.basis is Basis.NET else "amortised",
+            era="ambiguous" if rate.other_usd else "today",
+        )
+        newest = known[-1]
+        if day is None or day <= newest.last:
+            return rate
+        carried = f"the newest own rate, of {newest.as_of}, for {day}"
+        return replace(rate, note=" · ".join(filter(None, (carried, rate.note))))
+
+    def _known(self, rate: OwnRate) -> KnownRate:
+        counted = "net of discounts" if self.basis is Basis.NET else "amortised"
+        source = f"{LEARNT}{rate.source}, {counted}"
+        return KnownRate(rate.usd, rate.first, rate.last, rate.days, source, rate.note, kind="own")
+
+
+def own_rates(basis: Basis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:
+    """The rates by product, each product's in the order of their days."""
+    by_key: dict[str, list[OwnRate]] = {}
+    for rate in sorted(rates, key=lambda rate: (rate.key, rate.first)):
+        by_key.setdefault(rate.key, []).append(rate)
+    return OwnRates(basis, account, {key: tuple(known) for key, known in by_key.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Known rates with newly learnt ones; `replaced` are the known ones that had to go."""
+
+    rates: OwnRates
+    added: tuple[OwnRate, ...]
+    replaced: tuple[tuple[OwnRate, OwnRate], ...]
+    """Pairs of the rate that was known and the learnt one that stands in its place."""
+
+
+def merged(known: OwnRates, learnt: OwnRates) -> Merged:
+    """Learnt rates stand in place of known ones of the same product and days; others stay."""
+    added, replaced, kept = [], [], []
+    for key in sorted({*known.by_key, *learnt.by_key}):
+        new = learnt.by_key.get(key, ())
+        for rate in known.by_key.get(key, ()):
+            instead = next((other for other in new if _overlap(rate, other)), None)
+            if instead is None:
+                kept.append(rate)
+            elif instead != rate:
+                replaced.append((rate, instead))
+        old = known.by_key.get(key, ())
+        added += [rate for rate in new if not any(_overlap(rate, other) for other in old)]
+        kept += new
+    return Merged(own_rates(known.basis, known.account, kept), tuple(added), tuple(replaced))
+
+
+def _overlap(rate: OwnRate, other: OwnRate) -> bool:
+    return rate.first <= other.last and other.first <= rate.last
+
+
+def _key(region: str, component: Component, what: str) -> str:
+    return f"{region}/{component.value}/{what}"

@@ -1,0 +1,336 @@
+"""`sageaudit prices learn`, as its users run it, and audits at the rates that it learnt."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.billing.paid_lines import PaidLines
+from sageaudit.domain.prices.own_rates import Basis
+from sageaudit.domain.reconcile.learning import learn as learn_lines
+from tests.fakes import cost_reports
+from tests.fakes.command_line import Run
+from tests.fakes.cost_reports import ACCOUNT, SHAPES, Charge, hours_of
+from tests.fakes.jobs import training_answer
+
+CENT = Decimal("0.01")
+START = datetime(2026, 10, 5, 10, tzinfo=UTC)
+G5 = Charge(START)
+P4D = Charge(
+    START, "ml.p4d.24xlarge", price=Decimal("22.22"), list_price=Decimal("25.25"), job="job-2"
+)
+OCTOBER = [*hours_of(G5, hours=5), *hours_of(P4D, hours=2)]
+
+
+@pytest.fixture
+def learn(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """`sageaudit prices learn` with these words, in a folder of its own."""
+    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.chdir(tmp_path)
+    return partial(run, "prices", "learn")
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a report of charges and gives its path."""
+
+    def written(*charges: Charge, name: str = "cur.csv", shape: str = "cur2") -> Path:
+        path = tmp_path / name
+        path.write_text(SHAPES[shape](charges))
+        return path
+
+    return written
+
+
+Report = Callable[..., Path]
+
+
+def stored(name: str = "own-rates.json") -> list[dict[str, Any]]:
+    """The rates of the file in this folder."""
+    document = json.loads(Path(name).read_text(), parse_float=Decimal)
+    return list(document["rates"])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_rates_are_shown_and_written(learn: Run, report: Report, shape: str) -> None:
+    """Beside the list price, with hours and days; the last lines say what to do next."""
+    done = learn("--cur", report(*OCTOBER, shape=shape))
+    assert done.exit_code == 0
+    [_, g5, p4d, *_] = done.stdout.splitlines()
+    assert g5.split() == [
+        "ml.g5.2xlarge", "us-east-1", "Training", "$1.3332", "$1.515", "-12.0%",
+        "5.00", "h", "2026-10-01", "2026-10-05",
+    ]  # fmt: skip
+    assert "$22.22" in p4d
+    assert [(row["type"], row["usd"]) for row in stored()] == [
+        ("ml.g5.2xlarge", Decimal("1.3332")), ("ml.p4d.24xlarge", Decimal("22.22")),
+    ]  # fmt: skip
+    assert "own-rates.json: written: 2 rates added, 0 replaced, 0 kept" in done.stderr
+    assert 'own_rates = "own-rates.json" under [discounts] in policy.toml' in done.stderr
+    assert done.stderr.endswith("then run: sageaudit audit JOB --policy policy.toml\n")
+
+
+def test_json_has_every_figure(learn: Run, report: Report) -> None:
+    """Nothing but JSON goes to stdout."""
+    spot = replace(G5, role="TrSpt")
+    tax = replace(G5, kind="Tax", what="", usd=Decimal(3))
+    few = replace(G5, what="ml.m5.large", seconds=10)
+    done = learn("--cur", report(*OCTOBER, spot, tax, few), "--output", "json")
+    document = done.document(parse_float=Decimal)
+    assert set(document) == {
+        "schema", "basis", "currency", "rates", "not_learnt", "seen", "left_out", "notes",
+    }  # fmt: skip
+    assert document["rates"][0] == {
+        "type": "ml.g5.2xlarge", "region": "us-east-1", "component": "Training",
+        "usd": Decimal("1.3332"), "unit": "hour", "first": "2026-10-01", "last": "2026-10-05",
+        "quantity": 5, "cost_usd": Decimal("6.666"), "list_usd": Decimal("1.515"),
+        "list_source": "report", "difference_percent": Decimal("-12.000"), "note": None,
+        "change": "added", "before_usd": None, "wins": "learnt", "policy_usd": None,
+    }  # fmt: skip
+    assert document["not_learnt"][0]["why"].startswith("only 0.0028 hours were used")
+    assert document["seen"][0]["usage"] == "TrSpt:ml.g5.2xlarge"
+    assert document["left_out"] == [{"kind": "Tax", "lines": 1, "usd": 3}]
+
+
+def test_a_dry_run_writes_nothing(learn: Run, report: Report) -> None:
+    """And says so."""
+    done = learn("--cur", report(*OCTOBER), "--dry-run")
+    assert done.exit_code == 0
+    assert "nothing is written" in done.stderr
+    assert not Path("own-rates.json").exists()
+
+
+def test_the_next_month_adds_and_the_same_month_again_replaces_what_changed(
+    learn: Run, report: Report
+) -> None:
+    """A replaced rate is named with both figures."""
+    november = [replace(charge, start=charge.start + timedelta(days=31)) for charge in OCTOBER]
+    assert learn("--cur", report(*OCTOBER)).exit_code == 0
+    done = learn("--cur", report(*november))
+    assert "2 rates added, 0 replaced, 2 kept" in done.stderr
+    assert [row["first"] for row in stored()] == ["2026-10-01", "2026-11-01"] * 2
+    assert "0 rates added, 0 replaced, 4 kept" in learn("--cur", report(*november)).stderr
+    final = [replace(charge, price=Decimal("1.3")) for charge in hours_of(G5, hours=9)]
+    done = learn("--cur", report(*final))
+    assert "0 rates added, 1 replaced, 3 kept" in done.stderr
+    assert (
+        "replaced ml.g5.2xlarge, Training, us-east-1, 2026-10-01/2026-10-05: $1.3332 becomes $1.30"
+    ) in done.stderr
+    assert len(stored()) == 4
+
+
+def test_a_file_of_something_else_or_of_another_kind_is_not_touched(
+    learn: Run, report: Report, tmp_path: Path
+) -> None:
+    """Net and amortised rates, and accounts, are never mixed."""
+    path = report(*OCTOBER)
+    other = tmp_path / "own-rates.json"
+    other.write_text("{}")
+    done = learn("--cur", path)
+    assert (done.exit_code, other.read_text()) == (2, "{}")
+    assert "is no file of own rates" in done.stderr
+    other.unlink()
+    assert learn("--cur", path).exit_code == 0
+    for words, said in (
+        (("--amortised",), "has net rates, not amortised ones: choose another file with --to"),
+        (("--account", ACCOUNT), "has rates of all accounts: choose another file with --to"),
+    ):
+        done = learn("--cur", path, *words)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+def test_amortised_counts_the_plans_hours(learn: Run, report: Report) -> None:
+    """AWS's spelling works too."""
+    covered = replace(G5, plan_price=Decimal("0.9"))
+    path = report(*hours_of(covered, hours=9), replace(G5, job="job-2"))
+    done = learn("--cur", path, "--amortized", "--to", "amortised.json")
+    assert done.exit_code == 0
+    assert "a Savings Plan covers 90% of its hours" in done.stdout
+    [row] = stored("amortised.json")
+    assert row["usd"] == Decimal("0.94332")
+
+
+def test_with_a_policy_it_says_which_price_wins(learn: Run, report: Report, tmp_path: Path) -> None:
+    """A rate that a person wrote wins; a percentage is not taken off."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        "[discounts.percent]\nTraining = 12\n"
+        '[discounts.rates.us-east-1]\n"ml.p4d.24xlarge" = 21.50\n'
+    )
+    done = learn("--cur", report(*OCTOBER), "--policy", policy)
+    assert (
+        "ml.p4d.24xlarge, Training, us-east-1: the policy's rate of $21.50 wins over the learnt"
+        " $22.22"
+    ) in " ".join(done.stdout.split())
+    assert "are not taken off learnt rates" in done.stdout
+    document = learn("--cur", report(*OCTOBER), "--policy", policy, "--output", "json").document()
+    assert [row["wins"] for row in document["rates"]] == ["learnt", "policy"]
+
+
+def test_one_discount_on_all_types_is_named(learn: Run, report: Report) -> None:
+    """As a percentage for the types that were not used yet."""
+    done = learn("--cur", report(*OCTOBER))
+    assert (
+        "All Training rates are 12.0% below the list: Training = 12.0 in [discounts.percent]"
+    ) in done.stdout
+    other = learn("--cur", report(*OCTOBER, replace(G5, what="ml.m5.large", price=Decimal(1))))
+    assert "below the list" not in other.stdout
+
+
+def test_nothing_to_learn_is_not_found(learn: Run, report: Report) -> None:
+    """With the reason; no file is written."""
+    done = learn("--cur", report(replace(G5, seconds=10)))
+    assert done.exit_code == 3
+    assert "No rate for ml.g5.2xlarge, Training, us-east-1: only 0.0028 hours" in done.stdout
+    assert "no rate could be learnt: nothing is written" in done.stderr
+    assert not Path("own-rates.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("charge", "words", "said"),
+    [
+        (replace(G5, currency="EUR"), (), "line 2 is in EUR: only rates in USD"),
+        (G5, ("--account", "222233334444"), "has no SageMaker line of account 222233334444"),
+        (G5, ("--account", "12"), "--account"),
+        (replace(G5, changes={"line_item_product_code": "AmazonS3"}), (), "has no SageMaker line"),
+    ],
+)
+def test_a_report_that_teaches_nothing_is_one_sentence(
+    learn: Run, report: Report, charge: Charge, words: tuple[str, ...], said: str
+) -> None:
+    """With exit code 2, and no file."""
+    done = learn("--cur", report(charge), *words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not Path("own-rates.json").exists()
+
+
+def recording(folder: Path, *, job: str, seconds: int, hosts: int, storage_gb: int) -> Path:
+    """A Describe answer of a training job on ml.g4dn or m5, of October 2026."""
+    end = START + timedelta(seconds=seconds)
+    answer = training_answer(
+        TrainingJobName=job,
+        ResourceConfig={
+            "InstanceType": "ml.m5.xlarge",
+            "InstanceCount": hosts,
+            "VolumeSizeInGB": storage_gb,
+        },
+        CreationTime=f"{START:%Y-%m-%dT%H:%M:%SZ}",
+        TrainingStartTime=f"{START:%Y-%m-%dT%H:%M:%SZ}",
+        TrainingEndTime=f"{end:%Y-%m-%dT%H:%M:%SZ}",
+        LastModifiedTime=f"{end:%Y-%m-%dT%H:%M:%SZ}",
+        SecondaryStatusTransitions=[],
+        TrainingTimeInSeconds=seconds,
+        BillableTimeInSeconds=seconds,
+    )
+    path = folder / f"{job}.json"
+    path.write_text(json.dumps(answer))
+    return path
+
+
+JOBS = {"a": (5432, 1, 30), "b": (86_399, 4, 500), "c": (61, 2, 30), "d": (40_000, 8, 1000)}
+"""Seconds, hosts and GB of each."""
+HOURLY, GB_MONTH = Decimal("0.2024"), Decimal("0.1232")
+
+
+def billed(job: str) -> list[Charge]:
+    """What AWS writes of one of the jobs: hour by hour and host by host, and its volumes."""
+    seconds, hosts, gigabytes = JOBS[job]
+    hour = Charge(
+        START, "ml.m5.xlarge", price=HOURLY, list_price=Decimal("0.23"), job=job, seconds=3600
+    )
+    parts = hours_of(hour, hours=seconds // 3600)
+    rest = replace(hour, start=START + timedelta(hours=seconds // 3600), seconds=seconds % 3600)
+    compute = [
+        replace(part, seconds=part.seconds * hosts) for part in (*parts, rest) if part.seconds
+    ]
+    quantity = (Decimal(gigabytes * hosts * seconds) / 3600 / (24 * 31)).quantize(Decimal("1e-10"))
+    storage = replace(hour, what="VolumeUsage.gp2", quantity=quantity, unit="GB-Mo", price=GB_MONTH)
+    return [*compute, storage]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_job_at_learnt_rates_costs_what_the_report_says(
+    learn: Run, run: Run, report: Report, tmp_path: Path, shape: str
+) -> None:
+    """To the cent, for each job and storage too; at list prices it costs 14% more."""
+    charges = {job: billed(job) for job in JOBS}
+    path = report(*(charge for of_job in charges.values() for charge in of_job), shape=shape)
+    assert learn("--cur", path).exit_code == 0
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[discounts]\nown_rates = "own-rates.json"\n[discounts.percent]\nTraining=50')
+    for job, (seconds, hosts, gigabytes) in JOBS.items():
+        recorded = recording(tmp_path, job=job, seconds=seconds, hosts=hosts, storage_gb=gigabytes)
+        words = ("audit", "--recording", recorded, "--output", "json")
+        bill = run(*words, "--policy", policy).document(parse_float=Decimal)["bill"]
+        reported = sum((charge.cost(charge.price) for charge in charges[job]), Decimal(0))
+        assert cents(bill["total_usd"]) == cents(reported)
+        assert bill["price_kind"] == "own"
+        assert [(line["rate_usd"], line["price_as_of"]) for line in bill["lines"]] == [
+            (HOURLY, "2026-10-01/2026-10-06"), (GB_MONTH, "2026-10-01/2026-10-05"),
+        ]  # fmt: skip
+        listed = run(*words).document(parse_float=Decimal)["bill"]
+        assert listed["price_kind"] == "list"
+        assert listed["total_usd"] > bill["total_usd"]
+
+
+def cents(amount: Decimal) -> Decimal:
+    """As a bill prints it."""
+    return amount.quantize(CENT, ROUND_HALF_UP)
+
+
+def test_the_report_of_an_audit_says_that_own_rates_were_used(
+    learn: Run, run: Run, report: Report, tmp_path: Path
+) -> None:
+    """At each line, and once for the whole bill."""
+    assert learn("--cur", report(*billed("a"))).exit_code == 0
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[discounts]\nown_rates = "own-rates.json"\n')
+    recorded = recording(tmp_path, job="a", seconds=5432, hosts=1, storage_gb=30)
+    shown = " ".join(
+        run("audit", "--recording", recorded, "--policy", policy, "--no-color").stdout.split()
+    )
+    assert "Your own rates of 2026-10-01 to 2026-10-05, learnt from a cost report" in shown
+    assert "own rate of 2026-10-01/2026-10-05 (learnt from cur.csv, net of discounts)" in shown
+    assert "list price" not in shown.partition("Findings")[0]
+
+
+def test_parts_of_one_report_are_read_together_and_repeats_counted_once(
+    learn: Run, report: Report
+) -> None:
+    """AWS splits a large report; two versions of it repeat each other."""
+    first = report(*hours_of(G5, hours=5), name="1.csv")
+    second = report(*hours_of(P4D, hours=2), name="2.csv")
+    version = report(*hours_of(G5, hours=5), name="3.csv", shape="legacy")
+    done = learn("--cur", first, "--cur", second, "--cur", version)
+    assert "5 lines occur twice (two versions of one report?): each is counted once" in done.stdout
+    assert [(row["type"], row["quantity"], row["source"]) for row in stored()] == [
+        ("ml.g5.2xlarge", 5, "1.csv, 2.csv, 3.csv"), ("ml.p4d.24xlarge", 2, "1.csv, 2.csv, 3.csv"),
+    ]  # fmt: skip
+
+
+def test_two_runs_of_a_large_report_need_little_memory(tmp_path: Path) -> None:
+    """Lines are read one by one: only sums stay."""
+    text = cost_reports.cur2(hours_of(G5, hours=20))
+    header, _, body = text.partition("\r\n")
+    other = body.replace("AmazonSageMaker", "AmazonEC2")
+    path = tmp_path / "large.csv"
+    path.write_text(header + "\r\n" + body + other * 1000)
+    tracemalloc.start()
+    lesson = learn_lines(PaidLines().read(path), Basis.NET, "large.csv")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert path.stat().st_size > 6_000_000
+    assert peak < 1_000_000
+    assert [found.rate.usd for found in lesson.learnt] == [Decimal("1.3332")]

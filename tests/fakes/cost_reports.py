@@ -1,0 +1,249 @@
+"""Cost reports in the shapes that AWS delivers, all written from the same charges.
+
+Columns are those of AWS's data dictionaries (legacy CUR; CUR 2.0; FOCUS 1.0 and 1.2 with AWS
+columns): only a selection of the legacy columns, the complete header of FOCUS 1.2.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+PAYER, ACCOUNT = "999900001111", "111122223333"
+REGION = "us-east-1"
+_PREFIXES = {"us-east-1": "USE1", "eu-west-1": "EU", "us-west-2": "USW2"}
+_TEN = Decimal("1e-10")
+FOCUS_1_2 = (
+    "AvailabilityZone", "BilledCost", "BillingAccountId", "BillingAccountName",
+    "BillingAccountType", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart",
+    "CapacityReservationId", "CapacityReservationStatus", "ChargeCategory", "ChargeClass",
+    "ChargeDescription", "ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart",
+    "CommitmentDiscountCategory", "CommitmentDiscountId", "CommitmentDiscountName",
+    "CommitmentDiscountQuantity", "CommitmentDiscountStatus", "CommitmentDiscountType",
+    "CommitmentDiscountUnit", "ConsumedQuantity", "ConsumedUnit", "ContractedCost",
+    "ContractedUnitPrice", "EffectiveCost", "InvoiceId", "InvoiceIssuerName", "ListCost",
+    "ListUnitPrice", "PricingCategory", "PricingCurrency", "PricingCurrencyContractedUnitPrice",
+    "PricingCurrencyEffectiveCost", "PricingCurrencyListUnitPrice", "PricingQuantity",
+    "PricingUnit", "ProviderName", "PublisherName", "RegionId", "RegionName", "ResourceId",
+    "ResourceName", "ResourceType", "ServiceCategory", "ServiceName", "ServiceSubcategory", "SkuId",
+    "SkuMeter", "SkuPriceDetails", "SkuPriceId", "SubAccountId", "SubAccountName", "SubAccountType",
+    "Tags", "x_Discounts", "x_Operation", "x_ServiceCode", "",
+)  # fmt: skip
+_NOT_IN_1_0 = {
+    "BillingAccountType", "CapacityReservationId", "CapacityReservationStatus",
+    "CommitmentDiscountQuantity", "CommitmentDiscountUnit", "InvoiceId", "PricingCurrency",
+    "PricingCurrencyContractedUnitPrice", "PricingCurrencyEffectiveCost",
+    "PricingCurrencyListUnitPrice", "ServiceSubcategory", "SkuMeter", "SkuPriceDetails",
+    "SubAccountType",
+}  # fmt: skip
+FOCUS_1_0 = [name for name in FOCUS_1_2 if name not in _NOT_IN_1_0] + [
+    "x_CostCategories",
+    "x_UsageType",
+]
+CUR_2 = (
+    "bill_bill_type", "bill_billing_period_start_date", "bill_payer_account_id",
+    "identity_line_item_id", "line_item_usage_account_id", "line_item_line_item_type",
+    "line_item_usage_start_date", "line_item_usage_end_date", "line_item_product_code",
+    "line_item_usage_type", "line_item_operation", "line_item_resource_id",
+    "line_item_usage_amount", "line_item_currency_code", "line_item_unblended_rate",
+    "line_item_unblended_cost", "line_item_net_unblended_cost", "pricing_public_on_demand_cost",
+    "pricing_public_on_demand_rate", "pricing_term", "pricing_unit", "product_region_code",
+    "savings_plan_savings_plan_effective_cost", "savings_plan_net_savings_plan_effective_cost",
+    "discount", "product",
+)  # fmt: skip
+LEGACY = {
+    "bill_billing_period_start_date": "bill/BillingPeriodStartDate",
+    "bill_payer_account_id": "bill/PayerAccountId",
+    "identity_line_item_id": "identity/LineItemId",
+    "line_item_usage_account_id": "lineItem/UsageAccountId",
+    "line_item_line_item_type": "lineItem/LineItemType",
+    "line_item_usage_start_date": "lineItem/UsageStartDate",
+    "line_item_usage_end_date": "lineItem/UsageEndDate",
+    "line_item_product_code": "lineItem/ProductCode",
+    "line_item_usage_type": "lineItem/UsageType",
+    "line_item_resource_id": "lineItem/ResourceId",
+    "line_item_usage_amount": "lineItem/UsageAmount",
+    "line_item_currency_code": "lineItem/CurrencyCode",
+    "line_item_unblended_cost": "lineItem/UnblendedCost",
+    "line_item_net_unblended_cost": "lineItem/NetUnblendedCost",
+    "pricing_public_on_demand_rate": "pricing/publicOnDemandRate",
+    "pricing_unit": "pricing/unit",
+    "product_region_code": "product/regionCode",
+    "savings_plan_savings_plan_effective_cost": "savingsPlan/SavingsPlanEffectiveCost",
+    "savings_plan_net_savings_plan_effective_cost": "savingsPlan/NetSavingsPlanEffectiveCost",
+}
+"""CUR 2.0 columns with their legacy names."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One line: usage of `seconds` on `what` at `price` USD per unit, or another kind of charge.
+
+    `list_price` is AWS's public price. `plan_price`: a Savings Plan pays this per hour.
+    """
+
+    start: datetime
+    what: str = "ml.g5.2xlarge"
+    role: str = "Train"
+    seconds: int = 3600
+    price: Decimal = Decimal("1.3332")
+    list_price: Decimal = Decimal("1.515")
+    plan_price: Decimal | None = None
+    job: str = "job-1"
+    region: str = REGION
+    account: str = ACCOUNT
+    payer: str = PAYER
+    kind: str = "Usage"
+    usd: Decimal | None = None
+    unit: str = "Hrs"
+    quantity: Decimal | None = None
+    currency: str = "USD"
+    changes: dict[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def amount(self) -> Decimal:
+        """Hours to ten decimals, as AWS writes them."""
+        if self.quantity is not None:
+            return self.quantity
+        return (Decimal(self.seconds) / 3600).quantize(_TEN)
+
+    def cost(self, price: Decimal) -> Decimal:
+        """To ten decimals, of the exact usage."""
+        if self.usd is not None:
+            return self.usd
+        exact = self.quantity if self.quantity is not None else Decimal(self.seconds) / 3600
+        return (exact * price).quantize(_TEN)
+
+    @property
+    def usage_type(self) -> str:
+        """`USE1-Train:ml.g5.2xlarge`."""
+        return f"{_PREFIXES[self.region]}-{self.role}:{self.what}" if self.what else ""
+
+    @property
+    def arn(self) -> str:
+        """Of the training job."""
+        return f"arn:aws:sagemaker:{self.region}:{self.account}:training-job/{self.job}"
+
+
+def hours_of(charge: Charge, *, hours: int) -> list[Charge]:
+    """The same charge in each of the next hours, as an hourly report has it."""
+    return [replace(charge, start=charge.start + timedelta(hours=hour)) for hour in range(hours)]
+
+
+def cur2(charges: Iterable[Charge], *, net: bool = True) -> str:
+    """CUR 2.0; without `net`, of an account without discounts."""
+    rows = [_cur_row(charge, net=net) for charge in charges]
+    absent = set() if net else {name for name in CUR_2 if "_net_" in name}
+    return _csv([name for name in CUR_2 if name not in absent], rows)
+
+
+def legacy(charges: Iterable[Charge], *, net: bool = True) -> str:
+    """A legacy report, of fewer columns."""
+    rows = [_cur_row(charge, net=net) for charge in charges]
+    names = [name for name in LEGACY if net or "_net_" not in name]
+    renamed = [{LEGACY[name]: row[name] for name in names} for row in rows]
+    return _csv([LEGACY[name] for name in names], renamed)
+
+
+def focus_1_0(charges: Iterable[Charge]) -> str:
+    """FOCUS 1.0 with AWS columns: the usage type is in x_UsageType."""
+    return _csv(FOCUS_1_0, [_focus_row(charge) for charge in charges])
+
+
+def focus_1_2(charges: Iterable[Charge]) -> str:
+    """FOCUS 1.2 with AWS columns: no x_UsageType."""
+    return _csv(FOCUS_1_2, [_focus_row(charge) for charge in charges])
+
+
+SHAPES: dict[str, Callable[[Iterable[Charge]], str]] = {
+    "legacy": legacy,
+    "cur2": cur2,
+    "focus-1.0": focus_1_0,
+    "focus-1.2": focus_1_2,
+}
+
+
+def _cur_row(charge: Charge, *, net: bool) -> dict[str, str]:
+    usage = charge.kind == "Usage"
+    kind = "SavingsPlanCoveredUsage" if charge.plan_price is not None else charge.kind
+    gross = charge.cost(charge.list_price if net else charge.price)
+    plan = "" if charge.plan_price is None else str(charge.cost(charge.plan_price))
+    return {
+        "bill_bill_type": "Anniversary",
+        "bill_billing_period_start_date": f"{charge.start:%Y-%m}-01T00:00:00.000Z",
+        "bill_payer_account_id": charge.payer,
+        "identity_line_item_id": "x",
+        "line_item_usage_account_id": charge.account,
+        "line_item_line_item_type": kind,
+        "line_item_usage_start_date": f"{charge.start:%Y-%m-%dT%H:%M:%S}.000Z",
+        "line_item_usage_end_date": f"{charge.start + timedelta(hours=1):%Y-%m-%dT%H:%M:%S}.000Z",
+        "line_item_product_code": "AmazonSageMaker",
+        "line_item_usage_type": charge.usage_type,
+        "line_item_operation": "RunInstance",
+        "line_item_resource_id": charge.arn if usage else "",
+        "line_item_usage_amount": str(charge.amount) if usage else "",
+        "line_item_currency_code": charge.currency,
+        "line_item_unblended_rate": "",
+        "line_item_unblended_cost": str(gross),
+        "line_item_net_unblended_cost": str(charge.cost(charge.price)),
+        "pricing_public_on_demand_cost": "",
+        "pricing_public_on_demand_rate": f"{charge.list_price:.10f}" if usage else "",
+        "pricing_term": "OnDemand",
+        "pricing_unit": charge.unit,
+        "product_region_code": charge.region,
+        "savings_plan_savings_plan_effective_cost": plan,
+        "savings_plan_net_savings_plan_effective_cost": plan,
+        "discount": "{}",
+        "product": '{"component":"Training"}',
+        **charge.changes,
+    }
+
+
+_FOCUS_KINDS = {"Usage": "Usage", "Tax": "Tax", "Credit": "Credit", "Refund": "Credit"}
+
+
+def _focus_row(charge: Charge) -> dict[str, str]:
+    usage, covered = charge.kind == "Usage", charge.plan_price is not None
+    billed = Decimal(0) if covered else charge.cost(charge.price)
+    effective = billed if charge.plan_price is None else charge.cost(charge.plan_price)
+    start, month = charge.start, charge.start.replace(day=1, hour=0, minute=0, second=0)
+    return {
+        "BilledCost": str(billed),
+        "BillingAccountId": charge.payer,
+        "BillingCurrency": charge.currency,
+        "BillingPeriodStart": f"{month:%Y-%m-%dT%H:%M:%S}.000Z",
+        "ChargeCategory": _FOCUS_KINDS.get(charge.kind, "Purchase"),
+        "ChargePeriodStart": f"{start:%Y-%m-%dT%H:%M:%S}.000Z",
+        "ChargePeriodEnd": f"{start + timedelta(hours=1):%Y-%m-%dT%H:%M:%S}.000Z",
+        "CommitmentDiscountStatus": "Used" if covered else "",
+        "CommitmentDiscountType": "SageMaker Savings Plans" if covered else "",
+        "ConsumedQuantity": str(charge.amount) if usage else "",
+        "ConsumedUnit": charge.unit if usage else "",
+        "EffectiveCost": str(effective),
+        "ListUnitPrice": str(charge.list_price) if usage else "",
+        "PricingCategory": "Committed" if covered else "Standard",
+        "PricingQuantity": str(charge.amount) if usage else "",
+        "PricingUnit": charge.unit if usage else "",
+        "RegionId": charge.region,
+        "ResourceId": charge.arn if usage else "",
+        "ServiceName": "Amazon SageMaker",
+        "SkuMeter": charge.usage_type,
+        "x_UsageType": charge.usage_type,
+        "SubAccountId": charge.account,
+        "x_Operation": "RunInstance",
+        "x_ServiceCode": "AmazonSageMaker",
+        **charge.changes,
+    }
+
+
+def _csv(header: Iterable[str], rows: Iterable[dict[str, str]]) -> str:
+    names = list(header)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, restval="", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

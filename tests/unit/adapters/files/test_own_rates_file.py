@@ -1,0 +1,102 @@
+"""The file of own rates: written, read back, and refused where it is something else."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.adapters.files import own_rates_file
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.own_rates import Basis, OwnRate, own_rates
+from sageaudit.errors import BadUsage
+
+RATE = OwnRate(
+    "us-east-1", Component.TRAINING, "ml.g5.2xlarge", Decimal("1.3332"),
+    date(2026, 10, 1), date(2026, 10, 31), Decimal("812.5"), "cur.csv.gz",
+)  # fmt: skip
+DAYS = st.dates(date(2020, 1, 1), date(2030, 1, 1))
+RATES = st.builds(
+    lambda region, component, what, usd, days, quantity, source, note: OwnRate(
+        region, component, what, usd, min(days), max(days), quantity, source, note
+    ),
+    st.sampled_from(["us-east-1", "us-gov-west-1", "eu-central-2"]),
+    st.sampled_from(Component),
+    st.sampled_from(["ml.g5.2xlarge", "ml.p6-b200.48xlarge", "VolumeUsage.gp2"]),
+    st.decimals("0.000001", 9999, places=6),
+    st.tuples(DAYS, DAYS),
+    st.decimals(0, 10**9, places=10),
+    st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace").decode()),
+    st.none() | st.just("a mixture"),
+)
+
+
+@given(st.lists(RATES, max_size=5), st.sampled_from(Basis), st.none() | st.just("111122223333"))
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    rates: list[OwnRate],
+    basis: Basis,
+    account: str | None,
+) -> None:
+    """Digit by digit."""
+    known = own_rates(basis, account, rates)
+    path = tmp_path_factory.mktemp("rates") / "own-rates.json"
+    path.write_text(own_rates_file.text_of(known), encoding="utf-8")
+    assert own_rates_file.read(path) == known
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A file's document; changes go into its rate."""
+    written = json.loads(own_rates_file.text_of(own_rates(Basis.NET, None, [RATE])))
+    written["rates"][0] |= changes
+    return dict(written)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no file of own rates"),
+        ("[]", "is no file of own rates"),
+        ("{}", "is no file of own rates"),
+        ('{"schema": 1}', "is no file of own rates"),
+        ("[" * 100_000, "is no file of own rates"),
+        (json.dumps(document() | {"schema": 2}), "newer version"),
+        (json.dumps(document() | {"basis": "gross"}), "is no file of own rates"),
+        (json.dumps(document(usd="much")), "is no file of own rates"),
+        (json.dumps(document(first="soon")), "is no file of own rates"),
+        (json.dumps(document(typo=1)), "is no file of own rates"),
+        (json.dumps(document(component="Hosting")), "is no file of own rates"),
+        (json.dumps(document(usd=0)), "impossible rate of ml.g5.2xlarge in us-east-1"),
+        (json.dumps(document(usd=-1)), "impossible rate"),
+        (json.dumps(document(usd=10**6)), "impossible rate"),
+        (json.dumps(document(usd="NaN")), "impossible rate"),
+        (json.dumps(document(type="m5.large")), "impossible rate"),
+        (json.dumps(document(region="Ireland")), "impossible rate"),
+        (json.dumps(document(last="2026-09-30")), "impossible rate"),
+    ],
+    ids=range(18),
+)
+def test_what_is_no_file_of_own_rates_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    """With the file's name; nothing is priced by a typing mistake."""
+    path = tmp_path / "own-rates.json"
+    path.write_text(text)
+    with pytest.raises(BadUsage, match=said) as refused:
+        own_rates_file.read(path)
+    assert str(refused.value).startswith(str(path))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, content: bytes | None) -> None:
+    """Absent, or not text."""
+    path = tmp_path / "own-rates.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadUsage, match=str(path)):
+        own_rates_file.read(path)
