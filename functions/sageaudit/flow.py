@@ -5,31 +5,45 @@ Every collaborator is an argument, so Lambda, CLI and tests run the same lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from sageaudit.auditing import Child, audit_job, audit_tuning, run_facts
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import Detail, Entry, JobKey, Recorded, earlier_run
+from sageaudit.domain.audit.record import (
+    FAMILY_RUNS,
+    NOT_NAMED,
+    Detail,
+    Entry,
+    Head,
+    JobKey,
+    Recorded,
+    Verdict,
+    earlier_run,
+)
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.unaudited import unaudited
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.family import FAMILY_VERSION, family
-from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
     Measurements,
     Metric,
 )
+from sageaudit.domain.usage.pool import Pool, pool, short_use
+from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed
 from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
@@ -42,8 +56,10 @@ LOOK_AGAIN_SOON_S = 60
 """When Describe is still behind the event: eventual consistency takes seconds."""
 ROLL_UP_ATTEMPTS = 4
 """A tuning job waits up to three quarters of an hour for its children's audits."""
-FAMILY_RUNS = 50
-"""How many earlier runs rules compare with: one query of some 50 KB."""
+POOL_RUNS = 9
+"""Most earlier runs that are read to judge a short one, each some 3 KB: our choice."""
+POOL_WITHIN = timedelta(days=30)
+"""Older runs of a family may be of other code: our choice, as for its dollars in messages."""
 RECHECK_AFTER = timedelta(hours=1)
 _NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
@@ -93,12 +109,18 @@ class _Described:
 
 
 def audit_finished_job(
-    ended: JobEnded, deps: AuditDependencies, *, now: datetime, attempt: int | None
+    ended: JobEnded,
+    deps: AuditDependencies,
+    *,
+    now: datetime,
+    attempt: int | None,
+    again: bool = False,
 ) -> Done | Later:
     """Audits one ended job and records the audit; a second delivery changes nothing.
 
     `attempt` is the number of this delivery, from 1; None means that no later delivery is possible,
-    so the job is audited with the data there is now. Raises AccessDenied, Throttled or Unavailable
+    so the job is audited with the data there is now. `again`: the audit is due, and is recorded
+    although nothing about the job changed. Raises AccessDenied, Throttled or Unavailable
     when the job cannot be described.
     """
     try:
@@ -115,7 +137,7 @@ def audit_finished_job(
         return Later(LOOK_AGAIN_SOON_S, f"Describe still says {job.status}")
     if job.kind is JobKind.TUNING and job.finished:
         return _audit_tuning_job(job, ended, deps, now=now, attempt=attempt)
-    return _audit_one_job(described, ended, deps, now=now, attempt=attempt)
+    return _audit_one_job(described, ended, deps, now=now, attempt=attempt, again=again)
 
 
 def _describe(ended: JobEnded, deps: AuditDependencies, now: datetime) -> _Described | str:
@@ -140,6 +162,7 @@ def _audit_one_job(
     *,
     now: datetime,
     attempt: int | None,
+    again: bool,
 ) -> Done | Later:
     """Job -> Measurements -> Bill -> Findings -> Audit; waits once for late metrics."""
     job = described.job
@@ -148,39 +171,99 @@ def _audit_one_job(
     if late and attempt == 1:
         return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
     market = deps.markets.market(job, now)
-    earlier = _earlier(job, deps, now=now)
-    audit = audit_job(job, usage, market, deps.policy, deps.ruleset, now=now, earlier=earlier)
+    heads = _earlier(job, deps, now=now)
+    audit = audit_job(
+        job,
+        usage,
+        market,
+        deps.policy,
+        deps.ruleset,
+        now=now,
+        earlier=None if heads is None else runs_of(heads),
+        pool=None if heads is None else family_pool(job, usage, market, heads, deps.history),
+    )
     detail = detail_of(described.answer, described.tags, usage)
     if notes := (*described.notes, *filter(None, (detail.note,))):
         audit = replace(audit, notes=(*audit.notes, *notes))
     if late or not job.finished:
         audit = _provisional(audit, now)
-    return _record(audit, ended, deps, detail)
+    done = _record(audit, ended, deps, detail, compared=heads, again=again)
+    if done.recorded.verdict is not Verdict.OLDER and job.ended_at is not None:
+        deps.history.recheck_family(
+            done.key,
+            account=job.account or NOT_NAMED,
+            region=job.region or NOT_NAMED,
+            family=audit.family,
+            ended_at=job.ended_at,
+            due_at=now,
+        )
+    return done
 
 
 def _provisional(audit: Audit, now: datetime) -> Audit:
     return replace(audit, final=False, recheck_at=audit.recheck_at or now + RECHECK_AFTER)
 
 
-def earlier_runs(
-    job: Job, named: str, history: History, *, now: datetime
-) -> tuple[EarlierRun, ...]:
+def earlier_heads(job: Job, named: str, history: History, *, now: datetime) -> tuple[Head, ...]:
     """The newest runs of a job's family that ended before it, in one query."""
-    heads = history.by_family(
-        job.account or "",
-        job.region or "",
-        named,
-        before=job.ended_at or now,
-        limit=FAMILY_RUNS,
+    return tuple(
+        history.by_family(
+            job.account or "",
+            job.region or "",
+            named,
+            before=job.ended_at or now,
+            limit=FAMILY_RUNS,
+        )
     )
-    return tuple(run for head in heads if (run := earlier_run(head)) is not None)
 
 
-def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[EarlierRun, ...] | None:
+def runs_of(heads: Sequence[Head]) -> tuple[EarlierRun, ...]:
+    """Those that a rule may compare with: no roll-ups, and no run that has not ended."""
+    ended = (head for head in heads if head.status in FINISHED)
+    return tuple(run for head in ended if (run := earlier_run(head)) is not None)
+
+
+def family_pool(
+    job: Job, usage: Measurements, market: Market, heads: Sequence[Head], history: History
+) -> Pool | None:
+    """The minutes of a short run with those of its family's last runs; None for any other run.
+
+    Reads the details of at most POOL_RUNS earlier runs: short ones of one kind on the same
+    instances that did not fail.
+    """
+    own = short_use(usage)
+    if own is None or not job.finished or job.ended_at is None or len(job.groups) != 1:
+        return None
+    since, group = job.ended_at - POOL_WITHIN, job.groups[0]
+    alike = (
+        head
+        for head in heads
+        if (run := earlier_run(head)) is not None
+        and run.status in {"Completed", "Stopped"}
+        and run.kind == job.kind.value
+        and run.ended_at >= since
+        and run.facts.use_digest is not None
+        and (run.facts.instance_type, run.facts.instance_count)
+        == (group.instance_type, group.count)
+    )
+    return pool(own, _uses(islice(alike, POOL_RUNS), job, market, history))
+
+
+def _uses(
+    heads: Iterable[Head], job: Job, market: Market, history: History
+) -> Iterator[tuple[str, Measurements]]:
+    """What each run used; without those whose details have expired."""
+    for head in heads:
+        detail = history.detail(head.key)
+        if detail is not None and detail.series:
+            yield head.name, unpack(detail.series, job, market.types)
+
+
+def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head, ...] | None:
     if not deps.history_is_whole:
         return None
     named = family(job, deps.policy.family_tag)
-    return earlier_runs(job, named, deps.history, now=now)
+    return earlier_heads(job, named, deps.history, now=now)
 
 
 def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ...]]:
@@ -234,7 +317,13 @@ def _audit_tuning_job(
 
 
 def _record(
-    audit: Audit, ended: JobEnded, deps: AuditDependencies, detail: Detail | None = None
+    audit: Audit,
+    ended: JobEnded,
+    deps: AuditDependencies,
+    detail: Detail | None = None,
+    *,
+    compared: tuple[Head, ...] | None = None,
+    again: bool = False,
 ) -> Done:
     """Writes the audit under the job's ARN and creation time."""
     job = audit.job
@@ -251,6 +340,8 @@ def _record(
             fingerprint=job.fingerprint,
             detail=detail,
             facts=run_facts(audit) if audit.usage is not None else None,
+            compared=compared,
+            again=again,
         )
     )
     return Done(recorded, key, audit, written)

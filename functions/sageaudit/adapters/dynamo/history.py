@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -13,6 +14,7 @@ from typing import Any
 from sageaudit.adapters.dynamo import items, keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
 from sageaudit.adapters.dynamo.codec import Item
+from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
 from sageaudit.adapters.dynamo.paging import last_seen, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of
@@ -20,6 +22,7 @@ from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, INDEXES, PARTITION_KEY
 from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
+    FAMILY_RUNS,
     Detail,
     Entry,
     FindingRow,
@@ -92,6 +95,8 @@ class DynamoHistory:
         step = next_step(newest, entry, digest)
         if newest is None or step is RecordStep.WRITE:
             return self._write(entry, digest, newest)
+        if step is RecordStep.CONFIRM:
+            self._confirm(entry, digest, newest)
         if step is RecordStep.ADVANCE:
             self._advance(entry, newest)
         return unchanged(step, newest)
@@ -110,12 +115,36 @@ class DynamoHistory:
                 delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
                 for rule_id in sorted(vanished)
             ),
+            *self._put_family_row(entry, head, newest),
         ]
         if entry.detail is not None:
-            expires_at = self._clock() + timedelta(days=DETAIL_DAYS)
+            expires_at = self._expires_at()
             actions.append(put_action(items.detail_item(entry.key, entry.detail, expires_at)))
         self._table.transact(actions)
         return Recorded(Verdict.RECORDED, version)
+
+    def _confirm(self, entry: Entry, digest: str, newest: Head) -> None:
+        """The same version, judged with the family's runs as they are now: it is not due."""
+        head = head_of(entry, newest.version, digest=digest, findings=finding_rows(entry))
+        moved = self._put_family_row(entry, head, newest)
+        self._table.transact([_put_head(items.head_item(head), newest), *moved])
+
+    def _put_family_row(self, entry: Entry, head: Head, newest: Head | None) -> list[Item]:
+        """Puts the run's row in its family; deletes that of another family or end."""
+        row = family_row(entry, head)
+        new = None if row is None else items.family_item(head, row, self._expires_at())
+        actions = [] if new is None else [put_action(new)]
+        if newest is not None and newest.stamp is not None:
+            old = (
+                keys.family_runs_pk(newest.account, newest.region, newest.family),
+                keys.ended_sk(newest.ended_at, newest.key),
+            )
+            if new is None or old != (new[PARTITION_KEY], new[SORT_KEY]):
+                actions.append(delete_action(*old))
+        return actions
+
+    def _expires_at(self) -> datetime:
+        return self._clock() + timedelta(days=DETAIL_DAYS)
 
     def _advance(self, entry: Entry, newest: Head) -> None:
         self._table.update(
@@ -126,6 +155,63 @@ class DynamoHistory:
             values=_as_read(newest) | {":new": keys.moment_text(entry.last_modified_at)},
             names={},
         )
+
+    def recheck_family(
+        self,
+        key: JobKey,
+        *,
+        account: str,
+        region: str,
+        family: str,
+        ended_at: datetime,
+        due_at: datetime,
+    ) -> tuple[JobKey, ...]:
+        """Sets `due_at` of the family's audits that were judged without a run that ended before.
+
+        All reads are strongly consistent: of two runs that are recorded at the same time, the one
+        whose check comes later sees both.
+        """
+        partition = keys.family_runs_pk(account, region, family)
+        item = self._table.get(partition, keys.ended_sk(ended_at, key))
+        if item is None:
+            return ()
+        before = self._family_rows(partition, "<", keys.ended_before(ended_at))
+        after = self._family_rows(partition, ">", keys.ended_after(ended_at))
+        found = tuple(out_of_date(items.read_family_row(item), before, after))
+        for run in found:
+            self._make_due(run, due_at)
+        return found
+
+    def _family_rows(self, partition: str, side: str, moment: str) -> Iterator[FamilyRow]:
+        """The runs next to a moment: before it the newest first, after it the oldest first."""
+        pages = self._table.pages(
+            KeyConditionExpression=f"#p = :p AND #s {side} :moment",
+            ExpressionAttributeNames={"#p": PARTITION_KEY, "#s": SORT_KEY},
+            ExpressionAttributeValues={":p": partition, ":moment": moment},
+            ScanIndexForward=side == ">",
+            ConsistentRead=True,
+            Limit=FAMILY_RUNS,
+        )
+        rows = (items.read_family_row(item) for page in pages for item in page)
+        return islice(rows, FAMILY_RUNS)
+
+    def _make_due(self, key: JobKey, due_at: datetime) -> None:
+        """An audit that is due earlier stays so; one that is gone is not made."""
+        values = {
+            ":at": keys.moment_text(due_at),
+            ":pk": keys.due_pk(key),
+            ":sk": keys.due_sk(due_at, key),
+        }
+        with suppress(ConditionFailed):
+            self._table.update(
+                keys.job_pk(key),
+                keys.HEAD_SK,
+                "SET due_at = :at, due_pk = :pk, due_sk = :sk",
+                condition=f"attribute_exists({PARTITION_KEY}) AND "
+                "(attribute_not_exists(due_at) OR due_at > :at)",
+                values=values,
+                names={},
+            )
 
     def head(self, key: JobKey) -> Head | None:
         """HEAD, the summary of the newest version; None for an unknown run."""

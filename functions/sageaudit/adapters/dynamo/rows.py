@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.adapters.dynamo.keys import LONGEST_TEXT, as_utc, read_moment
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.audit.earlier import run_stamp
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow, Head, JobKey
+from sageaudit.domain.audit.record import (
+    NOT_NAMED,
+    Entry,
+    FindingRow,
+    Head,
+    JobKey,
+    earlier_run,
+)
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
-MOST_FINDING_ROWS = 48
-"""A transaction has at most 100 actions: 48 puts, 48 deletes of old rows, and up to 3 others."""
+MOST_FINDING_ROWS = 47
+"""A transaction has at most 100 actions: 47 puts, 47 deletes of old rows, and up to 5 others."""
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 20
 """With 6 decimals, 27 digits: Decimal computes with 28, DynamoDB holds 38."""
@@ -25,7 +34,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
     document = entry.document
     job, audit = document["job"], document["audit"]
     due_at = None if audit["settled"] or audit["due_at"] is None else read_moment(audit["due_at"])
-    return Head(
+    head = Head(
         key=run_of(entry),
         version=version,
         settled=audit["settled"],
@@ -54,6 +63,8 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         facts=entry.facts,
         judged=Judged(document["judged"]) if document["judged"] else None,
     )
+    run = None if job["ended_at"] is None else earlier_run(head)
+    return head if run is None else replace(head, stamp=run_stamp(run))
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:

@@ -21,6 +21,7 @@ from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.pool import Pool
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadRecording, Malformed
 from sageaudit.ports import History
@@ -33,6 +34,7 @@ class StoredRun:
 
     run: recorded_run.Run
     earlier: tuple[EarlierRun, ...]
+    pool: Pool | None
 
 
 def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
@@ -85,8 +87,9 @@ def stored_run(history: History, head: Head) -> StoredRun | None:
         run = _run(head, detail)
     except Malformed:
         return None
-    earlier = flow.earlier_runs(run.job, head.family, history, now=run.now)
-    return StoredRun(run, earlier)
+    heads = flow.earlier_heads(run.job, head.family, history, now=run.now)
+    pool = flow.family_pool(run.job, run.usage, run.market, heads, history)
+    return StoredRun(run, flow.runs_of(heads), pool)
 
 
 def _run(head: Head, detail: Detail) -> recorded_run.Run:

@@ -15,6 +15,7 @@ from sageaudit.domain.bill.idle_capacity import IdleCapacity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.pool import Pool
 
 Outcomes = Sequence[tuple[RuleName, Outcome]]
 
@@ -43,6 +44,8 @@ class Audit:
     notes: tuple[str, ...] = ()
     idle_capacity: IdleCapacity | None = None
     """None where it is not known; `notes` then says why."""
+    pool: Pool | None = None
+    """The minutes of the family's last runs by which a short run was judged."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
 

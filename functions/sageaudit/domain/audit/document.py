@@ -39,6 +39,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.pool import Pool
 from sageaudit.domain.usage.work_share import Unit
 
 SCHEMA = 1
@@ -156,6 +157,7 @@ class AuditDocumentHead(TypedDict):
     ruleset: str
     policy: str
     coverage: CoverageDocument
+    pool: PoolDocument | None
 
 
 def _head(audit: Audit) -> AuditDocumentHead:
@@ -166,6 +168,31 @@ def _head(audit: Audit) -> AuditDocumentHead:
         "ruleset": audit.ruleset,
         "policy": audit.policy,
         "coverage": _coverage(audit.usage, audit.notes),
+        "pool": _pool(audit.pool),
+    }
+
+
+class PoolDocument(TypedDict):
+    """The runs of the family by whose active minutes together a short run was judged.
+
+    `runs`: how many, with this one. `earlier_runs`: the names of the others, newest first. Dollars
+    are this run's own. None for a run that is judged alone, or not at all.
+    """
+
+    runs: int
+    active_minutes: Decimal
+    own_active_minutes: Decimal
+    earlier_runs: list[str]
+
+
+def _pool(pool: Pool | None) -> PoolDocument | None:
+    if pool is None:
+        return None
+    return {
+        "runs": pool.runs,
+        "active_minutes": Decimal(str(round(pool.usage.minutes, 1))),
+        "own_active_minutes": Decimal(str(round(pool.own.minutes, 1))),
+        "earlier_runs": list(pool.names),
     }
 
 

@@ -117,16 +117,18 @@ def resize(
     market: Market,
     *,
     headroom_percent: Decimal = HEADROOM_PERCENT,
+    own: Measurements | None = None,
     only: Callable[[InstanceType], bool] = lambda _: True,
 ) -> Resize:
     """Tries a run on each other type for which `only` is true. Call `impossible` first.
 
-    `whole` are the metrics of the whole run; it is sized by its active minutes. A training plan's
+    `whole` are the metrics of the whole run; it is sized by its active minutes. Where they are
+    those of several runs, `own` are this one's: it needs no less than these. A training plan's
     capacity is for one type: another type is billed on demand.
     """
     today = market.types[job.groups[0].instance_type]
     billed = bill(job, market)
-    need = demand(whole, today, headroom_percent)
+    need = demand(whole, today, headroom_percent, own)
     elsewhere = job
     if job.purchase is Purchase.TRAINING_PLAN:
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
