@@ -5,46 +5,39 @@ Every collaborator is an argument, so Lambda, CLI and tests run the same lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from typing import Any
 
 from sageaudit.auditing import Child, audit_job, audit_tuning, run_facts
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
-from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import (
-    FAMILY_RUNS,
-    NOT_NAMED,
     Detail,
     Entry,
     Head,
     JobKey,
     Recorded,
     Verdict,
-    earlier_run,
 )
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.unaudited import unaudited
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.family import FAMILY_VERSION, family
-from sageaudit.domain.job.job import FINISHED, Job
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
     Measurements,
     Metric,
 )
-from sageaudit.domain.usage.pool import Pool, pool, short_use
-from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed
+from sageaudit.family_runs import earlier_heads, family_pool, recheck_family, runs_of
 from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
@@ -56,10 +49,6 @@ LOOK_AGAIN_SOON_S = 60
 """When Describe is still behind the event: eventual consistency takes seconds."""
 ROLL_UP_ATTEMPTS = 4
 """A tuning job waits up to three quarters of an hour for its children's audits."""
-POOL_RUNS = 9
-"""Most earlier runs that are read to judge a short one, each some 3 KB: our choice."""
-POOL_WITHIN = timedelta(days=30)
-"""Older runs of a family may be of other code: our choice, as for its dollars in messages."""
 RECHECK_AFTER = timedelta(hours=1)
 _NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
@@ -188,75 +177,13 @@ def _audit_one_job(
     if late or not job.finished:
         audit = _provisional(audit, now)
     done = _record(audit, ended, deps, detail, compared=heads, again=again)
-    if done.recorded.verdict is not Verdict.OLDER and job.ended_at is not None:
-        deps.history.recheck_family(
-            done.key,
-            account=job.account or NOT_NAMED,
-            region=job.region or NOT_NAMED,
-            family=audit.family,
-            ended_at=job.ended_at,
-            due_at=now,
-        )
+    if done.recorded.verdict is not Verdict.OLDER:
+        recheck_family(job, audit.family, done.key, deps.history, now=now)
     return done
 
 
 def _provisional(audit: Audit, now: datetime) -> Audit:
     return replace(audit, final=False, recheck_at=audit.recheck_at or now + RECHECK_AFTER)
-
-
-def earlier_heads(job: Job, named: str, history: History, *, now: datetime) -> tuple[Head, ...]:
-    """The newest runs of a job's family that ended before it, in one query."""
-    return tuple(
-        history.by_family(
-            job.account or "",
-            job.region or "",
-            named,
-            before=job.ended_at or now,
-            limit=FAMILY_RUNS,
-        )
-    )
-
-
-def runs_of(heads: Sequence[Head]) -> tuple[EarlierRun, ...]:
-    """Those that a rule may compare with: no roll-ups, and no run that has not ended."""
-    ended = (head for head in heads if head.status in FINISHED)
-    return tuple(run for head in ended if (run := earlier_run(head)) is not None)
-
-
-def family_pool(
-    job: Job, usage: Measurements, market: Market, heads: Sequence[Head], history: History
-) -> Pool | None:
-    """The minutes of a short run with those of its family's last runs; None for any other run.
-
-    Reads the details of at most POOL_RUNS earlier runs: short ones of one kind on the same
-    instances that did not fail.
-    """
-    own = short_use(usage)
-    if own is None or not job.finished or job.ended_at is None or len(job.groups) != 1:
-        return None
-    since, group = job.ended_at - POOL_WITHIN, job.groups[0]
-    alike = (
-        head
-        for head in heads
-        if (run := earlier_run(head)) is not None
-        and run.status in {"Completed", "Stopped"}
-        and run.kind == job.kind.value
-        and run.ended_at >= since
-        and run.facts.use_digest is not None
-        and (run.facts.instance_type, run.facts.instance_count)
-        == (group.instance_type, group.count)
-    )
-    return pool(own, _uses(islice(alike, POOL_RUNS), job, market, history))
-
-
-def _uses(
-    heads: Iterable[Head], job: Job, market: Market, history: History
-) -> Iterator[tuple[str, Measurements]]:
-    """What each run used; without those whose details have expired."""
-    for head in heads:
-        detail = history.detail(head.key)
-        if detail is not None and detail.series:
-            yield head.name, unpack(detail.series, job, market.types)
 
 
 def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head, ...] | None:

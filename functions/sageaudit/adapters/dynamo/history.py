@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -14,7 +13,8 @@ from typing import Any
 from sageaudit.adapters.dynamo import items, keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
 from sageaudit.adapters.dynamo.codec import Item
-from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
+from sageaudit.adapters.dynamo.families import family_row
+from sageaudit.adapters.dynamo.family_table import make_due, out_of_date_runs
 from sageaudit.adapters.dynamo.paging import last_seen, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of
@@ -22,7 +22,6 @@ from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, INDEXES, PARTITION_KEY
 from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
-    FAMILY_RUNS,
     Detail,
     Entry,
     FindingRow,
@@ -168,50 +167,13 @@ class DynamoHistory:
     ) -> tuple[JobKey, ...]:
         """Sets `due_at` of the family's audits that were judged without a run that ended before.
 
-        All reads are strongly consistent: of two runs that are recorded at the same time, the one
-        whose check comes later sees both.
+        Three reads and, in the usual order of audits, no write.
         """
         partition = keys.family_runs_pk(account, region, family)
-        item = self._table.get(partition, keys.ended_sk(ended_at, key))
-        if item is None:
-            return ()
-        before = self._family_rows(partition, "<", keys.ended_before(ended_at))
-        after = self._family_rows(partition, ">", keys.ended_after(ended_at))
-        found = tuple(out_of_date(items.read_family_row(item), before, after))
+        found = out_of_date_runs(self._table, partition, key, ended_at)
         for run in found:
-            self._make_due(run, due_at)
+            make_due(self._table, run, due_at)
         return found
-
-    def _family_rows(self, partition: str, side: str, moment: str) -> Iterator[FamilyRow]:
-        """The runs next to a moment: before it the newest first, after it the oldest first."""
-        pages = self._table.pages(
-            KeyConditionExpression=f"#p = :p AND #s {side} :moment",
-            ExpressionAttributeNames={"#p": PARTITION_KEY, "#s": SORT_KEY},
-            ExpressionAttributeValues={":p": partition, ":moment": moment},
-            ScanIndexForward=side == ">",
-            ConsistentRead=True,
-            Limit=FAMILY_RUNS,
-        )
-        rows = (items.read_family_row(item) for page in pages for item in page)
-        return islice(rows, FAMILY_RUNS)
-
-    def _make_due(self, key: JobKey, due_at: datetime) -> None:
-        """An audit that is due earlier stays so; one that is gone is not made."""
-        values = {
-            ":at": keys.moment_text(due_at),
-            ":pk": keys.due_pk(key),
-            ":sk": keys.due_sk(due_at, key),
-        }
-        with suppress(ConditionFailed):
-            self._table.update(
-                keys.job_pk(key),
-                keys.HEAD_SK,
-                "SET due_at = :at, due_pk = :pk, due_sk = :sk",
-                condition=f"attribute_exists({PARTITION_KEY}) AND "
-                "(attribute_not_exists(due_at) OR due_at > :at)",
-                values=values,
-                names={},
-            )
 
     def head(self, key: JobKey) -> Head | None:
         """HEAD, the summary of the newest version; None for an unknown run."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sageaudit import flow
+from sageaudit import family_runs
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import sources
@@ -87,9 +87,9 @@ def stored_run(history: History, head: Head) -> StoredRun | None:
         run = _run(head, detail)
     except Malformed:
         return None
-    heads = flow.earlier_heads(run.job, head.family, history, now=run.now)
-    pool = flow.family_pool(run.job, run.usage, run.market, heads, history)
-    return StoredRun(run, flow.runs_of(heads), pool)
+    heads = family_runs.earlier_heads(run.job, head.family, history, now=run.now)
+    pool = family_runs.family_pool(run.job, run.usage, run.market, heads, history)
+    return StoredRun(run, family_runs.runs_of(heads), pool)
 
 
 def _run(head: Head, detail: Detail) -> recorded_run.Run:
