@@ -27,6 +27,7 @@ POOLING = [rule for rule in catalogue.load() if rule.pools]
 GPU = "ml.g5.2xlarge"
 IDLE = {"cpu": 30.0, "memory": 20.0, "gpu": 0.0, "gpu_memory": 1.0}
 LOW = IDLE | {"gpu": 8.0, "gpu_memory": 20.0}
+FEW = {"cpu": 5.0, "memory": 5.0, "gpu": 20.0, "gpu_memory": 5.0}
 BUSY = {"cpu": 60.0, "memory": 60.0, "gpu": 95.0, "gpu_memory": 90.0}
 
 
@@ -66,14 +67,9 @@ def audited(own: Measurements, earlier: Sequence[Measurements]) -> Audit:
 CASES = {
     "gpu-idle": (GPU, 1, IDLE),
     "gpu-underused": (GPU, 1, LOW),
-    "some-gpus-unused": (
-        "ml.g5.12xlarge",
-        1,
-        {"cpu": 20, "memory": 20, "gpu": 22, "gpu_memory": 10},
-    ),
+    "some-gpus-unused": ("ml.g4dn.12xlarge", 1, FEW),
     "cpu-bottleneck": (GPU, 1, {"cpu": 97, "memory": 20, "gpu": 5}),
     "cpu-underused": ("ml.m5.4xlarge", 1, {"cpu": 12, "memory": 10}),
-    "memory-oversized": ("ml.m5.4xlarge", 1, {"cpu": 85, "memory": 5}),
     "serial-code": ("ml.m5.4xlarge", 1, {"cpu": 6.25, "memory": 10}),
     "poor-scaling": ("ml.m5.xlarge", 4, {"cpu": 12, "memory": 10}),
 }
@@ -107,8 +103,8 @@ def answer_alone(rule: str, whole: Measurements, instance: str) -> Outcome:
 
 
 def test_every_rule_that_pools_is_tried() -> None:
-    """Two need no metrics: they only size types by more minutes. One needs a p type's prices."""
-    assert {rule.name.name for rule in POOLING} - {"gpu-too-big"} == {
+    """Two need no metrics: they only size types by more minutes. Two need other types."""
+    assert {rule.name.name for rule in POOLING} - {"gpu-too-big", "memory-oversized"} == {
         *CASES,
         "cheaper-type",
         "old-generation",
@@ -220,8 +216,15 @@ def test_the_document_names_the_runs() -> None:
     alone = document(audited(run(8, LOW), []))
     assert alone["audit"]["pool"] is None
     assert alone["judged"] == "no"
-    assert alone["not_judged"] == [
+    [reason] = alone["not_judged"]
+    assert reason == (
         "Its own code ran for only 8 min: at least 15 min are needed to judge its use. Once the "
         "last runs of its family on the same instances have as much together, short ones are "
         "judged by them."
-    ]
+    )
+    [reason] = document(audited(run(3, LOW), [run(8, LOW)]))["not_judged"]
+    assert reason == (
+        "Its own code ran for only 3 min: at least 15 min are needed to judge its use. With the "
+        "last run of its family on the same instances it has 11 min; from 15 min on they are "
+        "judged together."
+    )
