@@ -21,6 +21,8 @@ from sageaudit.ports import History
 
 POOL_RUNS = 9
 """Most earlier runs that are read to judge a short one, each some 3 KB: our choice."""
+_WORKED = frozenset({"Completed", "Stopped"})
+"""A run that failed says little of one that works."""
 POOL_WITHIN = timedelta(days=30)
 """Older runs of a family may be of other code: our choice, as for its dollars in messages."""
 
@@ -52,22 +54,28 @@ def family_pool(
     Reads the details of at most POOL_RUNS earlier runs: short ones of one kind on the same
     instances that did not fail.
     """
+    runs = ((head, run) for head in heads if (run := earlier_run(head)) is not None)
+    alike = (head for head, run in runs if may_pool(job, run))
+    return pool_of(job, usage, _uses(islice(alike, POOL_RUNS), job, market, history))
+
+
+def pool_of(job: Job, usage: Measurements, runs: Iterable[tuple[str, Measurements]]) -> Pool | None:
+    """The pool of a short run with these runs that it may be judged with, newest first."""
     own = short_use(usage)
-    if own is None or not job.finished or job.ended_at is None or len(job.groups) != 1:
-        return None
-    since, group = job.ended_at - POOL_WITHIN, job.groups[0]
-    alike = (
-        head
-        for head in heads
-        if (run := earlier_run(head)) is not None
-        and run.status in {"Completed", "Stopped"}
+    return None if own is None or not job.finished else pool(own, runs)
+
+
+def may_pool(job: Job, run: EarlierRun) -> bool:
+    """Whether a short run may be judged with an earlier run of its family."""
+    if job.ended_at is None or len(job.groups) != 1 or run.facts.use_digest is None:
+        return False
+    group, facts = job.groups[0], run.facts
+    return (
+        run.status in _WORKED
         and run.kind == job.kind.value
-        and run.ended_at >= since
-        and run.facts.use_digest is not None
-        and (run.facts.instance_type, run.facts.instance_count)
-        == (group.instance_type, group.count)
+        and run.ended_at >= job.ended_at - POOL_WITHIN
+        and (facts.instance_type, facts.instance_count) == (group.instance_type, group.count)
     )
-    return pool(own, _uses(islice(alike, POOL_RUNS), job, market, history))
 
 
 def _uses(

@@ -17,7 +17,7 @@ from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import NOT_NAMED, Detail, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.describe import latest_time, parse
-from sageaudit.domain.job.family import FAMILY_VERSION
+from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
@@ -62,7 +62,10 @@ def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
 def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run) -> JobKey:
     """Audits one run under the default policy and records it."""
     job = replace(run.job, account=run.job.account or NOT_NAMED, region=run.job.region or NOT_NAMED)
-    audit = audit_job(job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
+    heads = family_runs.earlier_heads(job, family(job, Policy().family_tag), history, now=run.now)
+    pool = family_runs.family_pool(job, run.usage, run.market, heads, history)
+    ruleset = catalogue.ruleset()
+    audit = audit_job(job, run.usage, run.market, Policy(), ruleset, now=run.now, pool=pool)
     key = JobKey(job.arn or job.name, job.created_at or job.started_at or run.now)
     history.record(
         Entry(
