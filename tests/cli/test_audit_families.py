@@ -16,12 +16,12 @@ from click.testing import CliRunner
 from sageaudit.cli.main import commands
 from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
 
-SHORT = Plot("ml.g5.xlarge", alike(1, Doing(10, cores=2.0, gpus=(0.05,), gib=4, gpu_gib=(2,))))
+SHORT = Plot("ml.g5.xlarge", alike(1, Doing(13, cores=2.0, gpus=(0.05,), gib=4, gpu_gib=(2,))))
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Four runs of ten minutes, a day apart: nightly-0 is the oldest."""
+    """Four runs of 13 minutes, a day apart: nightly-0 is the oldest."""
     folder = tmp_path_factory.mktemp("family")
     paths = []
     for number in range(4):
@@ -48,19 +48,19 @@ def rules(made: dict[str, Any]) -> set[str]:
 
 def test_one_recording_alone_says_what_is_missing(files: list[Path]) -> None:
     """Its family may have more runs."""
-    made = audited(files[3:])["nightly-3"]
+    made = audited(files[3:])["nightly-3-3"]
     assert made["judged"] == "no"
     assert "gpu-underused" not in rules(made)
     assert "the last runs of its family on the same instances" in made["not_judged"][0]
 
 
 def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:
-    """Each with those before it; the oldest stays unjudged. The order of options does not matter."""
+    """Each with those before it; the oldest stays unjudged. The order of files does not matter."""
     made = audited(files)
-    pools = [made[f"nightly-{number}"]["audit"]["pool"] for number in range(4)]
+    pools = [made[f"nightly-{number}-{number}"]["audit"]["pool"] for number in range(4)]
     assert [pool and pool["runs"] for pool in pools] == [None, 2, 3, 4]
-    assert pools[3]["earlier_runs"] == ["nightly-2", "nightly-1", "nightly-0"]
-    found = ["gpu-underused" in rules(made[f"nightly-{number}"]) for number in range(4)]
+    assert pools[3]["earlier_runs"] == ["nightly-2-2", "nightly-1-1", "nightly-0-0"]
+    found = ["gpu-underused" in rules(made[f"nightly-{number}-{number}"]) for number in range(4)]
     assert found == [False, True, True, True]
     assert audited(files[::-1]) == made
 

@@ -117,7 +117,7 @@ def _by_pool(rule: Rule, case: FamilyCase) -> Outcome:
     pooled = replace(case, usage=pool.usage, whole=pool.usage, pooled=True)
     if gate := _metrics_gate(rule, pool.usage):
         too_short = isinstance(gate, Unknown) and gate.code == _TOO_SHORT
-        return _still_too_short(rule, pool) if too_short else gate
+        return _still_too_short(rule, pool) if too_short and pool.names else gate
     outcome = rule.check(pooled)
     whole = pool.own if rule.whole_run else pool.usage
     alone = rule.check(replace(pooled, usage=pool.own, whole=whole, overrides=_waived(rule, case)))

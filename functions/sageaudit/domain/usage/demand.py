@@ -87,14 +87,14 @@ def demand(
     whole: Measurements,
     today: InstanceType,
     headroom_percent: Decimal,
-    own: Measurements | None = None,
+    also: tuple[Measurements, ...] = (),
 ) -> Demand:
     """The demand of a run on the type `today`: of its active minutes, which `whole` includes.
 
-    Only whether the GPU did nothing is asked of the whole run. Where `whole` are the minutes of
-    several runs, `own` are the run's: it needs no less than it used itself.
+    Only whether the GPU did nothing is asked of the whole run. `also`: active minutes whose
+    demand must hold too, where `whole` are those of several runs (`domain/usage/pool`).
     """
-    usages = (whole.active(), *((own,) if own else ()))
+    usages = (whole.active(), *also)
     factor = 1 + float(headroom_percent) / 100
     gpu_memory = float(today.gpu_memory_gib or 0) * today.gpus
     nothing = Need(0.0, 0.0)

@@ -23,12 +23,15 @@ what one run needs: our choice."""
 class Pool:
     """`names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
 
-    `own`: the active minutes of the run itself.
+    `own`: the active minutes of the run itself. Minutes before the first point of CPU and GPU are
+    in neither: points come late, and of a short run a third may lack them. `for_peaks` are all of
+    them, and the run's own again: it needs what any of them used, and no less than it used itself.
     """
 
     names: tuple[str, ...]
     usage: Measurements
     own: Measurements
+    for_peaks: tuple[Measurements, ...]
 
     @property
     def runs(self) -> int:
@@ -42,19 +45,29 @@ class Pool:
 
 
 def short_use(usage: Measurements) -> Measurements | None:
-    """The active minutes of a run that has some, but too few to be judged alone; else None.
-
-    Without the minutes before the first point: points come late, and of a short run a third may be
-    missing at its start.
-    """
+    """The active minutes of a run that has some, but too few to be judged alone; else None."""
     active = usage.active()
-    if active.minutes >= MIN_ACTIVE_MINUTES or not any(map(active.worked, range(active.points))):
+    if active.minutes >= MIN_ACTIVE_MINUTES or _seen(active) is None:
         return None
-    lines = [line.values for hosts in active.series.values() for line in hosts.values()]
-    known = [minute for minute in range(active.points) if any(v[minute] is not None for v in lines)]
-    start, stop = known[0], known[-1] + 1
+    return active if any(map(active.worked, range(active.points))) else None
+
+
+def _seen(active: Measurements) -> Measurements | None:
+    """From the first minute with points of CPU and GPU to the last one; None without any."""
+    starts, stops = [0], [active.points]
+    for metric in (Metric.CPU, Metric.GPU):
+        if lines := active.series.get(metric):
+            known = [
+                minute
+                for minute in range(active.points)
+                if any(line.values[minute] is not None for line in lines.values())
+            ]
+            starts.append(known[0])
+            stops.append(known[-1] + 1)
+    start, stop = max(starts), min(stops)
     series = {metric: cut_all(hosts, start, stop) for metric, hosts in active.series.items()}
-    return replace(active, points=stop - start, series=series, begins_at=None)
+    series = {metric: hosts for metric, hosts in series.items() if hosts}
+    return replace(active, points=stop - start, series=series) if start < stop else None
 
 
 def active_minutes(usage: Measurements) -> float | None:
@@ -81,24 +94,26 @@ def _tenths(value: float | None) -> int | None:
     return None if value is None else round(value * 10)
 
 
-def pool(own: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> Pool:
+def pool(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> Pool:
     """Adds the active minutes of earlier runs, newest first, until there are enough.
 
-    `own` are the run's active minutes. A run with other hosts, metrics or periods is left out, and
-    so is one with too few points. `earlier` is read only as far as it is needed.
+    `active` is what `short_use` gives of the run. A run with other hosts, metrics or periods is
+    left out, and so is one with too few points. `earlier` is read only as far as it is needed.
     """
+    own = _seen(active) or active
     names: list[str] = []
-    parts: list[Measurements] = []
+    whole, seen = [active], [own]
     minutes = own.minutes
     runs = iter(earlier)
     while minutes < ENOUGH_MINUTES and (run := next(runs, None)) is not None:
-        name, whole = run
-        part = short_use(whole)
-        if part is not None and _alike(part, own):
-            names.append(name)
-            parts.append(part)
-            minutes += part.minutes
-    return Pool(tuple(names), _joined([*reversed(parts), own]), own)
+        part = short_use(run[1])
+        points = None if part is None else _seen(part)
+        if part is not None and points is not None and _alike(points, own):
+            names.append(run[0])
+            whole.insert(0, part)
+            seen.insert(0, points)
+            minutes += points.minutes
+    return Pool(tuple(names), _joined(seen), own, (_joined(whole), active))
 
 
 def _alike(part: Measurements, own: Measurements) -> bool:

@@ -62,8 +62,8 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     if reason := _cannot_move(case):
         return BestType(None, None, reason)
     headroom = Decimal(str(case.limit(api.HEADROOM)))
-    own = case.pool.own if case.pool and case.pooled else None
-    run = resize(case.job, case.whole, case.market, headroom_percent=headroom, own=own)
+    also = case.pool.for_peaks if case.pool and case.pooled else ()
+    run = resize(case.job, case.whole, case.market, headroom_percent=headroom, also=also)
     certain = (other for other in run.certain if legacy or not other.type.legacy)
     first, second = (*islice(certain, 2), None, None)[:2]
     if first is None:

@@ -77,11 +77,21 @@ def test_runs_of_other_shape_are_left_out() -> None:
     assert made.names == ()
 
 
-def test_minutes_before_the_first_point_are_no_part_of_it() -> None:
-    """A third of a short run may lack its points: they come late."""
-    late = gpu_run([None, None, None, 40.0, 50.0, 60.0])
-    assert gpu_points(own(late)) == [40.0, 50.0, 60.0]
-    assert own(late).minutes == 3
+def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
+    """A third of a short run may lack its GPU's points: they come late."""
+    run = ran(360, "ml.g5.2xlarge")
+    late = usage(
+        run,
+        series(Metric.CPU, [700.0, 100.0, 100.0, 100.0, 100.0, 100.0]),
+        series(Metric.GPU, [None, None, None, 40.0, 50.0, 60.0]),
+    )
+    made = pool(own(late), [("before", late)])
+    assert gpu_points(made.usage) == [40.0, 50.0, 60.0] * 2
+    assert made.own.minutes == 3
+    of_all, of_own = made.for_peaks
+    assert (of_all.minutes, of_own.minutes) == (12, 6)
+    [cpu] = of_own.series[Metric.CPU].values()
+    assert max(cpu.present) == 87.5
 
 
 def test_a_run_that_never_worked_adds_nothing() -> None:
