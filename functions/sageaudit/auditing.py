@@ -86,7 +86,16 @@ def audit_job(
         notes=tuple(warnings),
         idle_capacity=None if isinstance(idle, Missing) else idle,
         pool=pool if pool and pool.enough else None,
+        pooled_usd=_pooled_usd(pool, earlier),
     )
+
+
+def _pooled_usd(pool: Pool | None, earlier: Sequence[EarlierRun] | None) -> Decimal | None:
+    """What the earlier runs of a pool count, each of its own; those not judged count nothing."""
+    if pool is None or earlier is None:
+        return None
+    counted = [run.avoidable_usd for run in earlier if run.name in pool.names]
+    return sum((usd for usd in counted if usd is not None), Decimal(0))
 
 
 def _on_waste(

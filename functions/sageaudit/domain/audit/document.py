@@ -39,7 +39,6 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.pool import Pool
 from sageaudit.domain.usage.work_share import Unit
 
 SCHEMA = 1
@@ -168,31 +167,36 @@ def _head(audit: Audit) -> AuditDocumentHead:
         "ruleset": audit.ruleset,
         "policy": audit.policy,
         "coverage": _coverage(audit.usage, audit.notes),
-        "pool": _pool(audit.pool),
+        "pool": _pool(audit),
     }
 
 
 class PoolDocument(TypedDict):
     """The runs of the family by whose active minutes together a short run was judged.
 
-    `runs`: how many, with this one. `earlier_runs`: the names of the others, newest first. Dollars
-    are this run's own. None for a run that is judged alone, or not at all.
+    `runs`: how many, with this one. `earlier_runs`: the names of the others, newest first.
+    `avoidable_usd`: the sum of what each of these runs counts of its own; every other figure of the
+    audit is this run's alone. None for a run that is judged alone, or not at all.
     """
 
     runs: int
     active_minutes: Decimal
     own_active_minutes: Decimal
     earlier_runs: list[str]
+    avoidable_usd: Decimal | None
 
 
-def _pool(pool: Pool | None) -> PoolDocument | None:
-    if pool is None:
+def _pool(audit: Audit) -> PoolDocument | None:
+    if (pool := audit.pool) is None:
         return None
+    own_usd, earlier_usd = audit.savings.avoidable_usd, audit.pooled_usd
+    together_usd = None if own_usd is None or earlier_usd is None else own_usd + earlier_usd
     return {
         "runs": pool.runs,
         "active_minutes": Decimal(str(round(pool.usage.minutes, 1))),
         "own_active_minutes": Decimal(str(round(pool.own.minutes, 1))),
         "earlier_runs": list(pool.names),
+        "avoidable_usd": rounded(together_usd),
     }
 
 

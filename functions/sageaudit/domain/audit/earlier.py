@@ -99,12 +99,14 @@ def facts_of(
 def run_stamp(run: EarlierRun) -> str:
     """Changes with anything that a later run of the family may be judged by.
 
-    Not with what was found in the run itself, except for FOUND_COMPARED: its findings say nothing
-    of a later one, and would have it judged again.
+    Not with what was found in the run itself, except for FOUND_COMPARED, and for the dollars of a
+    short run, which its family sums: findings of one run say nothing of a later one.
     """
     facts = {field.name: getattr(run.facts, field.name) for field in fields(run.facts)}
     facts["found"] = sorted(FOUND_COMPARED.intersection(run.facts.found))
-    own = (run.name, run.kind, run.status, run.ended_at.astimezone(UTC).isoformat(), run.total_usd)
+    summed_usd = run.avoidable_usd if run.facts.use_digest else None
+    ended_at = run.ended_at.astimezone(UTC).isoformat()
+    own = (run.name, run.kind, run.status, ended_at, run.total_usd, summed_usd)
     told = [*map(_exact, own), *((name, _exact(facts[name])) for name in sorted(facts))]
     return f"{zlib.crc32(repr(told).encode()):08x}"
 
