@@ -28,6 +28,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.prices.price_history import day_of
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.pool import Pool
 from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge, judge_account, judge_tuning
 
@@ -44,11 +45,13 @@ def audit_job(
     *,
     now: datetime,
     earlier: tuple[EarlierRun, ...] | None = None,
+    pool: Pool | None = None,
 ) -> Audit:
     """Bills one job, applies the rules and computes the savings.
 
     `market` has AWS's list prices; the policy's discounts are applied here. `earlier` are the
-    family's earlier runs, newest first; None when no history was read.
+    family's earlier runs, newest first; None when no history was read. `pool` are the minutes of
+    its last ones, for a run too short to be judged alone; each run counts its own dollars only.
     """
     market = own(market, policy.discounts, day_of(job, now)).relative_to(job)
     billed = bill(job, market)
@@ -56,7 +59,8 @@ def audit_job(
     name = family(job, policy.family_tag)
     policy = policy.for_job(job.account, name, job.tags)
     exempt, warnings = exemptions(policy, name, job.tags, _names(ruleset), now.date())
-    case = FamilyCase(job, usage.active(), usage, billed, market, earlier, policy=policy)
+    active = usage.active()
+    case = FamilyCase(job, active, usage, billed, market, earlier, policy=policy, pool=pool)
     outcomes = judge(case, ruleset.rules)
     estimated = bool(billed.estimated) or any(run.estimated for run in earlier or ())
     founds = _founds(outcomes, estimated=estimated)
@@ -65,7 +69,7 @@ def audit_job(
     if isinstance(idle, Missing) and job.finished:
         warnings = [*warnings, f"idle capacity: {idle.reason}"]
     waste = _on_waste(outcomes, ruleset, policy, usage)
-    judged = judgement(job, billed, usage, waste, savings)
+    judged = judgement(job, billed, usage, waste, savings, pool)
     pool_ends_at = _pool_ends_at(job, now)
     return Audit(
         job=job,
@@ -83,7 +87,17 @@ def audit_job(
         policy=policy.version,
         notes=tuple(warnings),
         idle_capacity=None if isinstance(idle, Missing) else idle,
+        pool=pool if pool and pool.enough else None,
+        pooled_usd=_pooled_usd(pool, earlier),
     )
+
+
+def _pooled_usd(pool: Pool | None, earlier: Sequence[EarlierRun] | None) -> Decimal | None:
+    """What the earlier runs of a pool count, each of its own; those not judged count nothing."""
+    if pool is None or earlier is None:
+        return None
+    counted = [run.avoidable_usd for run in earlier if run.name in pool.names]
+    return sum((usd for usd in counted if usd is not None), Decimal(0))
 
 
 def _on_waste(
@@ -106,7 +120,7 @@ def run_facts(audit: Audit) -> RunFacts:
     standing = [finding.rule.name for finding in audit.savings.findings if finding.stands]
     job = audit.job
     failed = None if job.status == "Completed" else reason_class(job)
-    return facts_of(job, reason_class=failed, found=standing)
+    return facts_of(job, reason_class=failed, found=standing, usage=audit.usage)
 
 
 @dataclass(frozen=True, slots=True)

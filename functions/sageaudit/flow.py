@@ -13,8 +13,14 @@ from typing import Any
 from sageaudit.auditing import Child, audit_job, audit_tuning, run_facts
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
-from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import Detail, Entry, JobKey, Recorded, earlier_run
+from sageaudit.domain.audit.record import (
+    Detail,
+    Entry,
+    Head,
+    JobKey,
+    Recorded,
+    Verdict,
+)
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.unaudited import unaudited
 from sageaudit.domain.job.describe import parse
@@ -31,6 +37,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
 )
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed
+from sageaudit.family_runs import earlier_heads, family_pool, recheck_family, runs_of
 from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
@@ -42,8 +49,6 @@ LOOK_AGAIN_SOON_S = 60
 """When Describe is still behind the event: eventual consistency takes seconds."""
 ROLL_UP_ATTEMPTS = 4
 """A tuning job waits up to three quarters of an hour for its children's audits."""
-FAMILY_RUNS = 50
-"""How many earlier runs rules compare with: one query of some 50 KB."""
 RECHECK_AFTER = timedelta(hours=1)
 _NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
@@ -93,12 +98,18 @@ class _Described:
 
 
 def audit_finished_job(
-    ended: JobEnded, deps: AuditDependencies, *, now: datetime, attempt: int | None
+    ended: JobEnded,
+    deps: AuditDependencies,
+    *,
+    now: datetime,
+    attempt: int | None,
+    again: bool = False,
 ) -> Done | Later:
     """Audits one ended job and records the audit; a second delivery changes nothing.
 
     `attempt` is the number of this delivery, from 1; None means that no later delivery is possible,
-    so the job is audited with the data there is now. Raises AccessDenied, Throttled or Unavailable
+    so the job is audited with the data there is now. `again`: the audit is due, and is recorded
+    although nothing about the job changed. Raises AccessDenied, Throttled or Unavailable
     when the job cannot be described.
     """
     try:
@@ -115,7 +126,7 @@ def audit_finished_job(
         return Later(LOOK_AGAIN_SOON_S, f"Describe still says {job.status}")
     if job.kind is JobKind.TUNING and job.finished:
         return _audit_tuning_job(job, ended, deps, now=now, attempt=attempt)
-    return _audit_one_job(described, ended, deps, now=now, attempt=attempt)
+    return _audit_one_job(described, ended, deps, now=now, attempt=attempt, again=again)
 
 
 def _describe(ended: JobEnded, deps: AuditDependencies, now: datetime) -> _Described | str:
@@ -140,6 +151,7 @@ def _audit_one_job(
     *,
     now: datetime,
     attempt: int | None,
+    again: bool,
 ) -> Done | Later:
     """Job -> Measurements -> Bill -> Findings -> Audit; waits once for late metrics."""
     job = described.job
@@ -148,39 +160,37 @@ def _audit_one_job(
     if late and attempt == 1:
         return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
     market = deps.markets.market(job, now)
-    earlier = _earlier(job, deps, now=now)
-    audit = audit_job(job, usage, market, deps.policy, deps.ruleset, now=now, earlier=earlier)
+    heads = _earlier(job, deps, now=now)
+    audit = audit_job(
+        job,
+        usage,
+        market,
+        deps.policy,
+        deps.ruleset,
+        now=now,
+        earlier=None if heads is None else runs_of(heads),
+        pool=None if heads is None else family_pool(job, usage, market, heads, deps.history),
+    )
     detail = detail_of(described.answer, described.tags, usage)
     if notes := (*described.notes, *filter(None, (detail.note,))):
         audit = replace(audit, notes=(*audit.notes, *notes))
     if late or not job.finished:
         audit = _provisional(audit, now)
-    return _record(audit, ended, deps, detail)
+    done = _record(audit, ended, deps, detail, compared=heads, again=again)
+    if done.recorded.verdict is not Verdict.OLDER:
+        recheck_family(job, audit.family, done.key, deps.history, now=now)
+    return done
 
 
 def _provisional(audit: Audit, now: datetime) -> Audit:
     return replace(audit, final=False, recheck_at=audit.recheck_at or now + RECHECK_AFTER)
 
 
-def earlier_runs(
-    job: Job, named: str, history: History, *, now: datetime
-) -> tuple[EarlierRun, ...]:
-    """The newest runs of a job's family that ended before it, in one query."""
-    heads = history.by_family(
-        job.account or "",
-        job.region or "",
-        named,
-        before=job.ended_at or now,
-        limit=FAMILY_RUNS,
-    )
-    return tuple(run for head in heads if (run := earlier_run(head)) is not None)
-
-
-def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[EarlierRun, ...] | None:
+def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head, ...] | None:
     if not deps.history_is_whole:
         return None
     named = family(job, deps.policy.family_tag)
-    return earlier_runs(job, named, deps.history, now=now)
+    return earlier_heads(job, named, deps.history, now=now)
 
 
 def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ...]]:
@@ -234,7 +244,13 @@ def _audit_tuning_job(
 
 
 def _record(
-    audit: Audit, ended: JobEnded, deps: AuditDependencies, detail: Detail | None = None
+    audit: Audit,
+    ended: JobEnded,
+    deps: AuditDependencies,
+    detail: Detail | None = None,
+    *,
+    compared: tuple[Head, ...] | None = None,
+    again: bool = False,
 ) -> Done:
     """Writes the audit under the job's ARN and creation time."""
     job = audit.job
@@ -251,6 +267,8 @@ def _record(
             fingerprint=job.fingerprint,
             detail=detail,
             facts=run_facts(audit) if audit.usage is not None else None,
+            compared=compared,
+            again=again,
         )
     )
     return Done(recorded, key, audit, written)

@@ -76,6 +76,22 @@ class History(Protocol):
     def record(self, entry: Entry) -> Recorded:
         """Writes HEAD, version, findings and detail in one conditional transaction."""
 
+    def recheck_family(
+        self,
+        key: JobKey,
+        *,
+        account: str,
+        region: str,
+        family: str,
+        ended_at: datetime,
+        due_at: datetime,
+    ) -> tuple[JobKey, ...]:
+        """Makes audits of the family due that would now be judged with other earlier runs.
+
+        Called after a run was recorded: it looks at that run, and at the FAMILY_RUNS that ended
+        before and after it. An audit is found until it is recorded again; returns those found.
+        """
+
     def head(self, key: JobKey) -> Head | None:
         """The row of the job's newest version; None when the job was never audited."""
 

@@ -20,7 +20,8 @@ MAY_IMPORT = {
     "text": {"errors", "domain"},
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
-    "flow": {"errors", "domain", "rules", "ports", "auditing"},
+    "family_runs": {"errors", "domain", "ports"},
+    "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
@@ -32,6 +33,7 @@ MAY_IMPORT = {
         "text",
         "ports",
         "auditing",
+        "family_runs",
         "flow",
         "adapters",
     },
@@ -46,7 +48,10 @@ ORDER = {
 }
 """Folders of one part that follow the flow: each may import those before it."""
 
-PURE = ("domain", "rules", "text", "ports", "auditing", "flow", "notifying", "delivering", "errors")
+PURE = (
+    *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
+    *("delivering", "errors"),
+)
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
     "requests", "secrets", "socket", "subprocess", "sys", "tempfile", "threading", "time",

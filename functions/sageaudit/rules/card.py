@@ -16,6 +16,7 @@ from sageaudit.domain.audit.trial import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
+from sageaudit.domain.job.duration import duration_min
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.tuning import Tuning
@@ -27,6 +28,7 @@ from sageaudit.domain.usage.measurements import (
     Measurements,
     Metric,
 )
+from sageaudit.domain.usage.pool import Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,9 @@ class JobCase(Case):
     `usage` are its metrics in the active minutes: from the first work to the last. `whole` are the
     same metrics with the idle minutes before and after. A rule whose card says `whole_run` reads
     `whole`, any other rule `usage`; each is what the gates have checked for it.
+
+    `pool`: the minutes of the family's last runs, for a run too short to be judged alone. A rule
+    whose card says `pools` is then asked with `pooled`: both `usage` and `whole` are the pool's.
     """
 
     job: Job
@@ -83,6 +88,14 @@ class JobCase(Case):
     whole: Measurements
     bill: Bill
     market: Market
+    pool: Pool | None = field(default=None, kw_only=True)
+    pooled: bool = field(default=False, kw_only=True)
+
+    def span(self, minutes: float) -> str:
+        """What these minutes are, for a sentence: `41 min`, or that they are of several runs."""
+        if self.pool is None or not self.pooled:
+            return duration_min(minutes)
+        return f"{minutes:.0f} active minutes of this family's last {self.pool.runs} runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +158,9 @@ class Rule:
       minutes before and after the work count too. `sees_gaps`: it judges only minutes whose points
       are there, so that a gap elsewhere does not matter; other rules take no gap above 6 minutes.
     - `per_host`: it compares hosts, which must be of one type.
+    - `pools`: where a run has too few active minutes, it judges those of the family's last runs on
+      the same instances together. Only for rules that ask how much was used, never when; its
+      sentence takes them from `case.span`.
     - `min_earlier`: earlier runs of the family.
     """
 
@@ -162,6 +178,7 @@ class Rule:
     whole_run: bool
     sees_gaps: bool
     per_host: bool
+    pools: bool
     about_cpu: bool
     min_earlier: int
     on: bool
@@ -190,6 +207,7 @@ def rule(
     whole_run: bool = False,
     sees_gaps: bool = False,
     per_host: bool = False,
+    pools: bool = False,
     about_cpu: bool = False,
     min_earlier: int = 0,
     not_applicable: tuple[Reason[CaseT], ...] = (),
@@ -218,6 +236,7 @@ def rule(
             whole_run=whole_run,
             sees_gaps=sees_gaps,
             per_host=per_host,
+            pools=pools,
             about_cpu=about_cpu,
             min_earlier=min_earlier,
             on=on,

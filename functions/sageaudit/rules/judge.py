@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sageaudit.domain.audit.judgement import NOT_FINISHED
-from sageaudit.domain.bill.finding import Found, NotApplicable, Outcome, RuleName, Unknown
+from sageaudit.domain.audit.judgement import NOT_FINISHED, UNLIKE_FAMILY
+from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, RuleName, Unknown
 from sageaudit.domain.usage.measurements import GAP_LONG, MIN_POINTS, Measurements, Metric
 from sageaudit.domain.usage.plot import plot
+from sageaudit.domain.usage.pool import Pool
 from sageaudit.domain.usage.series import mean_of_hosts
 from sageaudit.rules.card import (
     AccountCase,
@@ -25,6 +26,7 @@ from sageaudit.rules.reasons import HISTORY_UNREAD, HOSTS_UNMAPPED, unknown
 
 RULE_FAILED = "rule_failed"
 """A defect of a rule, which CloudWatch counts; the job is not to blame."""
+_TOO_SHORT = "too_short"
 BUSY_GPU_PERCENT = 50
 """Jobstats' target: from here on the GPU, not the CPU, decides what the job costs."""
 
@@ -62,6 +64,8 @@ def _answer(rule: Rule, case: Case) -> Outcome:
             if (sentence := reason(case)) is not None:
                 return NotApplicable(sentence)
         gate = _gate(rule, case) if isinstance(case, FamilyCase) else None
+        if isinstance(case, FamilyCase) and _asks_the_pool(rule, case, gate):
+            return _by_pool(rule, case)
         return gate or _with_plot(rule, case, rule.check(case))
     except Exception as error:  # noqa: BLE001 - one rule's defect must not silence the others
         return Unknown(RULE_FAILED, f"the rule failed with {type(error).__name__}")
@@ -89,6 +93,54 @@ def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:
 def _busy_gpu(usage: Measurements) -> float | None:
     hosts = usage.series.get(Metric.GPU)
     return busy if hosts and (busy := mean_of_hosts(hosts.values())) >= BUSY_GPU_PERCENT else None
+
+
+def _asks_the_pool(rule: Rule, case: FamilyCase, gate: Outcome | None) -> bool:
+    """Whether the run is too short for the rule, and its family's last runs may be long enough.
+
+    A rule that needs no metrics passes its gates, and still sizes types by what was recorded.
+    """
+    if not rule.pools or case.pool is None:
+        return False
+    if gate is None:
+        return not rule.needs and case.pool.enough
+    return isinstance(gate, Unknown) and gate.code == _TOO_SHORT
+
+
+def _by_pool(rule: Rule, case: FamilyCase) -> Outcome:
+    """The rule's answer on the minutes of the family's last runs, if the run's own say the same.
+
+    So a run that was busy itself is never blamed for others, and an idle one not excused by them.
+    """
+    pool = case.pool
+    assert pool is not None  # noqa: S101 - asked before
+    pooled = replace(case, usage=pool.usage, whole=pool.usage, pooled=True)
+    if gate := _metrics_gate(rule, pool.usage):
+        too_short = isinstance(gate, Unknown) and gate.code == _TOO_SHORT
+        return _still_too_short(rule, pool) if too_short and pool.names else gate
+    outcome = rule.check(pooled)
+    whole = pool.own if rule.whole_run else pool.usage
+    alone = rule.check(replace(pooled, usage=pool.own, whole=whole, overrides=_waived(rule, case)))
+    if {type(outcome), type(alone)} == {Found, Clear}:
+        own = f"{pool.own.minutes:.0f} active minutes"
+        return Unknown(UNLIKE_FAMILY, f"its {own} are unlike those of its family's last runs")
+    if isinstance(outcome, Found):
+        runs = {"pooled_runs": pool.runs, "own_active_minutes": round(pool.own.minutes)}
+        outcome = replace(outcome, evidence={**outcome.evidence, **runs})
+    return _with_plot(rule, pooled, outcome)
+
+
+def _still_too_short(rule: Rule, pool: Pool) -> Unknown:
+    earlier = pool.runs - 1
+    runs = f"{earlier} earlier run{'' if earlier == 1 else 's'} of its family"
+    minutes = f"{pool.usage.minutes:.0f} active minutes, with {runs}"
+    return Unknown(_TOO_SHORT, f"{minutes}; the rule needs {rule.min_active_minutes:.0f}")
+
+
+def _waived(rule: Rule, case: FamilyCase) -> dict[str, float]:
+    """The case's thresholds without those in minutes: the pool has enough of them."""
+    least = {limit.key: 0.0 for limit in rule.thresholds if limit.unit == "minutes"}
+    return {**case.overrides, **least}
 
 
 def _metrics_gate(rule: Rule, usage: Measurements) -> Outcome | None:

@@ -268,6 +268,19 @@ def _not_judged(document: AuditDocument) -> str:
     return f"{how}{' '.join(more(reasons[:_UNKNOWN], len(reasons)))}"
 
 
+def pool_note(document: AuditDocument) -> str | None:
+    """By which runs a short one was judged, and what all of them count; None for any other run."""
+    pool = document["audit"].get("pool")  # audits stored before there were pools lack it
+    if pool is None:
+        return None
+    earlier, together_usd = pool["runs"] - 1, pool["avoidable_usd"]
+    runs = "run" if earlier == 1 else f"{earlier} runs"
+    said = f"Short runs are judged together: this one with the last {runs} of its family"
+    return (
+        f"{said}, {cents(together_usd)} avoidable in all of them." if together_usd else f"{said}."
+    )
+
+
 def _rest(hidden: int) -> tuple[str, ...]:
     return (f"+{hidden} more",) if hidden > 0 else ()
 
@@ -280,6 +293,7 @@ def _context(
     notes = [f"{account}, {job['kind']} job, {job['status']}", run_note]
     money = money_notes(document)
     notes.append(capitalised("; ".join(more(money[:_MONEY_NOTES], len(money)))))
+    notes.append(pool_note(document))
     if document["not_judged"]:
         notes.append(_not_judged(document))
     unknown = _unchecked(document)

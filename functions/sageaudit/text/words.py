@@ -90,6 +90,8 @@ _SAID = {
     "hosts_without_part": "Hosts without work",
     "checkpointed": "Checkpoints",
     "own_spot_runs": "Spot runs of its family",
+    "pooled_runs": "Runs of its family judged together",
+    "own_active_minutes": "Active minutes of this run",
     "savings_percent": "Spot saves",
     "break_even_times_as_fast": "Cheaper if over this many times as fast",
     "retained_s": "Pool kept",

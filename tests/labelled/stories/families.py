@@ -58,6 +58,12 @@ def _tries(count: int) -> list[Plot]:
     ]
 
 
+def _short(gpu: float) -> Plot:
+    """Ten minutes on one T4; what its GPU does is all that differs."""
+    doing = Doing(10, cores=1.9, gpus=(gpu,), gib=5, gpu_gib=(13.0 if gpu > 0.5 else 1.5,))
+    return Plot("ml.g4dn.xlarge", alike(1, doing))
+
+
 STORIES = (
     family(
         "twelve-learning-rates-on-all-of-the-data",
@@ -126,5 +132,23 @@ STORIES = (
         "slow-start",
         either=("short-experiment", "image-pull-heavy"),
         every=timedelta(minutes=15),
+    ),
+    family(
+        "ten-minute-runs-that-leave-the-gpu-alone",
+        [_short(gpu=0.0)] * 6,
+        "gpu-idle",
+        either=("slow-start", "cpu-bottleneck"),
+    ),
+    family(
+        "ten-minute-runs-that-hardly-use-the-gpu",
+        [_short(gpu=0.06)] * 6,
+        "gpu-underused",
+        either=("slow-start", "cpu-bottleneck"),
+    ),
+    family("ten-minute-runs-that-work", [_short(gpu=0.93)] * 6, either=("slow-start",)),
+    family(
+        "one-ten-minute-run-that-works-after-five-that-do-not",
+        [_short(gpu=0.0)] * 5 + [_short(gpu=0.93)],
+        either=("slow-start",),
     ),
 )

@@ -13,6 +13,8 @@ from typing import Any
 from sageaudit.adapters.dynamo import items, keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
 from sageaudit.adapters.dynamo.codec import Item
+from sageaudit.adapters.dynamo.families import family_row
+from sageaudit.adapters.dynamo.family_table import make_due, out_of_date_runs
 from sageaudit.adapters.dynamo.paging import last_seen, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of
@@ -92,6 +94,8 @@ class DynamoHistory:
         step = next_step(newest, entry, digest)
         if newest is None or step is RecordStep.WRITE:
             return self._write(entry, digest, newest)
+        if step is RecordStep.CONFIRM:
+            self._confirm(entry, digest, newest)
         if step is RecordStep.ADVANCE:
             self._advance(entry, newest)
         return unchanged(step, newest)
@@ -110,12 +114,36 @@ class DynamoHistory:
                 delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
                 for rule_id in sorted(vanished)
             ),
+            *self._put_family_row(entry, head, newest),
         ]
         if entry.detail is not None:
-            expires_at = self._clock() + timedelta(days=DETAIL_DAYS)
+            expires_at = self._expires_at()
             actions.append(put_action(items.detail_item(entry.key, entry.detail, expires_at)))
         self._table.transact(actions)
         return Recorded(Verdict.RECORDED, version)
+
+    def _confirm(self, entry: Entry, digest: str, newest: Head) -> None:
+        """The same version, judged with the family's runs as they are now: it is not due."""
+        head = head_of(entry, newest.version, digest=digest, findings=finding_rows(entry))
+        moved = self._put_family_row(entry, head, newest)
+        self._table.transact([_put_head(items.head_item(head), newest), *moved])
+
+    def _put_family_row(self, entry: Entry, head: Head, newest: Head | None) -> list[Item]:
+        """Puts the run's row in its family; deletes that of another family or end."""
+        row = family_row(entry, head)
+        new = None if row is None else items.family_item(head, row, self._expires_at())
+        actions = [] if new is None else [put_action(new)]
+        if newest is not None and newest.stamp is not None:
+            old = (
+                keys.family_runs_pk(newest.account, newest.region, newest.family),
+                keys.ended_sk(newest.ended_at, newest.key),
+            )
+            if new is None or old != (new[PARTITION_KEY], new[SORT_KEY]):
+                actions.append(delete_action(*old))
+        return actions
+
+    def _expires_at(self) -> datetime:
+        return self._clock() + timedelta(days=DETAIL_DAYS)
 
     def _advance(self, entry: Entry, newest: Head) -> None:
         self._table.update(
@@ -126,6 +154,26 @@ class DynamoHistory:
             values=_as_read(newest) | {":new": keys.moment_text(entry.last_modified_at)},
             names={},
         )
+
+    def recheck_family(
+        self,
+        key: JobKey,
+        *,
+        account: str,
+        region: str,
+        family: str,
+        ended_at: datetime,
+        due_at: datetime,
+    ) -> tuple[JobKey, ...]:
+        """Sets `due_at` of the family's audits that were judged without a run that ended before.
+
+        Three reads and, in the usual order of audits, no write.
+        """
+        partition = keys.family_runs_pk(account, region, family)
+        found = out_of_date_runs(self._table, partition, key, ended_at)
+        for run in found:
+            make_due(self._table, run, due_at)
+        return found
 
     def head(self, key: JobKey) -> Head | None:
         """HEAD, the summary of the newest version; None for an unknown run."""

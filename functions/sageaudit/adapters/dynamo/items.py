@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.codec import Item, from_item, to_item
+from sageaudit.adapters.dynamo.families import FamilyRow
 from sageaudit.adapters.dynamo.stored_document import read_text, stored_text
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.files.exact_json import from_json, to_json
@@ -79,6 +80,34 @@ def read_finding(item: Item) -> FindingRow:
     """The row of a FINDING# item: its sort key names the rule's id."""
     rule_id = item[SORT_KEY].removeprefix(keys.FINDING_PREFIX)
     return from_item(FindingRow, {**item, "rule_id": rule_id})
+
+
+def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
+    """The RUNS# item of a run; it expires with the detail, without which none is judged again."""
+    return {
+        PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
+        SORT_KEY: row.ended_sk,
+        TTL_ATTRIBUTE: keys.epoch_s(expires_at),
+    } | _known(
+        {
+            **to_item(row.key),
+            "stamp": row.stamp,
+            "compared": None if row.compared is None else list(row.compared),
+            "since": row.since or None,
+        }
+    )
+
+
+def read_family_row(item: Item) -> FamilyRow:
+    """The row of a RUNS# item."""
+    compared = item.get("compared")
+    return FamilyRow(
+        key=from_item(JobKey, item),
+        ended_sk=item[SORT_KEY],
+        stamp=item["stamp"],
+        compared=None if compared is None else tuple(compared),
+        since=item.get("since", ""),
+    )
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:

@@ -120,6 +120,21 @@ def family_pk(account: str, region: str, family: str) -> str:
     return f"{part(account)}#{part(region)}#{part(family)}"
 
 
+def family_runs_pk(account: str, region: str, family: str) -> str:
+    """The runs of one family, for strongly consistent reads; their sort key is `ended_sk`."""
+    return f"RUNS#{family_pk(account, region, family)}"
+
+
+def ended_before(moment: datetime) -> str:
+    """Sorts after every `ended_sk` before this moment, and before all others."""
+    return moment_text(moment)
+
+
+def ended_after(moment: datetime) -> str:
+    """Sorts after every `ended_sk` up to this moment, since "$" follows "#"."""
+    return f"{moment_text(moment)}$"
+
+
 def owner_pk(owner: str) -> str:
     """One owner's jobs in all accounts and months."""
     return f"OWNER#{part(owner)}"

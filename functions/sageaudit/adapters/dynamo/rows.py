@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -14,12 +15,20 @@ from sageaudit.domain.audit.document import (
     FindingDocument,
     stands,
 )
+from sageaudit.domain.audit.earlier import run_stamp
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow, Head, JobKey
+from sageaudit.domain.audit.record import (
+    NOT_NAMED,
+    Entry,
+    FindingRow,
+    Head,
+    JobKey,
+    earlier_run,
+)
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
-MOST_FINDING_ROWS = 48
-"""A transaction has at most 100 actions: 48 puts, 48 deletes of old rows, and up to 3 others."""
+MOST_FINDING_ROWS = 47
+"""A transaction has at most 100 actions: 47 puts, 47 deletes of old rows, and up to 5 others."""
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 20
 """With 6 decimals, 27 digits: Decimal computes with 28, DynamoDB holds 38."""
@@ -30,7 +39,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
     document = entry.document
     job, audit = document["job"], document["audit"]
     due_at = None if audit["settled"] or audit["due_at"] is None else read_moment(audit["due_at"])
-    return Head(
+    head = Head(
         key=run_of(entry),
         version=version,
         settled=audit["settled"],
@@ -61,6 +70,8 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         estimated=bool(document["bill"].get("estimated")) or None,
         incomplete=_lacks_a_part(document["bill"]) or None,
     )
+    run = None if job["ended_at"] is None else earlier_run(head)
+    return head if run is None else replace(head, stamp=run_stamp(run))
 
 
 def _lacks_a_part(bill: BillDocument) -> bool:

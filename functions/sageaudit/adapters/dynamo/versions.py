@@ -9,9 +9,12 @@ from sageaudit.domain.audit.record import Entry, Head, Recorded, Verdict
 
 
 class RecordStep(enum.Enum):
-    """WRITE a new version; ADVANCE only the time of the job's last change; or do nothing."""
+    """WRITE a new version; ADVANCE only the time of the job's last change; CONFIRM the newest
+    version, which was judged again with the same result; or do nothing.
+    """
 
     WRITE = "write"
+    CONFIRM = "confirm"
     ADVANCE = "advance"
     DUPLICATE = "duplicate"
     OLDER = "older"
@@ -22,7 +25,8 @@ def next_step(newest: Head | None, entry: Entry, digest: str) -> RecordStep:
 
     ADVANCE stores the newer time of an unchanged document, so that an older state is rejected
     later. For the same state of a job, only its first final audit or an entry with `again` makes a
-    new version: two deliveries that read the metrics a second apart count as one audit.
+    new version: two deliveries that read the metrics a second apart count as one audit. CONFIRM
+    stores by which runs of its family the same document was judged this time.
     """
     if newest is None:
         return RecordStep.WRITE
@@ -31,6 +35,8 @@ def next_step(newest: Head | None, entry: Entry, digest: str) -> RecordStep:
         return RecordStep.OLDER
     newer = modified_at > known_at
     if digest == newest.digest:
+        if entry.again:
+            return RecordStep.CONFIRM
         return RecordStep.ADVANCE if newer else RecordStep.DUPLICATE
     becomes_final = entry.document["audit"]["settled"] and not newest.settled
     return RecordStep.WRITE if newer or becomes_final or entry.again else RecordStep.DUPLICATE

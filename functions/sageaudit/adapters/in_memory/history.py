@@ -13,6 +13,7 @@ from itertools import islice
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.codec import Item
+from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
 from sageaudit.adapters.dynamo.items import packed_detail, read_detail
 from sageaudit.adapters.dynamo.paging import last_seen, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
@@ -20,6 +21,7 @@ from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stor
 from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
+    FAMILY_RUNS,
     Detail,
     Entry,
     FindingRow,
@@ -39,6 +41,7 @@ class _Kept:
     texts: tuple[str, ...]
     findings: tuple[FindingRow, ...]
     detail: Item | None
+    family_row: FamilyRow | None
 
 
 class MemoryHistory:
@@ -55,6 +58,10 @@ class MemoryHistory:
         step = next_step(newest, entry, digest)
         if known is None or newest is None or step is RecordStep.WRITE:
             return self._write(entry, digest, known)
+        if step is RecordStep.CONFIRM:
+            head = head_of(entry, newest.version, digest=digest, findings=finding_rows(entry))
+            row = family_row(entry, head)
+            self._runs[keys.job_pk(entry.key)] = replace(known, head=head, family_row=row)
         if step is RecordStep.ADVANCE:
             modified_at = keys.as_utc(entry.last_modified_at)
             head = replace(newest, last_modified_at=modified_at)
@@ -66,13 +73,50 @@ class MemoryHistory:
         version = len(texts) + 1
         detail = None if known is None else known.detail
         findings = finding_rows(entry)
+        head = head_of(entry, version, digest=digest, findings=findings)
         self._runs[keys.job_pk(entry.key)] = _Kept(
-            head=head_of(entry, version, digest=digest, findings=findings),
+            head=head,
             texts=(*texts, stored_text(entry.document, version)),
             findings=findings,
             detail=detail if entry.detail is None else packed_detail(entry.detail),
+            family_row=family_row(entry, head),
         )
         return Recorded(Verdict.RECORDED, version)
+
+    def recheck_family(
+        self,
+        key: JobKey,
+        *,
+        account: str,
+        region: str,
+        family: str,
+        ended_at: datetime,
+        due_at: datetime,
+    ) -> tuple[JobKey, ...]:
+        """Sets `due_at` of the family's audits that were judged without a run that ended before."""
+        partition = keys.family_runs_pk(account, region, family)
+        rows = sorted(self._family_rows(partition), key=lambda row: row.ended_sk)
+        own = next((r for r in rows if r.ended_sk == keys.ended_sk(ended_at, key)), None)
+        if own is None:
+            return ()
+        before = [row for row in rows if row.ended_sk < keys.ended_before(ended_at)]
+        after = [row for row in rows if row.ended_sk > keys.ended_after(ended_at)]
+        found = tuple(out_of_date(own, before[-FAMILY_RUNS:], after[:FAMILY_RUNS]))
+        for run in found:
+            self._make_due(keys.job_pk(run), keys.as_utc(due_at))
+        return found
+
+    def _family_rows(self, partition: str) -> Iterator[FamilyRow]:
+        for kept in self._runs.values():
+            head = kept.head
+            of_family = keys.family_runs_pk(head.account, head.region, head.family) == partition
+            if kept.family_row is not None and of_family:
+                yield kept.family_row
+
+    def _make_due(self, job: str, due_at: datetime) -> None:
+        kept = self._runs[job]
+        if kept.head.due_at is None or kept.head.due_at > due_at:
+            self._runs[job] = replace(kept, head=replace(kept.head, due_at=due_at))
 
     def head(self, key: JobKey) -> Head | None:
         """HEAD, the summary of the newest version; None for an unknown run."""

@@ -84,8 +84,9 @@ def audit(
     show = _json if output == "json" else _table(console_for(no_color=no_color), fix_as)
     account = live.Account(profile, region) if jobs else None
     wanted = JobKind(kind) if kind else None
+    beside = recorded_run.RecordedRuns(recordings)
     tasks: list[Callable[[], AuditDocument]] = [
-        *(lambda path=path: of_recording(path, policy) for path in recordings),
+        *(lambda path=path: of_recording(path, policy, beside) for path in recordings),
         *(lambda job=job: account.audit(job, wanted, policy) for job in jobs if account),
     ]
     return int(gravest(_run(task, show, fail_on) for task in tasks))
@@ -114,13 +115,19 @@ def _gate(audited: AuditDocument, fail_on: str) -> Exit:
     return Exit.DONE
 
 
-def of_recording(path: Path, policy: Policy) -> AuditDocument:
-    """The audit of one recording file. Raises BadRecording, naming file and key."""
+def of_recording(
+    path: Path, policy: Policy, beside: recorded_run.RecordedRuns | None = None
+) -> AuditDocument:
+    """The audit of one recording file. Raises BadRecording, naming file and key.
+
+    A short run is judged with those of its family that are `beside` it: by default in its file.
+    """
     recorded = recording.read(path)
+    beside = beside or recorded_run.RecordedRuns((path,))
     try:
         if isinstance(recorded, recording.Recording):
-            return _audit_recording(recorded, policy).document
-        children = [_audit_recording(child, policy) for child in recorded.children]
+            return _audit_recording(recorded, policy, beside).document
+        children = [_audit_recording(child, policy, beside) for child in recorded.children]
         return _set(recorded.tuning, children, policy)
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
@@ -152,14 +159,18 @@ class _Audited:
         return Child(self.document, self.final_metrics)
 
 
-def _audit_recording(recorded: recording.Recording, policy: Policy) -> _Audited:
+def _audit_recording(
+    recorded: recording.Recording, policy: Policy, beside: recorded_run.RecordedRuns
+) -> _Audited:
     """Audits a recorded job as the Lambda does, as of the job's end."""
     run, ruleset = recorded_run.of_recording(recorded), catalogue.ruleset()
     job = run.job
     if job.kind is JobKind.TUNING and job.finished:
         written = document(audit_tuning(job, [], policy, ruleset, now=run.now), [])
     else:
-        written = document(audit_job(job, run.usage, run.market, policy, ruleset, now=run.now))
+        pool = beside.pool(run, policy.family_tag)
+        audited = audit_job(job, run.usage, run.market, policy, ruleset, now=run.now, pool=pool)
+        written = document(audited)
     return _Audited(written, job.final_metrics, run.now)
 
 

@@ -112,5 +112,6 @@ def _audit(kept: stored.StoredRun, policy: Policy) -> AuditDocument:
         catalogue.ruleset(),
         now=run.now,
         earlier=kept.earlier,
+        pool=kept.pool,
     )
     return document(audit)

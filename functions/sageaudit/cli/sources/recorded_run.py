@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
 
+from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.prices import sources
+from sageaudit.domain.audit.earlier import EarlierRun, facts_of
 from sageaudit.domain.job.describe import latest_time, parse
+from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
+from sageaudit.domain.usage.pool import Pool, short_use
+from sageaudit.errors import SageauditError
+from sageaudit.family_runs import POOL_RUNS, may_pool, pool_of
 
 _ABSENT = Missing(
     "metric_missing",
@@ -38,6 +48,60 @@ def of_recording(recorded: Recording) -> Run:
     job = so_far(job, now)
     market = sources.offline_markets().market(job, now)
     return Run(job, measure(job, recorded.series, market.types, absent=_ABSENT), market, now)
+
+
+class RecordedRuns:
+    """The runs in several recordings, read when the first short one is judged with the others."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = tuple(dict.fromkeys(paths))
+
+    def pool(self, run: Run, family_tag: str | None) -> Pool | None:
+        """The minutes of a short run with those of its family before it; None for a long one."""
+        ended_at = run.job.ended_at
+        if ended_at is None or short_use(run.usage) is None:
+            return None
+        named = family(run.job, family_tag)
+        before = [
+            (earlier, other)
+            for other in self._runs
+            if (earlier := _earlier(other, family_tag)) is not None
+            and earlier.family == named
+            and earlier.ended_at < ended_at
+            and may_pool(run.job, earlier)
+        ]
+        before.sort(key=lambda pair: pair[0].ended_at, reverse=True)
+        uses = [(earlier.name, other.usage) for earlier, other in before[:POOL_RUNS]]
+        return pool_of(run.job, run.usage, uses)
+
+    @cached_property
+    def _runs(self) -> list[Run]:
+        """Without files that cannot be read: whoever audits such a file says so."""
+        runs = []
+        for path in self._paths:
+            with suppress(SageauditError):
+                read = recording.read(path)
+                of_file = (read,) if isinstance(read, Recording) else read.children
+                runs += [of_recording(one) for one in of_file]
+        return runs
+
+
+def _earlier(run: Run, family_tag: str | None) -> EarlierRun | None:
+    job = run.job
+    if job.ended_at is None:
+        return None
+    return EarlierRun(
+        name=job.name,
+        kind=job.kind.value,
+        status=job.status,
+        family=family(job, family_tag),
+        owner=None,
+        ended_at=job.ended_at,
+        total_usd=None,
+        avoidable_usd=None,
+        lost_usd=None,
+        facts=facts_of(job, reason_class=None, found=(), usage=run.usage),
+    )
 
 
 def _as_of(job: Job, recorded: Recording) -> datetime:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sageaudit import flow
+from sageaudit import family_runs
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import sources
@@ -17,10 +17,11 @@ from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import NOT_NAMED, Detail, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.describe import latest_time, parse
-from sageaudit.domain.job.family import FAMILY_VERSION
+from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.pool import Pool
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadRecording, Malformed
 from sageaudit.ports import History
@@ -33,6 +34,7 @@ class StoredRun:
 
     run: recorded_run.Run
     earlier: tuple[EarlierRun, ...]
+    pool: Pool | None
 
 
 def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
@@ -60,7 +62,10 @@ def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
 def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run) -> JobKey:
     """Audits one run under the default policy and records it."""
     job = replace(run.job, account=run.job.account or NOT_NAMED, region=run.job.region or NOT_NAMED)
-    audit = audit_job(job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
+    heads = family_runs.earlier_heads(job, family(job, Policy().family_tag), history, now=run.now)
+    pool = family_runs.family_pool(job, run.usage, run.market, heads, history)
+    ruleset = catalogue.ruleset()
+    audit = audit_job(job, run.usage, run.market, Policy(), ruleset, now=run.now, pool=pool)
     key = JobKey(job.arn or job.name, job.created_at or job.started_at or run.now)
     history.record(
         Entry(
@@ -85,8 +90,9 @@ def stored_run(history: History, head: Head) -> StoredRun | None:
         run = _run(head, detail)
     except Malformed:
         return None
-    earlier = flow.earlier_runs(run.job, head.family, history, now=run.now)
-    return StoredRun(run, earlier)
+    heads = family_runs.earlier_heads(run.job, head.family, history, now=run.now)
+    pool = family_runs.family_pool(run.job, run.usage, run.market, heads, history)
+    return StoredRun(run, family_runs.runs_of(heads), pool)
 
 
 def _run(head: Head, detail: Detail) -> recorded_run.Run:

@@ -20,7 +20,7 @@ from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.duration import duration
 from sageaudit.text.headline import headline, still_runs
 from sageaudit.text.idle_capacity import IDLE_LABEL, idle_sentence
-from sageaudit.text.message import money_notes, ran_on
+from sageaudit.text.message import money_notes, pool_note, ran_on
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import capitalised, counted, time_of
 
@@ -69,6 +69,8 @@ def _head(document: AuditDocument, console: Console) -> None:
         _line(console, capitalised(headline(document)), _news_style(document))
         for sentence in document["not_judged"]:
             _line(console, sentence, "yellow", indent=2)
+        if note := pool_note(document):
+            _line(console, note, indent=2)
         if idle := idle_sentence(document):
             console.print()
             _line(console, f"{IDLE_LABEL}: {idle}", "yellow")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from sageaudit.domain.audit.judgement import Judgement
 from sageaudit.domain.bill.bill import Bill, BillSum
@@ -15,6 +16,7 @@ from sageaudit.domain.bill.idle_capacity import IdleCapacity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.pool import Pool
 
 Outcomes = Sequence[tuple[RuleName, Outcome]]
 
@@ -43,6 +45,10 @@ class Audit:
     notes: tuple[str, ...] = ()
     idle_capacity: IdleCapacity | None = None
     """None where it is not known; `notes` then says why."""
+    pool: Pool | None = None
+    """The minutes of the family's last runs by which a short run was judged."""
+    pooled_usd: Decimal | None = None
+    """The avoidable USD of these earlier runs; None where their audits were not read."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
 

@@ -156,6 +156,7 @@ class AuditDocumentHead(TypedDict):
     ruleset: str
     policy: str
     coverage: CoverageDocument
+    pool: PoolDocument | None
 
 
 def _head(audit: Audit) -> AuditDocumentHead:
@@ -166,6 +167,36 @@ def _head(audit: Audit) -> AuditDocumentHead:
         "ruleset": audit.ruleset,
         "policy": audit.policy,
         "coverage": _coverage(audit.usage, audit.notes),
+        "pool": _pool(audit),
+    }
+
+
+class PoolDocument(TypedDict):
+    """The runs of the family by whose active minutes together a short run was judged.
+
+    `runs`: how many, with this one. `earlier_runs`: the names of the others, newest first.
+    `avoidable_usd`: the sum of what each of these runs counts of its own; every other figure of the
+    audit is this run's alone. None for a run that is judged alone, or not at all.
+    """
+
+    runs: int
+    active_minutes: Decimal
+    own_active_minutes: Decimal
+    earlier_runs: list[str]
+    avoidable_usd: Decimal | None
+
+
+def _pool(audit: Audit) -> PoolDocument | None:
+    if (pool := audit.pool) is None:
+        return None
+    own_usd, earlier_usd = audit.savings.avoidable_usd, audit.pooled_usd
+    together_usd = None if own_usd is None or earlier_usd is None else own_usd + earlier_usd
+    return {
+        "runs": pool.runs,
+        "active_minutes": Decimal(str(round(pool.usage.minutes, 1))),
+        "own_active_minutes": Decimal(str(round(pool.own.minutes, 1))),
+        "earlier_runs": list(pool.names),
+        "avoidable_usd": rounded(together_usd),
     }
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import islice
 
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.job_outputs import MOST_METRICS
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.pool import active_minutes, use_digest
+
+FOUND_COMPARED = frozenset({"poor-scaling", "spot-interrupted-much"})
+"""Findings of an earlier run that rules ask for when they judge a later one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,8 @@ class RunFacts:
     `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding. `data_pinned`: its data cannot have changed under the same fingerprint.
+    `active_minutes`: from its first work to its last. `use_digest`: of the minutes that it adds to
+    the pools of later runs (`domain/usage/pool`), if any.
     """
 
     purchase: Purchase
@@ -35,6 +43,8 @@ class RunFacts:
     phase_s: Mapping[str, Decimal] = field(default_factory=dict)
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
     found: tuple[str, ...] = ()
+    active_minutes: Decimal | None = None
+    use_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +68,17 @@ class EarlierRun:
     """Its dollars rest on an estimated rate."""
 
 
-def facts_of(job: Job, *, reason_class: str | None, found: Iterable[str]) -> RunFacts:
+def facts_of(
+    job: Job,
+    *,
+    reason_class: str | None,
+    found: Iterable[str],
+    usage: Measurements | None = None,
+) -> RunFacts:
     """What is stored of this run for comparison with later runs of its family."""
     group = job.groups[0] if len(job.groups) == 1 else None
     seconds = {phase.name: job.phase_s(phase.name) for phase in job.phases}
+    minutes = None if usage is None else active_minutes(usage)
     return RunFacts(
         purchase=job.purchase,
         instance_type=group.instance_type if group else None,
@@ -76,7 +93,33 @@ def facts_of(job: Job, *, reason_class: str | None, found: Iterable[str]) -> Run
         reason_class=reason_class,
         final_metrics=dict(islice(job.final_metrics.items(), MOST_METRICS)),
         found=tuple(found),
+        active_minutes=None if minutes is None else Decimal(str(minutes)),
+        use_digest=None if usage is None else use_digest(usage),
     )
+
+
+def run_stamp(run: EarlierRun) -> str:
+    """Changes with anything that a later run of the family may be judged by.
+
+    Not with what was found in the run itself, except for FOUND_COMPARED, and for the dollars of a
+    short run, which its family sums: findings of one run say nothing of a later one.
+    """
+    facts = {field.name: getattr(run.facts, field.name) for field in fields(run.facts)}
+    facts["found"] = sorted(FOUND_COMPARED.intersection(run.facts.found))
+    summed_usd = run.avoidable_usd if run.facts.use_digest else None
+    ended_at = run.ended_at.astimezone(UTC).isoformat()
+    own = (run.name, run.kind, run.status, ended_at, run.total_usd, summed_usd)
+    told = [*map(_exact, own), *((name, _exact(facts[name])) for name in sorted(facts))]
+    return f"{zlib.crc32(repr(told).encode()):08x}"
+
+
+def _exact(value: object) -> str:
+    """Equal numbers have one text: 4.50 and 4.5."""
+    if isinstance(value, Decimal):
+        return str(value.normalize())
+    if isinstance(value, Mapping):
+        return repr([(name, _exact(value[name])) for name in sorted(value)])
+    return str(value)
 
 
 def failures_in_a_row(

@@ -24,10 +24,13 @@ from sageaudit.domain.bill.finding import (
 )
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
+from sageaudit.domain.usage.pool import Pool
 from sageaudit.domain.usage.unjudged_use import unjudged_use
 
 NOT_FINISHED = "job_not_finished"
 """The code of every rule's answer for a job that still runs."""
+UNLIKE_FAMILY = "unlike_family"
+"""The code where a run too short to be judged alone differs from its family's last runs."""
 SAID_BY_USE = frozenset(
     {
         NOT_FINISHED,
@@ -42,6 +45,7 @@ SAID_BY_USE = frozenset(
         "too_few_points",
         "too_short",
         "type_unknown",
+        UNLIKE_FAMILY,
     }
 )
 """Codes of unknown outcomes whose reason the sentences on the use of the machines give already."""
@@ -105,12 +109,18 @@ class Waste:
 
 
 def judgement(
-    job: Job, billed: Bill, usage: Measurements, waste: Sequence[Waste], savings: Savings
+    job: Job,
+    billed: Bill,
+    usage: Measurements,
+    waste: Sequence[Waste],
+    savings: Savings,
+    pool: Pool | None = None,
 ) -> Judgement:
     """How much of one run could be judged.
 
     A run that cost nothing, or was lost at its whole cost, leaves nothing to judge. A counted
-    finding that needs no metrics (a long download) judges a part of the run.
+    finding that needs no metrics (a long download) judges a part of the run. `pool`: the minutes of
+    its family by which a short run was judged, if any: that they were not its own is no gap.
     """
     if not job.finished:
         return Judgement(Judged.NO, (_not_ended(job),), still_runs=True)
@@ -118,7 +128,8 @@ def judgement(
         return WHOLE
     answered = any(isinstance(one.outcome, Found | Clear) for one in waste if one.sees_devices)
     outcomes = [one.outcome for one in waste]
-    said = (*_without_dollars(billed, savings), *_reasons(job, usage, outcomes))
+    reasons_of_use = _reasons(job, usage, outcomes, pool, answered=answered)
+    said = (*_without_dollars(billed, savings), *reasons_of_use)
     reasons = tuple(dict.fromkeys(said))[:_MOST]
     if answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else WHOLE
@@ -168,7 +179,9 @@ def _not_ended(job: Job) -> str:
     return f"It has not ended (status {job.status}): its use is judged once it has."
 
 
-def _reasons(job: Job, usage: Measurements, waste: Sequence[Outcome]) -> Iterator[str]:
+def _reasons(
+    job: Job, usage: Measurements, waste: Sequence[Outcome], pool: Pool | None, *, answered: bool
+) -> Iterator[str]:
     if job.purchase is Purchase.SERVERLESS:
         yield "It is serverless: CloudWatch has no metrics of the machines that it ran on."
         return
@@ -179,7 +192,12 @@ def _reasons(job: Job, usage: Measurements, waste: Sequence[Outcome]) -> Iterato
     elif not waste:
         yield "The policy switches off every rule that judges the use of the machines."
     codes = {outcome.code for outcome in unknown}
-    yield from unjudged_use(usage, codes)
+    if pool is not None and pool.enough and answered:
+        codes.discard("too_short")
+    yield from unjudged_use(usage, codes, pool)
+    if UNLIKE_FAMILY in codes and pool is not None:
+        own = f"Its {pool.own.minutes:.0f} active minutes"
+        yield f"{own} are unlike those of its family's last runs, and too few to be judged alone."
     yield from _others(unknown)
 
 

@@ -13,6 +13,8 @@ from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
+FAMILY_RUNS = 50
+"""How many earlier runs of its family a run is compared with: one query of some 50 KB."""
 NOT_NAMED = "unknown"
 """The account or region, in rows and keys, of a run whose recording does not name it."""
 
@@ -48,6 +50,8 @@ class Entry:
     `fingerprint` is the keyed hash of image, data, entry point and hyperparameters, if any.
     `again` records a new version even if nothing about the job changed (a new ruleset).
     `facts` are stored in lists for the family's later runs; None for a job never described.
+    `compared` are the family's earlier runs as they were read for this audit, newest first; None
+    when no history was read.
     """
 
     key: JobKey
@@ -58,6 +62,7 @@ class Entry:
     detail: Detail | None
     again: bool = False
     facts: RunFacts | None = None
+    compared: tuple[Head, ...] | None = None
 
 
 class Verdict(enum.Enum):
@@ -116,6 +121,9 @@ class Head:
     """True where the dollars rest on an estimated rate, else None."""
     incomplete: bool | None = None
     """True where the total lacks a part, such as storage without a price, else None."""
+    stamp: str | None = None
+    """Changes with anything that a later run of the family may be judged by; None for a run that
+    none is compared with, and in heads that were stored before there was one."""
 
 
 def earlier_run(head: Head) -> EarlierRun | None:

@@ -162,16 +162,18 @@ def resize(
     market: Market,
     *,
     headroom_percent: Decimal = HEADROOM_PERCENT,
+    also: tuple[Measurements, ...] = (),
     only: Callable[[InstanceType], bool] = lambda _: True,
 ) -> Resize:
     """Tries a run on each other type for which `only` is true. Call `impossible` first.
 
-    `whole` are the metrics of the whole run; it is sized by its active minutes. A training plan's
-    capacity is for one type: another type is billed on demand.
+    `whole` are the metrics of the whole run; it is sized by its active minutes. What they used
+    `also` must hold too. A training plan's capacity is for one type: another type is billed on
+    demand.
     """
     today = market.types[job.groups[0].instance_type]
     billed = bill(job, market)
-    need = demand(whole, today, headroom_percent)
+    need = demand(whole, today, headroom_percent, also)
     elsewhere = job
     if job.purchase is Purchase.TRAINING_PLAN:
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)

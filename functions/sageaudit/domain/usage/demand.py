@@ -8,6 +8,7 @@ few points, and missing hosts or points may be the ones with the peak.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
@@ -82,37 +83,47 @@ class Demand:
         return None if self.gpus.unknown else max((host.busy for host in self.hosts), default=None)
 
 
-def demand(whole: Measurements, today: InstanceType, headroom_percent: Decimal) -> Demand:
+def demand(
+    whole: Measurements,
+    today: InstanceType,
+    headroom_percent: Decimal,
+    also: tuple[Measurements, ...] = (),
+) -> Demand:
     """The demand of a run on the type `today`: of its active minutes, which `whole` includes.
 
-    Only whether the GPU did nothing is asked of the whole run.
+    Only whether the GPU did nothing is asked of the whole run. `also`: active minutes whose
+    demand must hold too, where `whole` are those of several runs (`domain/usage/pool`).
     """
-    usage = whole.active()
+    usages = (whole.active(), *also)
     factor = 1 + float(headroom_percent) / 100
     gpu_memory = float(today.gpu_memory_gib or 0) * today.gpus
     nothing = Need(0.0, 0.0)
     idle = not today.gpus or (not _too_few(whole, Metric.GPU) and gpu_idle(whole))
     return Demand(
-        vcpu=_peak(usage, Metric.CPU, today.vcpu, factor),
-        memory_gib=_peak(usage, Metric.MEMORY, float(today.memory_gib), factor),
-        gpus=nothing if idle else _work(usage, today.gpus),
-        gpu_memory_gib=nothing if idle else _peak(usage, Metric.GPU_MEMORY, gpu_memory, 1.0),
-        hosts=() if idle else _gpus_of_hosts(usage, today.gpus),
+        vcpu=_peak(usages, Metric.CPU, today.vcpu, factor),
+        memory_gib=_peak(usages, Metric.MEMORY, float(today.memory_gib), factor),
+        gpus=nothing if idle else _work(usages, today.gpus),
+        gpu_memory_gib=nothing if idle else _peak(usages, Metric.GPU_MEMORY, gpu_memory, 1.0),
+        hosts=() if idle else _gpus_of_hosts(usages, today.gpus),
     )
 
 
-def _peak(usage: Measurements, metric: Metric, today: float, factor: float) -> Need:
-    unknown = _unknown(usage, metric)
+def _lines(usages: Sequence[Measurements], metric: Metric) -> list[Series]:
+    return [line for usage in usages for line in usage.series[metric].values()]
+
+
+def _peak(usages: Sequence[Measurements], metric: Metric, today: float, factor: float) -> Need:
+    unknown = _unknown(usages[0], metric)
     if unknown is not None:
         return Need(None, today, unknown)
-    peak = percentile_of_busiest(usage.series[metric].values(), PEAK_PERCENTILE)
+    peak = percentile_of_busiest(_lines(usages, metric), PEAK_PERCENTILE)
     return Need(peak / 100 * today * factor, today)
 
 
-def _work(usage: Measurements, gpus: int) -> Need:
-    if unknown := _too_few(usage, Metric.GPU):
+def _work(usages: Sequence[Measurements], gpus: int) -> Need:
+    if unknown := _too_few(usages[0], Metric.GPU):
         return Need(None, gpus, unknown)
-    lines = usage.series[Metric.GPU].values()
+    lines = _lines(usages, Metric.GPU)
     works = (mean(line.present) / 100 * gpus for line in lines)
     most = [
         min(work, 1.0) if _host(line, gpus).one_at_work else work
@@ -121,10 +132,10 @@ def _work(usage: Measurements, gpus: int) -> Need:
     return Need(max(most), gpus)
 
 
-def _gpus_of_hosts(usage: Measurements, gpus: int) -> tuple[HostGpus, ...]:
-    if _too_few(usage, Metric.GPU) is not None:
+def _gpus_of_hosts(usages: Sequence[Measurements], gpus: int) -> tuple[HostGpus, ...]:
+    if _too_few(usages[0], Metric.GPU) is not None:
         return (HostGpus(Decimal(1), one_at_work=False),)
-    return tuple(_host(line, gpus) for line in usage.series[Metric.GPU].values())
+    return tuple(_host(line, gpus) for line in _lines(usages, Metric.GPU))
 
 
 def _host(line: Series, gpus: int) -> HostGpus:

@@ -18,6 +18,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
 )
+from sageaudit.domain.usage.pool import Pool
 from sageaudit.domain.usage.series import Series
 
 _RESOURCES = {
@@ -31,8 +32,13 @@ _HIDDEN_POINTS = 2
 """One point may be late, however long its period."""
 
 
-def unjudged_use(usage: Measurements, codes: Collection[str]) -> Iterator[str]:
-    """`codes` are those of the rules' unknown outcomes: what they could not judge is said too."""
+def unjudged_use(
+    usage: Measurements, codes: Collection[str], pool: Pool | None = None
+) -> Iterator[str]:
+    """`codes` are those of the rules' unknown outcomes: what they could not judge is said too.
+
+    `pool`: what a short run's family has, where its history was read.
+    """
     yield from _without_metrics(usage)
     yield from _without_hosts(usage)
     gaps = list(_gaps(usage))
@@ -40,7 +46,7 @@ def unjudged_use(usage: Measurements, codes: Collection[str]) -> Iterator[str]:
     if "coverage_low" in codes and not gaps:
         yield from _thin(usage)
     if "too_short" in codes:
-        yield _too_short(usage)
+        yield f"{_too_short(usage)} {_together(pool)}"
     if "too_few_points" in codes:
         yield f"Its use was not judged: {usage.points} points of each host are too few."
     if "period_too_coarse" in codes and usage.period_s:
@@ -129,6 +135,22 @@ def _too_short(usage: Measurements) -> str:
     if usage.minutes < MIN_ACTIVE_MINUTES:
         return f"Its own code ran for only {duration(Decimal(usage.seconds))}: {least}."
     return f"It was at work for only {duration(Decimal(usage.active().seconds))}: {least}."
+
+
+def _together(pool: Pool | None) -> str:
+    """When a run as short as this one will be judged."""
+    if pool is None or not pool.names:
+        return (
+            "Once the last runs of its family on the same instances have as much together, short "
+            "ones are judged by them."
+        )
+    earlier = len(pool.names)
+    runs = "run" if earlier == 1 else f"{earlier} runs"
+    have = duration(Decimal(pool.usage.seconds))
+    return (
+        f"With the last {runs} of its family on the same instances it has {have}; from "
+        f"{MIN_ACTIVE_MINUTES} min on they are judged together."
+    )
 
 
 def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]]:

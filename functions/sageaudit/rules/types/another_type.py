@@ -64,7 +64,8 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     if reason := _cannot_move(case):
         return BestType(None, None, reason)
     headroom = Decimal(str(case.limit(api.HEADROOM)))
-    run = resize(case.job, case.whole, case.market, headroom_percent=headroom)
+    also = case.pool.for_peaks if case.pool and case.pooled else ()
+    run = resize(case.job, case.whole, case.market, headroom_percent=headroom, also=also)
     certain, possible = (
         (other for other in others if legacy or not other.type.legacy)
         for others in (run.certain, run.by_estimate)

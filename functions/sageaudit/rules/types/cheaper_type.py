@@ -26,6 +26,7 @@ LEFT_TO_OLD_GENERATION = api.NotApplicable("its type is of an old generation: se
     scope=api.JobCase,
     kinds=api.ON_INSTANCES,
     thresholds=(api.HEADROOM,),
+    pools=True,
     not_applicable=(no_other_type, api.never_started, api.free),
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -40,7 +41,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if today.legacy and not other.legacy:
         return LEFT_TO_OLD_GENERATION
     minutes = case.usage.minutes
-    over = f" over {api.duration_min(minutes)}" if case.usage.series else ""
+    over = f" over {case.span(minutes)}" if case.usage.series else ""
     return api.derived(
         f"{other.name} is large enough for what {case.job.instances} used{over}.",
         {

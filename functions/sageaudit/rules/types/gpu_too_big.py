@@ -42,6 +42,7 @@ def _other_family(case: api.JobCase) -> str | None:
     kinds=api.ON_INSTANCES,
     thresholds=(MEAN_TO, MEMORY_TO, CORES_TO, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.GPU_MEMORY, api.Metric.CPU, api.Metric.MEMORY),
+    pools=True,
     finds_waste=True,
     not_applicable=(_other_family, no_other_type, api.free),
     subsumes={"cheaper-type", "gpu-underused"},
@@ -69,7 +70,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if g_type is None or not g_type.type.family.startswith("g"):
         return _unknown(best) or api.Clear()
     return api.derived(
-        f"{api.duration_min(case.usage.minutes)} on {case.job.instances} used {average:.0f}% "
+        f"{case.span(case.usage.minutes)} on {case.job.instances} used {average:.0f}% "
         f"of the GPU and {memory_gib:.1f} GiB of its memory: {g_type.type.name} has enough.",
         {
             "gpu_mean_percent": round(average, 1),

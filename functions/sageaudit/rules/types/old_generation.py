@@ -27,6 +27,7 @@ from sageaudit.rules.types.successors import hourly_rate, said, successors
     scope=api.JobCase,
     kinds=api.ON_INSTANCES,
     thresholds=(api.HEADROOM,),
+    pools=True,
     not_applicable=(no_other_type, api.never_started, api.free),
 )
 def check(case: api.JobCase) -> api.Outcome:

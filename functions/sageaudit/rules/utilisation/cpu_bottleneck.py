@@ -37,6 +37,7 @@ GPU_MEAN_BELOW = api.Threshold("gpu_mean_below", 10, "percent of all GPUs", "mil
     kinds=api.ON_INSTANCES,
     thresholds=(SHARE_FROM, CPU_FROM, GPU_TO, CPU_MEAN_OVER, GPU_MEAN_BELOW),
     needs=(api.Metric.CPU, api.Metric.GPU),
+    pools=True,
     coarsest_period_s=300,
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -54,7 +55,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     # more vCPUs only for a CPU at its limit: else the next run's advice would turn it back
     larger = more_vcpu(case) if strict else None
-    over = f"{api.duration_min(case.usage.minutes)} on {case.job.instances}"
+    over = f"{case.span(case.usage.minutes)} on {case.job.instances}"
     return api.advice(
         (
             f"In {share:.0f}% of {over} the CPU was at {case.limit(CPU_FROM):g}% or more with the "

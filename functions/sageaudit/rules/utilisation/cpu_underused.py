@@ -27,6 +27,7 @@ MEMORY_BELOW = api.Threshold("memory_p95_below", 40, "percent of memory", "under
     kinds=api.ON_INSTANCES,
     thresholds=(CPU_BELOW, MEMORY_BELOW, api.HEADROOM),
     needs=(api.Metric.CPU, api.Metric.MEMORY),
+    pools=True,
     finds_waste=True,
     not_applicable=(api.accelerated, api.mixed_types),
     subsumes={"cheaper-type", "memory-oversized"},
@@ -45,7 +46,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     return api.derived(
         f"CPU stayed under {cpu:.0f}% and memory under {memory:.0f}% for 95% of "
-        f"{api.duration_min(case.usage.minutes)} on {case.job.instances}.",
+        f"{case.span(case.usage.minutes)} on {case.job.instances}.",
         {
             "cpu_p95_percent": round(cpu, 1),
             "memory_p95_percent": round(memory, 1),

@@ -34,6 +34,7 @@ FROM = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(FROM, api.HEADROOM),
     needs=(api.Metric.GPU,),
+    pools=True,
     finds_waste=True,
     whole_run=True,
     subsumes={
@@ -54,7 +55,7 @@ def check(case: api.JobCase) -> api.Outcome:
     points = [value for line in cpus for value in line.present]
     vcpu = case.usage.vcpu
     return api.derived(
-        f"The GPU did nothing for {api.duration_min(whole.minutes)} on {case.job.instances}.",
+        f"The GPU did nothing for {case.span(whole.minutes)} on {case.job.instances}.",
         {
             "gpu_max_percent": round(api.percentile_of_busiest(gpus, 100), 1),
             "minutes": round(whole.minutes),

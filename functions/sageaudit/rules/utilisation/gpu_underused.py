@@ -43,6 +43,7 @@ MEMORY_BELOW = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(MEAN_BELOW, RED_TO, TARGET, P95_BELOW, CPU_BELOW, MEMORY_BELOW, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.CPU),
+    pools=True,
     finds_waste=True,
     subsumes={"cheaper-type", "trainium-candidate"},
 )
@@ -63,7 +64,7 @@ def check(case: api.JobCase) -> api.Outcome:
     amber = "amber" if low else "below target"
     return api.derived(
         f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
-        f"{api.duration_min(usage.minutes)} on {case.job.instances}.",
+        f"{case.span(usage.minutes)} on {case.job.instances}.",
         {
             "gpu_mean_percent": round(use.mean, 1),
             "gpu_p95_percent": round(use.p95, 1),

@@ -41,6 +41,7 @@ def _other_category(case: api.JobCase) -> str | None:
     kinds=api.ON_INSTANCES,
     thresholds=(MEMORY_BELOW, api.HEADROOM),
     needs=(api.Metric.MEMORY, api.Metric.CPU),
+    pools=True,
     finds_waste=True,
     not_applicable=(api.accelerated, api.mixed_types, _other_category),
     subsumes={"cheaper-type"},
@@ -59,7 +60,7 @@ def check(case: api.JobCase) -> api.Outcome:
     needed = best.run.need.memory_gib.needed
     return api.derived(
         f"Memory stayed under {memory:.0f}% of {today.memory_gib:g} GiB for 95% of "
-        f"{api.duration_min(case.usage.minutes)} on {case.job.instances}.",
+        f"{case.span(case.usage.minutes)} on {case.job.instances}.",
         {
             "memory_p95_percent": round(memory, 1),
             "memory_needed_gib": None if needed is None else round(needed, 1),

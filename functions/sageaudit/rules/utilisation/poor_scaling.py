@@ -47,6 +47,7 @@ CPU_TARGET = api.Threshold(
     kinds=api.ON_INSTANCES,
     thresholds=(DEARER_FROM, RUNS_FROM, GPU_BELOW, CPU_BELOW, GPU_TARGET, CPU_TARGET),
     needs=(api.Metric.CPU,),
+    pools=True,
     finds_waste=True,
     not_applicable=(api.one_instance, api.mixed_types),
 )
@@ -106,7 +107,7 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
     )
     return api.derived(
         f"The {use.metric.name} of each of {now} hosts averaged {use.busiest:.0f}% or less over "
-        f"{api.duration_min(minutes)} on {case.job.instances}: {count} could do the work.",
+        f"{case.span(minutes)} on {case.job.instances}: {count} could do the work.",
         {
             "busiest_mean_percent": round(use.busiest, 1),
             "hosts_mean_percent": round(api.mean(use.means), 1),

@@ -38,6 +38,7 @@ VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "
     kinds=api.ON_INSTANCES,
     thresholds=(CORES_FROM, CORES_TO, P95_BELOW, VCPU_FROM, api.HEADROOM),
     needs=(api.Metric.CPU,),
+    pools=True,
     finds_waste=True,
     not_applicable=(api.accelerated, api.mixed_types),
     subsumes={"cheaper-type", "cpu-underused", "memory-oversized", "poor-scaling"},
@@ -55,7 +56,7 @@ def check(case: api.JobCase) -> api.Outcome:
     each = " on each host" if len(hosts) > 1 else ""
     return api.derived(
         f"The code used {mean:.1f} of {today.vcpu} vCPUs{each} over "
-        f"{api.duration_min(case.usage.minutes)} on {case.job.instances}.",
+        f"{case.span(case.usage.minutes)} on {case.job.instances}.",
         {
             "cpu_mean_cores": round(mean, 2),
             "cpu_p95_cores": round(p95, 2),

@@ -38,6 +38,7 @@ DISTRIBUTE = "Spread the work over all GPUs instead."
     kinds=api.ON_INSTANCES,
     thresholds=(FITS_ON, api.HEADROOM),
     needs=(api.Metric.GPU, api.Metric.GPU_MEMORY),
+    pools=True,
     finds_waste=True,
     coarsest_period_s=300,
     not_applicable=(api.mixed_types, one_gpu),
@@ -61,7 +62,7 @@ def check(case: api.JobCase) -> api.Outcome:
         details["alternatives"] = (*details.get("alternatives", ()), spread)
     on = "one" if need.fits_on == 1 else str(need.fits_on)
     return api.derived(
-        f"The work of the {today.gpus} GPUs over {api.duration_min(case.usage.minutes)} on "
+        f"The work of the {today.gpus} GPUs over {case.span(case.usage.minutes)} on "
         f"{case.job.instances} fits on {on} of them (at its peak {_gpus(need.gpus)} "
         f"GPUs and {need.memory_gib:.1f} GiB of GPU memory).",
         {

@@ -106,9 +106,12 @@ def test_a_short_run_is_not_judged() -> None:
     run = ran(600, "ml.g4dn.xlarge")
     found = written(run, flat(run, 10, cpu=1, gpu=0, memory=1, gpu_memory=0))
     assert (found["judged"], found["avoidable_usd"]) == ("no", None)
-    assert found["not_judged"] == [
-        "Its own code ran for only 10 min: at least 15 min are needed to judge its use."
-    ]
+    [reason] = found["not_judged"]
+    assert reason == (
+        "Its own code ran for only 10 min: at least 15 min are needed to judge its use. Once the "
+        "last runs of its family on the same instances have as much together, short ones are "
+        "judged by them."
+    )
 
 
 def test_serverless_and_switched_off_rules_have_their_own_sentences() -> None:

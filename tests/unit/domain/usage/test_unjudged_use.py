@@ -126,7 +126,11 @@ def test_a_gap_counts_from_the_minutes_that_a_rule_needs(gap: int, told: bool) -
         (
             "too_short",
             7,
-            "Its own code ran for only 7 min: at least 15 min are needed to judge its use.",
+            (
+                "Its own code ran for only 7 min: at least 15 min are needed to judge its use. "
+                "Once the last runs of its family on the same instances have as much together, "
+                "short ones are judged by them."
+            ),
         ),
         ("too_few_points", 2, "Its use was not judged: 2 points of each host are too few."),
         (
@@ -151,9 +155,12 @@ def test_a_long_run_that_worked_for_a_few_minutes_says_so() -> None:
     """Its idle time was judged, its work was not."""
     cpu = [0.0] * 30 + [200.0] * 5 + [0.0] * 25
     memory = series(Metric.MEMORY, [20.0] * 60)
-    assert said(usage(ran(3600), series(Metric.CPU, cpu), memory), "too_short") == [
-        "It was at work for only 5 min: at least 15 min are needed to judge its use."
-    ]
+    [sentence] = said(usage(ran(3600), series(Metric.CPU, cpu), memory), "too_short")
+    assert sentence == (
+        "It was at work for only 5 min: at least 15 min are needed to judge its use. Once the last "
+        "runs of its family on the same instances have as much together, short ones are judged by "
+        "them."
+    )
 
 
 def test_scattered_points_are_said_by_their_share() -> None:

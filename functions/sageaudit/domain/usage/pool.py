@@ -1,0 +1,152 @@
+"""The active minutes of a family's last runs together, for a run too short to be judged alone.
+
+Minutes of several runs stand one after the other, as if one run had done all of them. That holds
+for how much was used (means, percentiles, peaks), and not for when: nothing that looks at the order
+of minutes, at a run's start or at its end may read a pool.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
+from sageaudit.domain.usage.series import Series, cut_all
+
+ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
+"""Runs differ more from each other than the minutes of one run do, so a pool goes on to three times
+what one run needs: our choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """`names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
+
+    `own`: the active minutes of the run itself. Minutes before the first point of CPU and GPU are
+    in neither: points come late, and of a short run a third may lack them. `for_peaks` are all of
+    them, and the run's own again: it needs what any of them used, and no less than it used itself.
+    """
+
+    names: tuple[str, ...]
+    usage: Measurements
+    own: Measurements
+    for_peaks: tuple[Measurements, ...]
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has, this one included."""
+        return len(self.names) + 1
+
+    @property
+    def enough(self) -> bool:
+        """Whether its minutes are as many as a run that is judged alone has."""
+        return self.usage.minutes >= MIN_ACTIVE_MINUTES
+
+
+def short_use(usage: Measurements) -> Measurements | None:
+    """The active minutes of a run that has some, but too few to be judged alone; else None."""
+    active = usage.active()
+    if active.minutes >= MIN_ACTIVE_MINUTES or _seen(active) is None:
+        return None
+    return active if any(map(active.worked, range(active.points))) else None
+
+
+def _seen(active: Measurements) -> Measurements | None:
+    """From the first minute with points of CPU and GPU to the last one; None without any."""
+    starts, stops = [0], [active.points]
+    for metric in (Metric.CPU, Metric.GPU):
+        if lines := active.series.get(metric):
+            known = [
+                minute
+                for minute in range(active.points)
+                if any(line.values[minute] is not None for line in lines.values())
+            ]
+            starts.append(known[0])
+            stops.append(known[-1] + 1)
+    start, stop = max(starts), min(stops)
+    series = {metric: cut_all(hosts, start, stop) for metric, hosts in active.series.items()}
+    series = {metric: hosts for metric, hosts in series.items() if hosts}
+    return replace(active, points=stop - start, series=series) if start < stop else None
+
+
+def active_minutes(usage: Measurements) -> float | None:
+    """Minutes from the first work of a run to its last; None where no work was seen."""
+    active = usage.active()
+    return active.minutes if any(map(active.worked, range(active.points))) else None
+
+
+def use_digest(usage: Measurements) -> str | None:
+    """Changes with the minutes that a run adds to pools; None for a run that adds none."""
+    active = short_use(usage)
+    if active is None:
+        return None
+    lines = sorted(
+        (metric.value, host.rpartition("/")[2], [_tenths(value) for value in line.values])
+        for metric, hosts in active.series.items()
+        for host, line in hosts.items()
+    )
+    return f"{zlib.crc32(repr((active.period_s, lines)).encode()):08x}"
+
+
+def _tenths(value: float | None) -> int | None:
+    """As they are stored: a tenth of a percent."""
+    return None if value is None else round(value * 10)
+
+
+def pool(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> Pool:
+    """Adds the active minutes of earlier runs, newest first, until there are enough.
+
+    `active` is what `short_use` gives of the run. A run with other hosts, metrics or periods is
+    left out, and so is one with too few points. `earlier` is read only as far as it is needed.
+    """
+    own = _seen(active) or active
+    names: list[str] = []
+    whole, seen = [active], [own]
+    minutes = own.minutes
+    runs = iter(earlier)
+    while minutes < ENOUGH_MINUTES and (run := next(runs, None)) is not None:
+        part = short_use(run[1])
+        points = None if part is None else _seen(part)
+        if part is not None and points is not None and _alike(points, own):
+            names.append(run[0])
+            whole.insert(0, part)
+            seen.insert(0, points)
+            minutes += points.minutes
+    return Pool(tuple(names), _joined(seen), own, (_joined(whole), active))
+
+
+def _alike(part: Measurements, own: Measurements) -> bool:
+    """Whether all that was recorded of the one was recorded of the other, by the same hosts."""
+    same = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
+    return same and all(
+        len(part.series[metric]) == len(hosts) and part.gap(metric) is None
+        for metric, hosts in own.series.items()
+    )
+
+
+def _joined(parts: list[Measurements]) -> Measurements:
+    """The minutes of all parts in their order; the last one names the hosts."""
+    own = parts[-1]
+    series = {metric: _lines(parts, metric) for metric in own.series}
+    return replace(own, points=sum(part.points for part in parts), series=series, begins_at=None)
+
+
+def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
+    """By the place of a host in its run: the first of each run one after the other, and so on."""
+    hosts = [_in_order(part.series[metric]) for part in parts]
+    return {
+        names[-1]: Series(
+            tuple(
+                value
+                for part, name in zip(parts, names, strict=True)
+                for value in part.series[metric][name].values
+            )
+        )
+        for names in zip(*hosts, strict=True)
+    }
+
+
+def _in_order(hosts: Iterable[str]) -> list[str]:
+    """algo-2 before algo-10."""
+    return sorted(hosts, key=lambda name: (len(name), name))

@@ -1,0 +1,117 @@
+"""Recorded jobs that are too short to be judged alone, as the last run of a family of such runs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from docs.build_recorded_gpus import RECORDINGS, gpu_jobs, low
+from sageaudit.adapters.files import recording
+from sageaudit.auditing import audit_job
+from sageaudit.cli.sources.recorded_run import Run, of_recording
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
+from sageaudit.domain.usage.pool import pool, short_use
+from sageaudit.domain.usage.series_codec import pack, unpack
+from sageaudit.rules import catalogue
+
+JUDGES_USE = {"gpu-idle", "gpu-underused", "some-gpus-unused", "gpu-too-big"}
+"""Rules that judge the GPUs of a job."""
+SIBLINGS = ["profiled-062-g4dn-xlarge", "profiled-063-g4dn-xlarge", "profiled-064-g4dn-xlarge"]
+"""Three runs of one script: the same profile, minute by minute."""
+
+
+@cache
+def run_of(name: str) -> Run:
+    """A recorded job, measured."""
+    read = recording.read(RECORDINGS / f"{name}.json")
+    assert isinstance(read, recording.Recording)
+    return of_recording(read)
+
+
+@cache
+def low_jobs() -> tuple[str, ...]:
+    """The recorded jobs whose GPU hardly worked."""
+    return tuple(job.recording for job in low(list(gpu_jobs())))
+
+
+@cache
+def short_jobs() -> tuple[str, ...]:
+    """Those of them with under 15 active minutes."""
+    return tuple(name for name in low_jobs() if short_use(run_of(name).usage) is not None)
+
+
+def stored(run: Run) -> Measurements:
+    """What the history gives back of a run's series."""
+    return unpack(pack(run.usage), run.job, run.market.types)
+
+
+def audited(run: Run, earlier: list[Run]) -> Audit:
+    """The run's audit, after these runs of its family."""
+    own = short_use(run.usage)
+    assert own is not None
+    return audit_job(
+        run.job,
+        run.usage,
+        run.market,
+        Policy(),
+        catalogue.ruleset(),
+        now=run.now,
+        earlier=(),
+        pool=pool(own, ((one.job.name, stored(one)) for one in earlier)),
+    )
+
+
+def judged_use(made: AuditDocument) -> bool:
+    """Whether a rule could judge the use of its GPUs."""
+    found = {finding["rule"] for finding in made["findings"]}
+    return bool(JUDGES_USE & (found | set(made["clear"])))
+
+
+def test_most_recorded_jobs_with_an_idle_gpu_are_short() -> None:
+    """18 of 22: runs as they are really started. Of one of them the download is a finding."""
+    assert len(low_jobs()) == 22
+    assert len(short_jobs()) == 18
+
+
+@pytest.mark.parametrize("number", range(18))
+def test_a_short_job_is_judged_with_runs_like_it(number: int) -> None:
+    """Alone it is not; as the last of many it is, for its own bill and for no more than that."""
+    run = run_of(short_jobs()[number])
+    alone = document(audited(run, []))
+    assert not judged_use(alone)
+    own = short_use(run.usage)
+    assert own is not None
+    made = document(audited(run, [run] * 9))
+    pooled = made["audit"]["pool"]
+    if 10 * own.minutes < MIN_ACTIVE_MINUTES:
+        assert pooled is None
+        return
+    assert pooled is not None
+    assert pooled["active_minutes"] >= MIN_ACTIVE_MINUTES
+    assert judged_use(made)
+    assert made["bill"] == alone["bill"]
+    total, avoidable = made["bill"]["total_usd"], made["avoidable_usd"]
+    assert total is None or (avoidable is not None and 0 <= avoidable <= total)
+    [finding] = [one for one in made["findings"] if one["rule"] in JUDGES_USE]
+    assert f"active minutes of this family's last {pooled['runs']} runs" in finding["summary"]
+
+
+def test_runs_of_one_script_are_judged_together() -> None:
+    """Three runs of 10 and 11 minutes with the GPU at 22%: 30 minutes and more, together."""
+    first, second, third = map(run_of, SIBLINGS)
+    made = document(audited(third, [second, first]))
+    pooled = made["audit"]["pool"]
+    assert pooled is not None
+    assert pooled["runs"] == 3
+    assert judged_use(made)
+
+
+def test_a_healthy_run_among_them_is_not_blamed() -> None:
+    """Its GPU worked at 95%, and nine runs before it did nothing."""
+    healthy, idle = run_of("cloudwatch-010-g4dn-xlarge"), run_of("profiled-024-g4dn-xlarge")
+    made = document(audited(healthy, [idle] * 9))
+    assert not {finding["rule"] for finding in made["findings"]} & JUDGES_USE

@@ -1,0 +1,141 @@
+"""The active minutes of a family's last runs, one run after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.pool import (
+    ENOUGH_MINUTES,
+    active_minutes,
+    pool,
+    short_use,
+    use_digest,
+)
+from tests.fakes.jobs import flat, job, ran, series, usage
+
+
+def gpu_run(gpu: Sequence[float | None], cpu: float = 100.0) -> Measurements:
+    """A minute for each point of the GPU, with some work of the CPU beside it."""
+    beside = [None if value is None else cpu for value in gpu]
+    run = ran(60 * len(gpu), "ml.g5.2xlarge")
+    return usage(run, series(Metric.CPU, beside), series(Metric.GPU, list(gpu)))
+
+
+def own(measured: Measurements) -> Measurements:
+    """The active minutes of a short run."""
+    active = short_use(measured)
+    assert active is not None
+    return active
+
+
+def gpu_points(measured: Measurements) -> list[float | None]:
+    """The GPU's points of the only host."""
+    [line] = measured.series[Metric.GPU].values()
+    return list(line.values)
+
+
+def test_the_oldest_run_comes_first_and_the_own_last() -> None:
+    """Its hosts are the run's own, and so it reads as one run."""
+    newest, oldest = gpu_run([2.0] * 5), gpu_run([1.0] * 4)
+    made = pool(own(gpu_run([3.0] * 6)), [("newest", newest), ("oldest", oldest)])
+    assert made.names == ("newest", "oldest")
+    assert (made.runs, made.usage.points, made.own.points) == (3, 15, 6)
+    assert gpu_points(made.usage) == [1.0] * 4 + [2.0] * 5 + [3.0] * 6
+    assert made.enough
+    assert made.usage.hosts == made.own.hosts
+
+
+def test_no_more_is_read_than_is_needed() -> None:
+    """Each earlier run is a read of the table."""
+    read: list[str] = []
+
+    def runs() -> Iterator[tuple[str, Measurements]]:
+        for number in range(9):
+            read.append(f"run-{number}")
+            yield read[-1], gpu_run([1.0] * 14)
+
+    made = pool(own(gpu_run([1.0] * 14)), runs())
+    assert read == list(made.names) == ["run-0", "run-1", "run-2"]
+    assert made.usage.minutes == 56 >= ENOUGH_MINUTES
+
+
+def test_alone_it_is_not_enough() -> None:
+    """No history, or none that is like it."""
+    assert not pool(own(gpu_run([1.0] * 14)), []).enough
+
+
+def test_runs_of_other_shape_are_left_out() -> None:
+    """Other hosts, fewer metrics, or too long: they are judged alone, or say less."""
+    hosts = flat(job("ml.g5.2xlarge", instances=2), 10, hosts=2, cpu=50, gpu=1)
+    bare = usage(ran(600, "ml.g5.2xlarge"), series(Metric.CPU, [100.0] * 10))
+    long = gpu_run([1.0] * 30)
+    made = pool(own(gpu_run([1.0] * 5)), [("two", hosts), ("bare", bare), ("long", long)])
+    assert made.names == ()
+
+
+def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
+    """A third of a short run may lack its GPU's points: they come late."""
+    run = ran(360, "ml.g5.2xlarge")
+    late = usage(
+        run,
+        series(Metric.CPU, [700.0, 100.0, 100.0, 100.0, 100.0, 100.0]),
+        series(Metric.GPU, [None, None, None, 40.0, 50.0, 60.0]),
+    )
+    made = pool(own(late), [("before", late)])
+    assert gpu_points(made.usage) == [40.0, 50.0, 60.0] * 2
+    assert made.own.minutes == 3
+    of_all, of_own = made.for_peaks
+    assert (of_all.minutes, of_own.minutes) == (12, 6)
+    [cpu] = of_own.series[Metric.CPU].values()
+    assert max(cpu.present) == 87.5
+
+
+def test_a_run_that_never_worked_adds_nothing() -> None:
+    """It has no active minutes, however long it waited."""
+    hung = usage(
+        ran(600, "ml.g5.2xlarge"), series(Metric.CPU, [0.0] * 10), series(Metric.GPU, [0.0] * 10)
+    )
+    assert short_use(hung) is None
+    assert active_minutes(hung) is None
+    assert use_digest(hung) is None
+
+
+def test_a_long_run_is_judged_alone() -> None:
+    """From 15 active minutes on; less of them in a long run are still few."""
+    assert short_use(gpu_run([1.0] * 15)) is None
+    assert short_use(gpu_run([1.0] * 14)) is not None
+    waiting = usage(
+        ran(3600, "ml.g5.2xlarge"),
+        series(Metric.CPU, [0.0] * 40 + [100.0] * 14 + [0.0] * 6),
+        series(Metric.GPU, [0.0] * 60),
+    )
+    assert own(waiting).minutes == active_minutes(waiting) == 14
+
+
+percents = st.lists(st.floats(2, 100), min_size=1, max_size=14)
+
+
+@given(percents, st.lists(percents, max_size=5))
+def test_a_pool_has_all_minutes_of_its_runs_and_no_others(
+    mine: list[float], others: list[list[float]]
+) -> None:
+    """None is counted twice, none is made up, and the own ones are always in it."""
+    runs = [(f"run-{number}", gpu_run(values)) for number, values in enumerate(others)]
+    made = pool(own(gpu_run(mine)), runs)
+    used = [gpu_points(run) for name, run in reversed(runs) if name in made.names]
+    expected = [value for values in used for value in values] + gpu_points(made.own)
+    assert gpu_points(made.usage) == expected
+    assert made.usage.points == len(expected)
+
+
+@given(percents, percents)
+def test_the_digest_tells_whether_the_minutes_are_the_same(
+    one: list[float], other: list[float]
+) -> None:
+    """To a tenth of a percent, as they are stored."""
+    same = [round(value * 10) for value in one] == [round(value * 10) for value in other]
+    assert (use_digest(gpu_run(one)) == use_digest(gpu_run(other))) is same
