@@ -9,10 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.cli.views.layout import plain_table
-from sageaudit.domain.audit.document import AuditDocument, LineDocument, PhaseDocument
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    LineDocument,
+    PhaseDocument,
+    lost_up_to,
+)
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.duration import duration
-from sageaudit.text.money import rate, usd
+from sageaudit.text.money import about, rate, usd
 from sageaudit.text.notice import counted_findings
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import number
@@ -80,8 +85,8 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
     }
     for word, amount in totals.items():
         note = Text("worth a trial" if word == "possible" else "", "dim")
-        if amount is None or amount:
-            figure = avoidable(document) if word == "avoidable" else usd(amount)
+        if amount is None or amount or (word == "lost" and lost_up_to(document)):
+            figure = _total(document, word, amount)
             table.add_row(Text(f"= {word}", "bold"), note, Text(figure, "bold"))
     return table
 
@@ -114,7 +119,7 @@ def _child(audit: AuditDocument) -> dict[str, str]:
         "Status": terminal(audit["job"]["status"]),
         "Bill": usd(audit["bill"]["total_usd"]),
         "Avoidable": avoidable(audit),
-        "Lost": usd(audit["lost_usd"]),
+        "Lost": lost(audit),
         "Top finding": terminal(top[0]["rule"]) if top else "-",
     }
 
@@ -124,6 +129,18 @@ def avoidable(audit: AuditDocument) -> str:
     if audit["avoidable_usd"] is None and audit["judged"] == Judged.NO:
         return "not judged"
     return usd(audit["avoidable_usd"])
+
+
+def lost(audit: AuditDocument) -> str:
+    """The lost dollars; `up to $41.00` where how much of them is lost is not known."""
+    certain, most = audit["lost_usd"], lost_up_to(audit)
+    return f"up to {usd(most)}" if most and most > (certain or 0) else usd(certain)
+
+
+def _total(document: AuditDocument, word: str, amount: Decimal | None) -> str:
+    if word == "avoidable":
+        return avoidable(document)
+    return lost(document) if word == "lost" else about(amount)
 
 
 def _grid(*sides: str) -> Table:

@@ -5,6 +5,7 @@
 | managed spot | warm pool, instance groups, training plan, serverless | SageMaker refuses it |
 | warm pool | managed spot, instance groups, serverless | SageMaker refuses it |
 | warm pool | training plan | its capacity is kept and paid already |
+| managed spot | several p4, p5 or p6 instances | all must be had, and kept, at once |
 | managed spot | a Savings Plan | spot takes usage from a commitment that is paid anyway |
 | early stopping of a tuning job | Hyperband | it stops early itself, and takes no `Auto` |
 | another type | a higher hourly rate: `resize` offers none | no later advice reverses it |
@@ -14,16 +15,20 @@
 | a type without EFA | instances that train together over EFA | their exchange would bind |
 
 Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping;
-EC2 user guide, accelerated computing types; CUDA C++ programming guide (bf16 from compute
+EC2 user guide, accelerated computing types, and Capacity Blocks for ML, which reserve "highly
+sought-after GPU instances" (p4d, p5 and later); CUDA C++ programming guide (bf16 from compute
 capability 8.0 on, tensor cores from 7.0 on); README of Dao-AILab/flash-attention.
 """
 
 from __future__ import annotations
 
+import re
+
 from sageaudit.domain.bill.change import Change, SetPurchase
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import InstanceType
 
+_SCARCE = re.compile(r"ml\.p[4-9]")
 HYPERBAND = "Hyperband"
 _WITHOUT_TENSOR_CORES = frozenset({"K80"})
 _WITHOUT_BF16 = frozenset({"K80", "V100", "T4"})
@@ -44,6 +49,15 @@ def spot_refused(job: Job) -> str | None:
         (job.warm_pool is not None, "managed spot does not keep a warm pool"),
     )
     return next((why for applies, why in reasons if applies), None)
+
+
+def spot_scarce(job: Job) -> str | None:
+    """Why there is no hope of spot capacity on which dollars could rest, or None."""
+    several = (job.instance_count or 0) > 1
+    scarce = [g.instance_type for g in job.groups if _SCARCE.match(g.instance_type)]
+    if not several or not scarce:
+        return None
+    return f"spot capacity for several {scarce[0]} at once cannot be counted on"
 
 
 def warm_pool_refused(job: Job) -> str | None:

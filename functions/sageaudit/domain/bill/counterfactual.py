@@ -77,13 +77,18 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """Findings, the largest saving first, with their totals; None when the bill is unknown."""
+    """Findings, the largest saving first, with their totals; None when the bill is unknown.
+
+    `lost_up_to_usd`: the upper end of what is lost, beside the avoidable dollars; it is
+    `lost_usd` itself where no loss is a range.
+    """
 
     findings: tuple[Finding, ...]
     avoidable_usd: Decimal | None
     lost_usd: Decimal | None
     possible_usd: Decimal | None
     waterfall: tuple[Slice, ...]
+    lost_up_to_usd: Decimal | None = None
 
 
 def allocate(
@@ -136,6 +141,7 @@ def allocate(
         _sum(findings, Bucket.LOST, total),
         _sum(findings, Bucket.POSSIBLE, total),
         tuple(_waterfall(findings, total)),
+        _lost_up_to(findings, total),
     )
 
 
@@ -260,6 +266,19 @@ def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Deci
     if total is None:
         return None
     return sum((f.saving_usd or _ZERO for f in findings if f.found.bucket is bucket), _ZERO)
+
+
+def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | None:
+    """The lost shares, or the upper ends of their ranges; never more than avoidable ones leave."""
+    avoidable, lost = _sum(findings, Bucket.AVOIDABLE, total), _sum(findings, Bucket.LOST, total)
+    if total is None or avoidable is None or lost is None:
+        return None
+    upper = [
+        max(finding.range_usd[1] if finding.range_usd else _ZERO, finding.saving_usd or _ZERO)
+        for finding in findings
+        if finding.found.bucket is Bucket.LOST and finding.stands
+    ]
+    return max(lost, min(sum(upper, _ZERO), total - avoidable))
 
 
 def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice]:
