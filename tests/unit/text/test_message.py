@@ -206,7 +206,9 @@ def test_possible_savings_are_named_apart() -> None:
         rule="maybe", saving_usd=Decimal(0), saving_range_usd=[Decimal(0), Decimal("3.5")]
     )
     note = message_of(document(findings=[*document()["findings"], maybe])).context[-2]
-    assert note == "Possible savings, not in the total: spot-not-used $0.90, maybe up to $3.50"
+    assert (
+        note == "Possible savings, not in the total: spot-not-used about $0.90, maybe up to $3.50"
+    )
 
 
 def test_nothing_to_notify() -> None:

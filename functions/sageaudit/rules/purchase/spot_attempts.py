@@ -23,12 +23,14 @@ def lacks_checkpoints(job: Job) -> bool:
 class Attempts:
     """Seconds of Training in all attempts and in those before the last, which did all the work.
 
-    `surely_repeated`: the share (0..1) of the billed seconds that is above the last attempt's.
+    `surely_repeated`: the share (0..1) of the billed seconds that is above the last attempt's;
+    `at_most_repeated`: that share, or the earlier attempts' share of Training where it is more.
     """
 
     training_s: Decimal
     repeated_s: Decimal
     surely_repeated: Decimal
+    at_most_repeated: Decimal
 
 
 def attempts(job: Job) -> Attempts | None:
@@ -41,7 +43,7 @@ def attempts(job: Job) -> Attempts | None:
     if repeated_s <= 0:
         return None
     above = max(job.billable_s - last_s, _ZERO) / job.billable_s
-    return Attempts(training_s, repeated_s, min(above, repeated_s / training_s))
+    return Attempts(training_s, repeated_s, above, max(above, repeated_s / training_s))
 
 
 def last_attempt_s(job: Job) -> Decimal | None:

@@ -6,9 +6,9 @@ Why it costs: An interruption ends the containers. Without checkpoints the run s
     beginning, and what was billed before is wasted.
 Saving: Derived, where interruptions ended attempts of a run that completed: the last attempt did
     all the work, so with checkpoints the earlier ones were not needed. Counted is what was billed
-    above the seconds of the last attempt; at best it is the earlier attempts' share of Training in
-    the bill, since AWS does not state how the seconds of an interrupted run are billed. Without an
-    interruption there is no figure: how often this run will be interrupted is not known.
+    above the seconds of the last attempt; at best it is the earlier attempts' share of Training,
+    where that is more, since AWS does not state how an interrupted run's seconds are billed.
+    Without an interruption there is no figure: how often there will be one is not known.
 When it is wrong: Code that writes checkpoints to S3 itself, under a name that does not show it.
 What to do: Checkpoints first: set CheckpointConfig.S3Uri, write to its LocalPath (default
     /opt/ml/checkpoints) and load from there at the start: SageMaker copies both ways. The purchase
@@ -74,7 +74,7 @@ def _repeated(job: api.Job, done: Attempts) -> api.Found:
         },
         fix=(api.CHECKPOINTS,),
         change=_without(job, done.surely_repeated),
-        best=_without(job, done.repeated_s / done.training_s),
+        best=_without(job, done.at_most_repeated),
         caution="How much of the repeated training was billed is not published: counted is what "
         "was billed above the last attempt.",
     )
