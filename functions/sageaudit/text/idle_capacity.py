@@ -12,7 +12,7 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.work_share import Unit
-from sageaudit.text.money import share, usd
+from sageaudit.text.money import roughly, share
 from sageaudit.text.words import number
 
 IDLE_LABEL = "Idle capacity"
@@ -66,7 +66,8 @@ def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
     if figure["list_usd"] is None:
         return "; what they cost is not known."
     own = document["bill"]["price_kind"] == "own"
-    worth = f", worth {usd(figure['list_usd'])} at {'your own prices' if own else 'list price'}"
+    at = "your own prices" if own else "list price"
+    worth = f", worth {roughly(figure['list_usd'])} at {at}"
     if document["bill"]["basis"] == "prepaid":
         return f"{worth}. The capacity is prepaid: using it better saves no dollars now."
     # a fix may add a cost of its own, such as a volume: the totals have what is left
@@ -76,7 +77,7 @@ def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
         return f"{worth}. None of it is counted above: it is no certain saving."
     if not counted:
         return f"{worth}. This is no saving: no change is certain to save it."
-    return f"{worth}. Of this, {usd(counted)} is counted above; the rest is no certain saving."
+    return f"{worth}. Of this, {roughly(counted)} is counted above; the rest is no certain saving."
 
 
 def _fixed(document: AuditDocument) -> bool:

@@ -5,6 +5,7 @@
 | the bill, and what is counted of it | to the cent: `$1,234.56` | it adds up to the bill |
 | a possible saving | two digits, down: `about $1,200` | its source has two: "saved 60 to 70%" |
 | the low end of a range that is not counted | two digits, down | no promise is rounded up |
+| the list value of idle hours | two digits: `about $31` | it rests on means of use |
 | an upper end ("up to", "at best") | two digits, up, at most the bill | it stays a bound |
 
 So a range keeps its order, no figure above 0 becomes 0, and an unknown amount is "unknown". In a
@@ -51,6 +52,12 @@ def about(amount: Decimal | None) -> str:
     """The same in a sentence: `about $1,200`; nothing is added to "<$0.01", "$0.00", "unknown"."""
     rough = amount is not None and abs(amount) >= _CENT
     return f"about {at_least(amount)}" if rough else at_least(amount)
+
+
+def roughly(amount: Decimal | None) -> str:
+    """An estimate that is no bound, to two digits: `about $1,200`."""
+    shown = _rough(amount, ROUND_HALF_UP)
+    return f"about {shown}" if amount is not None and abs(amount) >= _CENT else shown
 
 
 def up_to(amount: Decimal | None, whole: Decimal | None = None) -> str:

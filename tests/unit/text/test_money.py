@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.text.money import about, at_least, between, rate, share, up_to, usd
+from sageaudit.text.money import about, at_least, between, rate, roughly, share, up_to, usd
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,7 @@ def test_ranges_and_sentences() -> None:
     assert between(Decimal("700.4"), Decimal("829.9")) == "$700 to $830"
     assert between(Decimal(700), Decimal(700)) == "$700"
     assert about(Decimal("1234.56")) == "about $1,200"
+    assert (roughly(Decimal("8105.2")), roughly(Decimal("89.5"))) == ("about $8,100", "about $90")
     assert (about(Decimal("0.001")), about(None), up_to(None)) == ("<$0.01", "unknown", "unknown")
 
 
