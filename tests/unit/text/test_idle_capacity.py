@@ -28,9 +28,9 @@ def sentence(bill: dict[str, Any] | None = None, **figure: Any) -> str | None:
 def test_it_says_hours_dollars_and_what_to_look_at() -> None:
     """And that they are no saving."""
     assert sentence() == (
-        "1,024 of 1,536 GPU-hours (67%) were paid for but not used, worth about $8,100 at list price. "
-        "This is no saving: no change is certain to save it. Look at the communication between "
-        "hosts (all were used alike); a profile shows more."
+        "1,024 of 1,536 GPU-hours (67%) were paid for but not used, worth about $8,100 at list "
+        "price. This is no saving: no change is certain to save it. Look at the communication "
+        "between hosts (all were used alike); a profile shows more."
     )
 
 

@@ -113,8 +113,7 @@ def allocate(
     }
     subsumed = _subsumed(pairs)
     superseded = _superseded(pairs, alone, subsumed, exempt)
-    aside = {*subsumed, *superseded, *exempt}
-    standing = [(name, found) for name, found in pairs if name.name not in aside]
+    standing = [pair for pair in pairs if pair[0].name not in {*subsumed, *superseded, *exempt}]
     shares = _together(job, billed, standing, market)
     findings = []
     for name, found in pairs:
