@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, lost_up_to
 from sageaudit.domain.audit.record import NOT_NAMED, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
@@ -133,11 +133,14 @@ def _news(document: AuditDocument) -> str:
 
 
 def _own_usd(document: AuditDocument, now: datetime) -> Decimal:
-    """What this audit adds to its family's USD; 0 for a roll-up, whose children are counted."""
+    """What this audit adds to its family's USD; 0 for a roll-up, whose children are counted.
+
+    What may be lost counts at its upper end: its owner can still resume the run.
+    """
     ended_at = document["job"]["ended_at"]
     if document["rollup"] or (ended_at and _moment(ended_at) < now - LOOK_BACK):
         return Decimal(0)
-    return (document["avoidable_usd"] or Decimal(0)) + (document["lost_usd"] or Decimal(0))
+    return (document["avoidable_usd"] or Decimal(0)) + (lost_up_to(document) or Decimal(0))
 
 
 def _family(document: AuditDocument) -> tuple[str, str, str]:

@@ -231,6 +231,32 @@ def document(**overrides: Any) -> AuditDocument:
     return cast("AuditDocument", whole | overrides)
 
 
+def perhaps_lost_document() -> AuditDocument:
+    """A failed run of $4.5534 whose checkpoints may hold a part of its work."""
+    return document(
+        job=job(name="train-bert-0414", status="Failed"),
+        findings=[
+            finding(
+                rule="failed-spend",
+                id="SA602",
+                severity="low",
+                confidence="derived",
+                bucket="lost",
+                summary="The run failed after 3 h (AWS error); its checkpoints may hold a part.",
+                saving_usd=Decimal(0),
+                saving_alone_usd=Decimal(0),
+                saving_range_usd=[Decimal(0), Decimal("4.5534")],
+                evidence={},
+                fix=[fix("RetryStrategy.MaximumRetryAttempts", None, 2)],
+            )
+        ],
+        avoidable_usd=Decimal(0),
+        lost_usd=Decimal(0),
+        lost_up_to_usd=Decimal("4.5534"),
+        possible_usd=Decimal(0),
+    )
+
+
 def lost_document() -> AuditDocument:
     """A failed run at full cost, with a failure message that attacks every sink."""
     hostile = (

@@ -29,7 +29,7 @@ _NO_WORD = re.compile(r"\b(?:None|nan|inf|NaN|Infinity|Decimal)\b|\{\}|\[\]")
 _EXACT = Decimal("1e-15")
 """Division has 28 digits: two ways to one sum may differ in the last ones."""
 _CONFIDENCE = {
-    Bucket.LOST: {Confidence.MEASURED},
+    Bucket.LOST: {Confidence.MEASURED, Confidence.DERIVED},
     Bucket.AVOIDABLE: {Confidence.MEASURED, Confidence.DERIVED},
     Bucket.POSSIBLE: {Confidence.HEURISTIC},
     Bucket.NONE: set(Confidence),
@@ -46,6 +46,9 @@ def sound(case: FamilyCase) -> Answers:
         parts = (savings.avoidable_usd, savings.lost_usd)
         assert all(part is not None and part >= 0 for part in parts)
         assert sum(part or 0 for part in parts) <= total + _EXACT
+        most = savings.lost_up_to_usd
+        assert most is not None
+        assert (savings.lost_usd or 0) <= most <= total - (savings.avoidable_usd or 0) + _EXACT
         assert abs(sum(part.usd for part in savings.waterfall) - total) <= _EXACT
     return answers
 

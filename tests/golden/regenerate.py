@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 _TOLD = {
     "two-findings": documents.document,
     "failed-hostile": documents.lost_document,
+    "perhaps-lost": documents.perhaps_lost_document,
     "tuning-rollup": documents.rollup_document,
     "partly-judged": documents.partly_judged_document,
     "estimated": documents.estimated_document,

@@ -35,6 +35,7 @@ from tests.fakes.documents import (
     document,
     job,
     lost_document,
+    perhaps_lost_document,
     rollup_document,
     type_finding,
 )
@@ -136,6 +137,16 @@ def test_what_is_not_for_chat_asks_nobody(
     outcome = notify(audit(quiet), dependencies(family, queue=queue, policy=policy), now=NOON)
     assert outcome == Quiet(reason)
     assert (family.asked, queue.sent) == ([], [])
+
+
+def test_what_may_be_lost_counts_for_the_floor_at_its_upper_end() -> None:
+    """Its owner can still resume the run: $4.55 reach a floor of $2, and not one of $5."""
+    policy = Policy(floor_usd=Decimal(2))
+    told = notify(audit(perhaps_lost_document()), dependencies(Family(), policy=policy), now=NOON)
+    assert isinstance(told, Queued)
+    policy = Policy(floor_usd=Decimal(5))
+    quiet = notify(audit(perhaps_lost_document()), dependencies(Family(), policy=policy), now=NOON)
+    assert isinstance(quiet, Quiet)
 
 
 def test_a_family_under_the_floor_stays_quiet_until_its_runs_add_up() -> None:

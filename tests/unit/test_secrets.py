@@ -254,7 +254,7 @@ def test_any_text_can_be_redacted_once_and_again(text: str) -> None:
 @pytest.mark.parametrize(
     ("reason", "word"),
     [
-        ("CUDA out of memory", "memory error"),
+        ("CUDA out of memory", "GPU out of memory"),
         ("AccessDenied: s3", "permission error"),
         ("No space left on device", "disk error"),
         ("AlgorithmError: exit code 1", "code error"),

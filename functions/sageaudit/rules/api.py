@@ -46,6 +46,7 @@ from sageaudit.domain.job.job import DataSource, InputChannel, Job, ParentKind, 
 from sageaudit.domain.job.kinds import COUNT_PATHS, VOLUME_PATHS, JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import (
+    Series,
     mean,
     mean_of_hosts,
     pairs,
@@ -70,6 +71,7 @@ from sageaudit.rules.outcomes import (
     derived,
     fact,
     lost,
+    lost_up_to,
     measured,
     possible,
     type_fix,
@@ -130,6 +132,7 @@ __all__ = [
     "Parameter",
     "ParentKind",
     "Purchase",
+    "Series",
     "SetCount",
     "SetPurchase",
     "SetType",
@@ -148,6 +151,7 @@ __all__ = [
     "free",
     "has_parent",
     "lost",
+    "lost_up_to",
     "mean",
     "mean_of_hosts",
     "measured",

@@ -45,6 +45,13 @@ def lost(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Fo
     return Found(Confidence.MEASURED, Bucket.LOST, summary, evidence, **details)
 
 
+def lost_up_to(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
+    """Lost between nothing, which is counted, and `change`: what is left of it is not known."""
+    details["best"] = details.get("change")
+    details["change"] = CutPhase("Training", Decimal(0))
+    return Found(Confidence.DERIVED, Bucket.LOST, summary, evidence, **details)
+
+
 def measured(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
     """Was billed and produced nothing: the change takes exactly that away."""
     return Found(Confidence.MEASURED, Bucket.AVOIDABLE, summary, evidence, **details)

@@ -20,8 +20,8 @@ def gaps(bill: BillDocument) -> list[str]:
 
 
 def about(shown: str, *, estimated: bool) -> str:
-    """`about $0.66`; the text itself at known rates, and for a bound such as `<$0.01`."""
-    bound = shown.startswith(("<", "less than"))
+    """`about $0.66`; the text itself at known rates, for a bound, and for what says it."""
+    bound = shown.startswith(("<", "less than", "about "))
     return f"about {shown}" if estimated and not bound else shown
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, BillDocument
+from sageaudit.domain.audit.document import AuditDocument, BillDocument, lost_up_to
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.text.estimate import BY_ESTIMATE, about, estimates, gaps
@@ -16,20 +16,25 @@ _CENT = Decimal("0.01")
 def headline(document: AuditDocument) -> str:
     """`$0.51 of $0.66 (77%) was avoidable`; an incomplete bill shows no percentage.
 
-    A sum of 0 is "none was found" only where all was judged.
+    A sum of 0 is "none was found" only where all was judged. What may be lost beyond what is
+    certain is "up to".
     """
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     whole = whole_cost(document["bill"])
     if still_runs(document):
         return _so_far(document["bill"], whole)
     money = (avoidable or Decimal(0)) + (lost or Decimal(0))
+    perhaps = (lost_up_to(document) or Decimal(0)) - (lost or Decimal(0))
+    if not money and perhaps > 0:
+        return f"up to {_part(document['bill'], perhaps, whole)} was lost"
     if not money:
         return _no_money(document, whole)
     word = "was avoidable or lost" if avoidable and lost else "was avoidable"
     if lost and not avoidable:
         word = "was lost"
     rest = "; the rest was not judged" if document["judged"] == Judged.NO else ""
-    return f"{_part(document['bill'], money, whole)} {word}{rest}"
+    more = f", and up to {_sum(perhaps)} more was lost" if perhaps > 0 else ""
+    return f"{_part(document['bill'], money, whole)} {word}{more}{rest}"
 
 
 def _part(bill: BillDocument, money: Decimal, whole: str | None) -> str:

@@ -13,7 +13,7 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.work_share import Unit
 from sageaudit.text.estimate import value_is_estimate
-from sageaudit.text.money import share, usd
+from sageaudit.text.money import roughly, share
 from sageaudit.text.words import number
 
 IDLE_LABEL = "Idle capacity"
@@ -66,7 +66,7 @@ def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
     """What the hours are worth, and how much of it the avoidable and lost dollars have already."""
     if figure["list_usd"] is None:
         return "; what they cost is not known."
-    worth = f", worth {usd(figure['list_usd'])} at {_price(document)}"
+    worth = f", worth {roughly(figure['list_usd'])} at {_price(document)}"
     if document["bill"]["basis"] == "prepaid":
         return f"{worth}. The capacity is prepaid: using it better saves no dollars now."
     # a fix may add a cost of its own, such as a volume: the totals have what is left
@@ -76,7 +76,7 @@ def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
         return f"{worth}. None of it is counted above: it is no certain saving."
     if not counted:
         return f"{worth}. This is no saving: no change is certain to save it."
-    return f"{worth}. Of this, {usd(counted)} is counted above; the rest is no certain saving."
+    return f"{worth}. Of this, {roughly(counted)} is counted above; the rest is no certain saving."
 
 
 def _price(document: AuditDocument) -> str:

@@ -31,7 +31,7 @@ from sageaudit.text.idle_capacity import idle_sentence
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import cents, usd
 from sageaudit.text.notice import counted_findings, for_chat, worst
-from sageaudit.text.saving import dollars, effect
+from sageaudit.text.saving import dollars, effect, possible_dollars, upper_end
 from sageaudit.text.sparkline import plain_facts
 from sageaudit.text.words import (
     BASIS,
@@ -96,7 +96,7 @@ def message_of(document: AuditDocument, run_note: str | None = None) -> Message:
         owner=job["owner"],
         links=links(document),
         again=_again(job),
-        others=tuple(_rule_and_saving(finding) for finding in findings[1 : _OTHERS + 1])
+        others=tuple(_rule_and_saving(document, one) for one in findings[1 : _OTHERS + 1])
         + _rest(len(findings) - 1 - _OTHERS),
         context=_context(document, top, run_note),
     )
@@ -179,7 +179,8 @@ def _saving(document: AuditDocument, top: FindingDocument) -> str:
     """What this fix saves; the headline has the sum over all fixes together."""
     start = "" if top["fix"] else "no setting to change; "
     if not document["rollup"]:
-        return f"{start}{effect(top) or 'its saving is not known'}"
+        said = effect(top, document["bill"]["total_usd"])
+        return f"{start}{said or 'its saving is not known'}"
     spent = dollars(top, top["saving_usd"])
     lost = Bucket(top["bucket"]) is Bucket.LOST
     if top["saving_usd"] is None:
@@ -238,28 +239,26 @@ def _again(job: JobDocument) -> str | None:
     return f"sageaudit audit {job['arn']}" if job["arn"] else None
 
 
-def _rule_and_saving(finding: FindingDocument) -> str:
-    saving = finding["saving_usd"]
-    return finding["rule"] if saving is None else f"{finding['rule']} {dollars(finding, saving)}"
+def _rule_and_saving(document: AuditDocument, finding: FindingDocument) -> str:
+    """`idle-tail $4.20`, `spot-not-used $700 to $830`, `failed-spend up to $41.00`."""
+    saving, whole_usd = finding["saving_usd"], document["bill"]["total_usd"]
+    if saving is None:
+        return finding["rule"]
+    if Bucket(finding["bucket"]) is Bucket.POSSIBLE and saving:
+        return f"{finding['rule']} {possible_dollars(finding, whole_usd)}"
+    return f"{finding['rule']} {upper_end(finding, whole_usd) or dollars(finding, saving)}"
 
 
 def _possible_savings(document: AuditDocument) -> list[str]:
     """Heuristic advice and derived savings that may be zero; neither is in the totals."""
     counted = counted_findings(document)
     return [
-        _rule_and_upper_end(finding)
+        _rule_and_saving(document, finding)
         for finding in document["findings"]
         if Bucket(finding["bucket"]) in {Bucket.POSSIBLE, Bucket.AVOIDABLE}
         and for_chat(finding)
         and finding not in counted
     ]
-
-
-def _rule_and_upper_end(finding: FindingDocument) -> str:
-    span = finding["saving_range_usd"] if not finding["saving_usd"] else None
-    if not span:
-        return _rule_and_saving(finding)
-    return f"{finding['rule']} up to {dollars(finding, span[-1])}"
 
 
 def _not_judged(document: AuditDocument) -> str:

@@ -79,17 +79,27 @@ def for_chat(finding: FindingDocument) -> bool:
 
 
 def _counts(finding: FindingDocument) -> bool:
-    """True when the finding's dollars count. Unknown savings count too; a saving of 0 does not."""
+    """True when the finding's dollars count. Unknown savings count too; a saving of 0 does not.
+
+    A run that may be lost is news, although what is certain of it is 0.
+    """
     return (
         for_chat(finding)
         and Bucket(finding["bucket"]).counted
         and finding["severity"] != Severity.INFO
-        and finding["saving_usd"] != 0
+        and (finding["saving_usd"] != 0 or _may_be_lost(finding) > 0)
     )
+
+
+def _may_be_lost(finding: FindingDocument) -> Decimal:
+    """The upper end of a lost range; 0 for any other finding."""
+    lost = Bucket(finding["bucket"]) is Bucket.LOST
+    return max(finding["saving_range_usd"] or [Decimal(0)]) if lost else Decimal(0)
 
 
 def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
     """Sort key: unknown dollars last; severity and name make the order stable."""
     saving = finding["saving_usd"]
     severity = Severity(finding["severity"])
-    return saving is None, -(saving or Decimal(0)), -severity.rank, finding["rule"]
+    usd_at_stake = max(saving or Decimal(0), _may_be_lost(finding))
+    return saving is None, -usd_at_stake, -severity.rank, finding["rule"]

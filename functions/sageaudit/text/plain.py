@@ -6,7 +6,7 @@ import json
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, lost_up_to
 from sageaudit.errors import Malformed
 from sageaudit.text.envelope import REPEAT, Payload, check_types
 from sageaudit.text.idle_capacity import IDLE_LABEL
@@ -93,7 +93,12 @@ def attributes(document: AuditDocument) -> dict[str, Attribute]:
         "region": job["region"],
         "judged": document["judged"],
     }
-    numbers = {"avoidable_usd": document["avoidable_usd"], "lost_usd": document["lost_usd"]}
+    most = lost_up_to(document)
+    numbers = {
+        "avoidable_usd": document["avoidable_usd"],
+        "lost_usd": document["lost_usd"],
+        "lost_up_to_usd": most if most != document["lost_usd"] else None,
+    }
     ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
     result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
     for name, text in texts.items():

@@ -1,4 +1,7 @@
-"""What one finding's fix saves, in words: the counted end of a range first, then the other end."""
+"""What one finding's fix saves, in words: the counted end of a range first, then the other end.
+
+`whole_usd` is the job's bill, which no upper end is above when it is rounded.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,20 @@ from functools import partial
 from sageaudit.domain.audit.document import FindingDocument
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.text.estimate import about
-from sageaudit.text.money import cents
+from sageaudit.text.money import between, cents, rough_low, up_to
 
 
 def dollars(finding: FindingDocument, amount: Decimal | None) -> str:
     """`$42.50`, or `about $42.50` where the finding rests on an estimated rate."""
-    known = amount is not None
-    return about(cents(amount), estimated=known and finding.get("estimated", False))
+    return _marked(finding, cents(amount))
 
 
-def counted_dollars(finding: FindingDocument) -> str | None:
+def _marked(finding: FindingDocument, shown: str) -> str:
+    unknown = shown == cents(None)
+    return about(shown, estimated=finding.get("estimated", False) and not unknown)
+
+
+def counted_dollars(finding: FindingDocument, whole_usd: Decimal | None = None) -> str | None:
     """`$42.50 avoidable`, `up to $9.20 avoidable, not counted`; None without dollars of its own."""
     bucket, share, span = finding["bucket"], finding["saving_usd"], finding["saving_range_usd"]
     said = partial(dollars, finding)
@@ -26,15 +33,37 @@ def counted_dollars(finding: FindingDocument) -> str | None:
     if share is None:
         return f"{bucket}, dollars unknown"
     if not share and span and span[-1]:
-        return f"up to {said(span[-1])} {bucket}, not counted"
+        return f"{_up_to(finding, span[-1], whole_usd)} {bucket}, not counted"
     if not share:
         alone = finding["saving_alone_usd"]
         return f"{said(alone)} {bucket}, counted by other findings" if alone else f"$0 {bucket}"
+    if Bucket(bucket) is Bucket.POSSIBLE:
+        return f"{possible_dollars(finding, whole_usd)} {bucket}"
     return f"{said(share)} {bucket}"
 
 
-def effect(finding: FindingDocument) -> str | None:
-    """`saves $42.50 per run, at best $50.69`; None where no dollars are known.
+def possible_dollars(finding: FindingDocument, whole_usd: Decimal | None = None) -> str:
+    """`$700 to $830`, or `about $500` where other fixes take a part of it."""
+    share, span = finding["saving_usd"], finding["saving_range_usd"]
+    if span and share == span[0]:
+        return _marked(finding, between(span[0], span[-1], whole_usd))
+    return rough_low(share)
+
+
+def upper_end(finding: FindingDocument, whole_usd: Decimal | None = None) -> str | None:
+    """`up to $9.20` for a range of which nothing is counted; None for any other finding."""
+    span = finding["saving_range_usd"]
+    if finding["saving_usd"] or not span or not span[-1]:
+        return None
+    return _up_to(finding, span[-1], whole_usd)
+
+
+def _up_to(finding: FindingDocument, most: Decimal, whole_usd: Decimal | None) -> str:
+    return f"up to {_marked(finding, up_to(most, whole_usd))}"
+
+
+def effect(finding: FindingDocument, whole_usd: Decimal | None = None) -> str | None:
+    """`saves $42.50 per run, at best $51`; None where no dollars are known.
 
     Where other fixes take a part of it, what is left with them applied comes first: the totals have
     that.
@@ -42,12 +71,17 @@ def effect(finding: FindingDocument) -> str | None:
     share, alone = finding["saving_usd"], finding["saving_alone_usd"]
     if alone is None:
         return None
+    upper = upper_end(finding, whole_usd)
     if Bucket(finding["bucket"]) is Bucket.LOST:
-        return f"{dollars(finding, alone)} was paid for nothing"
+        return f"{upper or dollars(finding, alone)} was paid for nothing"
+    if Bucket(finding["bucket"]) is Bucket.POSSIBLE and share:
+        return f"may save {possible_dollars(finding, whole_usd)} per run"
     said, span = partial(dollars, finding), finding["saving_range_usd"]
-    best = f", at best {said(span[-1])}" if span and span[-1] > alone else ""
     if not alone and span and span[-1]:
-        return f"saves up to {said(span[-1])} per run"
+        return f"saves {_up_to(finding, span[-1], whole_usd)} per run"
+    best = ""
+    if span and span[-1] > alone:
+        best = f", at best {_marked(finding, up_to(span[-1], whole_usd))}"
     if not alone:
         return None
     if share == 0:

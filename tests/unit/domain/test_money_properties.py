@@ -67,6 +67,7 @@ def changes() -> st.SearchStrategy[tuple[Bucket, Change | None]]:
     return st.one_of(
         st.tuples(st.just(Bucket.AVOIDABLE), avoidable),
         st.tuples(st.just(Bucket.LOST), st.just(DropRun())),
+        st.tuples(st.just(Bucket.LOST), st.just(CutPhase("Training", Decimal(0)))),
         st.tuples(st.just(Bucket.POSSIBLE), avoidable | st.builds(SetPurchase, SHARES)),
         st.just((Bucket.NONE, None)),
     )
@@ -80,7 +81,9 @@ def findings(draw: st.DrawFn) -> list[tuple[RuleName, Found]]:
         bucket, change = draw(changes())
         inner = draw(st.frozensets(st.integers(number + 1, 10), max_size=2))
         name = RuleName(f"SA{number}", f"r{number}", subsumes=frozenset(f"r{n}" for n in inner))
-        made.append((name, Found(Confidence.DERIVED, bucket, "because", {}, change=change)))
+        best = DropRun() if bucket is Bucket.LOST and isinstance(change, CutPhase) else None
+        found = Found(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
+        made.append((name, found))
     return made
 
 
@@ -105,6 +108,9 @@ def test_avoidable_and_lost_never_exceed_the_bill(
     assert savings.avoidable_usd is not None
     assert savings.lost_usd is not None
     assert savings.avoidable_usd + savings.lost_usd <= total + ALMOST_NOTHING
+    assert savings.lost_up_to_usd is not None
+    assert savings.lost_usd <= savings.lost_up_to_usd
+    assert savings.avoidable_usd + savings.lost_up_to_usd <= total + ALMOST_NOTHING
     assert all((f.saving_usd or 0) >= 0 for f in savings.findings)
     assert all((f.alone_usd or 0) <= total for f in savings.findings)
 

@@ -28,9 +28,9 @@ def sentence(bill: dict[str, Any] | None = None, **figure: Any) -> str | None:
 def test_it_says_hours_dollars_and_what_to_look_at() -> None:
     """And that they are no saving."""
     assert sentence() == (
-        "1,024 of 1,536 GPU-hours (67%) were paid for but not used, worth $8,105.20 at list price. "
-        "This is no saving: no change is certain to save it. Look at the communication between "
-        "hosts (all were used alike); a profile shows more."
+        "1,024 of 1,536 GPU-hours (67%) were paid for but not used, worth about $8,100 at list "
+        "price. This is no saving: no change is certain to save it. Look at the communication "
+        "between hosts (all were used alike); a profile shows more."
     )
 
 
@@ -38,7 +38,7 @@ def test_it_says_hours_dollars_and_what_to_look_at() -> None:
     ("bill", "figure", "shown"),
     [
         ({"price_kind": "own"}, {}, "at your own prices. This"),
-        ({"basis": "prepaid"}, {}, "$8,105.20 at list price. The capacity is prepaid"),
+        ({"basis": "prepaid"}, {}, "about $8,100 at list price. The capacity is prepaid"),
         ({"basis": "upper_bound"}, {}, "up to 1,024 of 1,536 GPU-hours"),
         (
             {},
@@ -103,7 +103,7 @@ def test_what_is_counted_is_never_more_than_the_totals_have() -> None:
     }
     whole = {**idle_document(), "idle_capacity": figure, "avoidable_usd": Decimal("89.5")}
     said = idle_sentence(cast("AuditDocument", whole)) or ""
-    assert "Of this, $89.50 is counted above; the rest is no certain saving." in said
+    assert "Of this, about $90 is counted above; the rest is no certain saving." in said
 
 
 def test_nearly_all_is_not_said_with_one_figure_twice() -> None:

@@ -1,14 +1,22 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.text.headline import headline
 from sageaudit.text.message import message_of, money_notes
-from tests.fakes.documents import document, finding, lost_document, phase, rollup_document
+from tests.fakes.documents import (
+    document,
+    finding,
+    lost_document,
+    perhaps_lost_document,
+    phase,
+    rollup_document,
+)
 
 BILL = document()["bill"]
 UNJUDGED: dict[str, Any] = {
@@ -119,6 +127,24 @@ def test_headline(overrides: dict[str, Any], shown: str) -> None:
     assert headline(document(**overrides)) == shown
 
 
+def test_a_headline_says_up_to_what_may_be_lost() -> None:
+    """All of the bill, a part beside avoidable dollars, and nothing new for a stored document."""
+    perhaps = perhaps_lost_document()
+    assert headline(perhaps) == "up to all of $4.55 was lost"
+    some = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
+    shown = headline(cast("AuditDocument", {**perhaps, **some}))
+    assert shown == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"
+    stored = {key: value for key, value in perhaps.items() if key != "lost_up_to_usd"}
+    assert headline(cast("AuditDocument", stored)) == "none of $4.55 was found avoidable"
+
+
+def test_a_run_that_may_be_lost_is_a_message() -> None:
+    """Its fix, and the most that was paid for nothing."""
+    message = message_of(perhaps_lost_document())
+    assert message.saving == "up to $4.55 was paid for nothing"
+    assert message.why.startswith("The run failed after 3 h")
+
+
 def test_why_names_rule_and_confidence() -> None:
     """The reason carries the rule's id, its name and how sure it is."""
     assert message_of(document()).why == (
@@ -225,7 +251,9 @@ def test_possible_savings_are_named_apart() -> None:
         rule="maybe", saving_usd=Decimal(0), saving_range_usd=[Decimal(0), Decimal("3.5")]
     )
     note = message_of(document(findings=[*document()["findings"], maybe])).context[-2]
-    assert note == "Possible savings, not in the total: spot-not-used $0.90, maybe up to $3.50"
+    assert (
+        note == "Possible savings, not in the total: spot-not-used about $0.90, maybe up to $3.50"
+    )
 
 
 def test_nothing_to_notify() -> None:

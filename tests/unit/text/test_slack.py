@@ -71,7 +71,7 @@ def test_first_line_is_the_news() -> None:
 def test_fix_is_copyable() -> None:
     """The fix is a code span with the parameter's new value, its saving and the old value."""
     assert text_of(message(document()), "fix") == (
-        "*Fix*: saves $1.53 per run with the other fixes applied; alone $1.73, at best $1.98\n"
+        "*Fix*: saves $1.53 per run with the other fixes applied; alone $1.73, at best $2.00\n"
         '`ResourceConfig.InstanceType = "ml.g4dn.xlarge"`  was "ml.g5.2xlarge"\n'
         "Caveat: The data loader gets 4 vCPUs in place of 8."
     )

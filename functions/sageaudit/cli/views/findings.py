@@ -26,7 +26,7 @@ def show(document: AuditDocument, console: Console) -> None:
     for position, finding in enumerate(sorted(document["findings"], key=_order)):
         if position:
             console.print()
-        _show(finding, console)
+        _show(finding, console, document["bill"]["total_usd"])
 
 
 def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
@@ -35,10 +35,12 @@ def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
     return _set_aside(finding) is not None, uncounted, -saving, finding["rule"]
 
 
-def _show(finding: FindingDocument, console: Console) -> None:
+def _show(finding: FindingDocument, console: Console, whole_usd: Decimal | None) -> None:
     aside = _set_aside(finding)
     style = "dim" if aside else _STYLES[Severity(finding["severity"]).rank]
-    console.print(_block(Text.assemble((finding["severity"].upper(), style), _title(finding)), 2))
+    console.print(
+        _block(Text.assemble((finding["severity"].upper(), style), _title(finding, whole_usd)), 2)
+    )
     console.print(_block(Text(terminal(finding["summary"])), 4))
     if aside:
         console.print(_block(Text(terminal(aside), "dim"), 4))
@@ -56,11 +58,11 @@ def _show(finding: FindingDocument, console: Console) -> None:
         console.print(
             _block(Text.assemble(("Caveat: ", "yellow"), terminal(finding["caution"])), 4)
         )
-    _fixes(finding, console)
+    _fixes(finding, console, whole_usd)
 
 
-def _title(finding: FindingDocument) -> str:
-    said = None if _set_aside(finding) else counted_dollars(finding)
+def _title(finding: FindingDocument, whole_usd: Decimal | None) -> str:
+    said = None if _set_aside(finding) else counted_dollars(finding, whole_usd)
     dollars = f"  {said}" if said else ""
     card = f"{finding['id']}, {finding['confidence']}"
     return terminal(f"x{dollars}  {finding['rule']} ({card})")[1:]
@@ -79,11 +81,11 @@ def _set_aside(finding: FindingDocument) -> str | None:
     return f"Not counted: {other} covers it" if other else None
 
 
-def _fixes(finding: FindingDocument, console: Console) -> None:
+def _fixes(finding: FindingDocument, console: Console, whole_usd: Decimal | None) -> None:
     ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
     for position, way in enumerate(ways):
         title = "Or" if position else "Fix"
-        if not position and (saves := effect(finding)) and not _lost(finding):
+        if not position and (saves := effect(finding, whole_usd)) and not _lost(finding):
             title = f"Fix, {saves}"
         console.print(_block(Text(f"{title}:", "bold"), 4))
         for fix in way:

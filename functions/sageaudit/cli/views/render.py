@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.cli.views import findings, tables
-from sageaudit.domain.audit.document import AuditDocument, NotApplicableDocument
+from sageaudit.domain.audit.document import AuditDocument, NotApplicableDocument, lost_up_to
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.duration import duration
@@ -95,7 +95,7 @@ def _when(document: AuditDocument) -> str | None:
 
 
 def _news_style(document: AuditDocument) -> str:
-    wasted = (document["avoidable_usd"] or 0) + (document["lost_usd"] or 0)
+    wasted = (document["avoidable_usd"] or 0) + (lost_up_to(document) or 0)
     whole = "bold green" if document["judged"] == Judged.YES else "bold yellow"
     return "bold red" if wasted else whole
 

@@ -14,12 +14,13 @@ from sageaudit.domain.audit.document import (
     BillDocument,
     LineDocument,
     PhaseDocument,
+    lost_up_to,
 )
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.duration import duration
 from sageaudit.text.estimate import about, estimates, gaps, is_estimate
 from sageaudit.text.headline import whole_cost
-from sageaudit.text.money import rate, usd
+from sageaudit.text.money import rate, rough_low, usd
 from sageaudit.text.notice import counted_findings
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import number
@@ -96,9 +97,8 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
     }
     for word, amount in totals.items():
         note = Text("worth a trial" if word == "possible" else "", "dim")
-        if amount is None or amount:
-            figure = _usd(amount, estimated=estimated)
-            figure = avoidable(document) if word == "avoidable" else figure
+        if amount is None or amount or (word == "lost" and lost_up_to(document)):
+            figure = _total(document, word, amount)
             table.add_row(Text(f"= {word}", "bold"), note, Text(figure, "bold"))
     return table
 
@@ -131,7 +131,7 @@ def _child(audit: AuditDocument) -> dict[str, str]:
         "Status": terminal(audit["job"]["status"]),
         "Bill": _bill_of(audit["bill"]),
         "Avoidable": avoidable(audit),
-        "Lost": _usd(audit["lost_usd"], estimated=bool(estimates(audit["bill"]))),
+        "Lost": lost(audit),
         "Top finding": terminal(top[0]["rule"]) if top else "-",
     }
 
@@ -153,6 +153,21 @@ def _bill_of(bill: BillDocument) -> str:
 def _usd(amount: Decimal | None, *, estimated: bool) -> str:
     """`about $2.00`; nothing estimated is said of an unknown amount, or of 0."""
     return about(usd(amount), estimated=estimated and bool(amount))
+
+
+def lost(audit: AuditDocument) -> str:
+    """The lost dollars; `up to $41.00` where how much of them is lost is not known."""
+    certain, most = audit["lost_usd"], lost_up_to(audit)
+    estimated = bool(estimates(audit["bill"]))
+    if most and most > (certain or 0):
+        return f"up to {_usd(most, estimated=estimated)}"
+    return _usd(certain, estimated=estimated)
+
+
+def _total(document: AuditDocument, word: str, amount: Decimal | None) -> str:
+    if word == "avoidable":
+        return avoidable(document)
+    return lost(document) if word == "lost" else rough_low(amount)
 
 
 def _grid(*sides: str) -> Table:

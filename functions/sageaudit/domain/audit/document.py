@@ -61,6 +61,9 @@ class AuditDocument(TypedDict):
     avoidable_usd: Decimal | None
     """None where nothing that could find waste could judge, and where the cost is not known."""
     lost_usd: Decimal | None
+    lost_up_to_usd: Decimal | None
+    """The upper end of `lost_usd`, which is what is certain: the same where no loss is a range.
+    Documents that were stored before this key existed lack it: read it with `lost_up_to`."""
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
     """In no sum. None where it is not known: `audit.coverage.missing` then says why."""
@@ -90,6 +93,7 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "not_judged": list(audit.judgement.not_judged),
         "avoidable_usd": rounded(audit.savings.avoidable_usd),
         "lost_usd": rounded(audit.savings.lost_usd),
+        "lost_up_to_usd": rounded(audit.savings.lost_up_to_usd),
         "possible_usd": rounded(audit.savings.possible_usd),
         "idle_capacity": _idle_capacity(audit.idle_capacity),
         "findings": [finding_document(finding) for finding in audit.savings.findings],
@@ -101,6 +105,11 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "rollup": audit.rollup,
         "unauditable": audit.unauditable,
     }
+
+
+def lost_up_to(document: AuditDocument) -> Decimal | None:
+    """The upper end of the lost dollars, also of a document that was stored without it."""
+    return document.get("lost_up_to_usd", document["lost_usd"])
 
 
 class JobDocument(TypedDict):

@@ -83,14 +83,20 @@ class Judgement:
         price, or the bill is an upper bound.
         """
         if self.still_runs:
-            return replace(savings, avoidable_usd=None, lost_usd=None, possible_usd=None)
+            return replace(
+                savings,
+                avoidable_usd=None,
+                lost_usd=None,
+                possible_usd=None,
+                lost_up_to_usd=None,
+            )
         open_ended = {finding.found.bucket for finding in _without_figure(savings)}
         open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
         unseen = not self.answered and not savings.avoidable_usd
         if self.judged is Judged.NO or unseen or open_sum:
             savings = replace(savings, avoidable_usd=None)
         if Bucket.LOST in open_ended and not savings.lost_usd:
-            savings = replace(savings, lost_usd=None)
+            savings = replace(savings, lost_usd=None, lost_up_to_usd=None)
         return savings
 
 

@@ -13,7 +13,13 @@ from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.audit import Audit, Outcomes
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, read_finding, stands
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    FindingDocument,
+    lost_up_to,
+    read_finding,
+    stands,
+)
 from sageaudit.domain.audit.idle_of_children import idle_of_children
 from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
 from sageaudit.domain.audit.tuning_savings import TrialSavings
@@ -193,6 +199,7 @@ def _savings(
         total((child["lost_usd"] for child in children), Bucket.LOST),
         total((child["possible_usd"] for child in children), Bucket.POSSIBLE),
         () if total_usd is None else tuple(_waterfall(children, own)),
+        total(map(lost_up_to, children), Bucket.LOST),
     )
 
 

@@ -7,18 +7,24 @@ Which type a run cannot move to: `type_vetoes`.
 | managed spot | warm pool, instance groups, training plan, serverless | SageMaker refuses it |
 | warm pool | managed spot, instance groups, serverless | SageMaker refuses it |
 | warm pool | training plan | its capacity is kept and paid already |
+| managed spot | several p4, p5 or p6 instances | all must be had, and kept, at once |
 | managed spot | a Savings Plan | spot takes usage from a commitment that is paid anyway |
 | early stopping of a tuning job | Hyperband | it stops early itself, and takes no `Auto` |
 | another type | a higher hourly rate: `resize` offers none | no later advice reverses it |
 
-Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping.
+Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping;
+EC2 user guide, Capacity Blocks for ML, which reserve "highly sought-after GPU instances" (p4d, p5
+and later).
 """
 
 from __future__ import annotations
 
+import re
+
 from sageaudit.domain.bill.change import Change, SetPurchase
 from sageaudit.domain.job.job import Job, Purchase
 
+_SCARCE = re.compile(r"ml\.p[4-9]")
 HYPERBAND = "Hyperband"
 
 
@@ -35,6 +41,15 @@ def spot_refused(job: Job) -> str | None:
         (job.warm_pool is not None, "managed spot does not keep a warm pool"),
     )
     return next((why for applies, why in reasons if applies), None)
+
+
+def spot_scarce(job: Job) -> str | None:
+    """Why there is no hope of spot capacity on which dollars could rest, or None."""
+    several = (job.instance_count or 0) > 1
+    scarce = [g.instance_type for g in job.groups if _SCARCE.match(g.instance_type)]
+    if not several or not scarce:
+        return None
+    return f"spot capacity for several {scarce[0]} at once cannot be counted on"
 
 
 def warm_pool_refused(job: Job) -> str | None:

@@ -89,13 +89,18 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """Findings, the largest saving first, with their totals; None when the bill is unknown."""
+    """Findings, the largest saving first, with their totals; None when the bill is unknown.
+
+    `lost_up_to_usd`: the upper end of what is lost, beside the avoidable dollars; it is
+    `lost_usd` itself where no loss is a range.
+    """
 
     findings: tuple[Finding, ...]
     avoidable_usd: Decimal | None
     lost_usd: Decimal | None
     possible_usd: Decimal | None
     waterfall: tuple[Slice, ...]
+    lost_up_to_usd: Decimal | None = None
 
 
 def allocate(
@@ -120,8 +125,7 @@ def allocate(
     }
     subsumed = _subsumed(pairs)
     superseded = _superseded(pairs, alone, subsumed, exempt)
-    aside = {*subsumed, *superseded, *exempt}
-    standing = [(name, found) for name, found in pairs if name.name not in aside]
+    standing = [pair for pair in pairs if pair[0].name not in {*subsumed, *superseded, *exempt}]
     shares = _together(job, billed, standing, market)
     findings = []
     for name, found in pairs:
@@ -149,6 +153,7 @@ def allocate(
         _sum(findings, Bucket.LOST, total),
         _sum(findings, Bucket.POSSIBLE, total),
         tuple(_waterfall(findings, total)),
+        _lost_up_to(findings, total),
     )
 
 
@@ -292,6 +297,19 @@ def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Deci
     if total is None:
         return None
     return sum((f.saving_usd or _ZERO for f in findings if f.found.bucket is bucket), _ZERO)
+
+
+def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | None:
+    """The lost shares, or the upper ends of their ranges; never more than avoidable ones leave."""
+    avoidable, lost = _sum(findings, Bucket.AVOIDABLE, total), _sum(findings, Bucket.LOST, total)
+    if total is None or avoidable is None or lost is None:
+        return None
+    upper = [
+        max(finding.range_usd[1] if finding.range_usd else _ZERO, finding.saving_usd or _ZERO)
+        for finding in findings
+        if finding.found.bucket is Bucket.LOST and finding.stands
+    ]
+    return max(lost, min(sum(upper, _ZERO), total - avoidable))
 
 
 def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice]:

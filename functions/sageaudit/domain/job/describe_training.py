@@ -14,6 +14,7 @@ from sageaudit.domain.job.job import CustomRule, DataSource, InputChannel, WarmP
 
 _SDK_PREFIX = "sagemaker_"
 """Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
+_ENDED_EARLY = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 
 
 def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,12 +111,17 @@ def _addresses(answer: Mapping[str, Any]) -> Iterator[tuple[str | None, str | No
 
 
 def _left_artifact(answer: Mapping[str, Any], transitions: list[Mapping[str, Any]]) -> bool | None:
-    """Whether a model reached S3; Describe gives a path even if no model was written."""
+    """Whether a model reached S3; Describe gives a path even if no model was written.
+
+    Recorded answers of completed jobs have ModelArtifacts (50 of 50), those of other jobs lack it
+    (8 of 8). Where it lacks, the transitions of a run that ended early must be there to its end:
+    without Uploading among them nothing was uploaded.
+    """
     path = fields.text(fields.section(answer, "ModelArtifacts"), "S3ModelArtifacts")
     if any(item.get("Status") == "Uploading" for item in transitions):
         return True
     if "ModelArtifacts" not in answer:
-        return None
+        return False if transitions and transitions[-1].get("Status") in _ENDED_EARLY else None
     return False if path is None or transitions else None
 
 

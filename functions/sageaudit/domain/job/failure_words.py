@@ -15,10 +15,41 @@ KEY = "FailureClass"
 """The key under which a sanitized answer stores it, where its redacted text says less."""
 MAX_RUNTIME, MAX_WAIT = "MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"
 AWS_ERROR = "AWS error"
+GPU_MEMORY, HOST_MEMORY = "GPU out of memory", "host out of memory"
+MEMORY = "memory error"
+"""Out of memory, without a word on whose."""
 _ALL = (
     ((r"maxruntime(?:inseconds)?\W*exceeded|exceeded \W*maxruntime",), MAX_RUNTIME),
     ((r"maxwaittime(?:inseconds)?\W*exceeded|exceeded \W*maxwaittime",), MAX_WAIT),
-    ((r"out ?of ?memory", r"\boom\b", r"exit code:? 137\b", r"more memory"), "memory error"),
+    (
+        (
+            r"\b(?:cuda|hip)\b[^.]{0,40}out ?of ?memory",
+            r"cuda_error_out_of_memory",
+            r"torch\.(?:cuda\.)?outofmemoryerror",
+            r"cu\w+_status_alloc_failed",
+            r"(?:resource_?exhausted|oom when allocating)[^\n]{0,400}\bgpu\b",
+            r"\bgpu\b[^.]{0,40}(?:out of memory|ran out of memory)",
+            r"out of memory[^.]{0,40}\bgpu\b",
+        ),
+        GPU_MEMORY,
+    ),
+    (
+        (
+            r"exit ?code\s*:? ?(?:137|-9)\b",
+            r"\bsigkill\b",
+            r"\boom[ -]?kill",
+            r"\bmemoryerror\b",
+            r"cannot allocate memory",
+            r"\bbad_alloc\b",
+            r"unable to allocate [^\n]{1,40} for an array",
+            r"defaultcpuallocator",
+            r"java heap space|java\.lang\.outofmemoryerror",
+            r"out of shared memory|insufficient shared memory",
+            r"more memory",
+        ),
+        HOST_MEMORY,
+    ),
+    ((r"out ?of ?memory", r"\boom\b"), MEMORY),
     ((r"no space left", r"disk is full", r"disk quota"), "disk error"),
     ((r"capacityerror", r"insufficient capacity"), "capacity error"),
     (
@@ -33,7 +64,10 @@ _ALL = (
     ),
     ((r"clienterror", r"validationexception"), "request error"),
 )
-"""Regular expressions and what they stand for. First match wins."""
+"""Regular expressions and what they stand for. First match wins.
+
+Exit code 137 is 128 + SIGKILL: the kernel ends a process that way when a host has no memory left.
+"""
 _CLASSES = frozenset(word for _, word in _ALL)
 _COMMAND = re.compile(r'\bCommand "[^"]*"')
 """The toolkit's copy of the command line: its options are no reasons."""

@@ -1,79 +1,105 @@
-"""How a series grew, by the moving average of its points."""
+"""Whether a memory grows steadily, how fast, and when it would be full.
+
+A run is cut into windows, and each window is its median: an evaluation or one long batch is not
+seen. A leak keeps a little of every step, so it rises in most windows, evenly, until the end.
+What only looks like one does not:
+
+| what happened | why it is no steady growth |
+|---|---|
+| an allocator's cache fills up | it rose early; the last third adds little |
+| longer and longer batches come by chance | new records get rarer; most windows do not rise |
+| a plan: twice the sequence length, twice | a few steps, and flat between them |
+| memory is given back each epoch | it falls far below its highest |
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import pairwise
+from statistics import median
 
 from sageaudit.domain.usage.series import Series
 
-_DIGITS = 6
-"""Sums of many points are right to more than that."""
+FULL_PERCENT = 100.0
+_WINDOWS = 12
+_LEAST_WINDOWS = 4
+_FROM_FULL = 95.0
+"""A memory that ran out stays near full until the process dies: growth ends there. Our choice."""
+_LAST_THIRD_FROM = 1 / 6
+"""Share of the rise in the last third of the run: even growth has a third. Records of a chance
+that does not change have a tenth after some hours, a filling cache less. Our choice."""
+_RISING_FROM = 2 / 3
+"""Share of the windows that rise: a few steps up are no leak. Our choice."""
+_RISES_OVER = 1 / 4
+"""Of even growth, what counts as a rise from a window to the next: more than noise. Our choice."""
+_BACK_AT_MOST = 1 / 10
+"""Share of the rise that it may be below its highest at the end. Our choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How often the moving average rose, and its values in the first, last and highest window.
+    """A steady growth in percent of the memory, from the first window's median to the last's."""
 
-    `last_rise`: how far into the run (0..1) the last rise ended; 0 without one. `periods`: from the
-    first window to the last.
-    """
-
-    rises: int
-    last_rise: float
     first: float
     last: float
-    highest: float
-    periods: int
+    per_hour: float
+
+    @property
+    def hours_left(self) -> float:
+        """Hours from the last window until it is full, if it goes on like this."""
+        return max(FULL_PERCENT - self.last, 0.0) / self.per_hour
 
 
-def growth(line: Series, *, skipped: int, window: int, over: float) -> Growth | None:
-    """A rise is more than `over` from a window to the next.
+def steady_growth(
+    line: Series, *, period_min: float, skipped: int, window: int, ran_out: bool
+) -> Growth | None:
+    """The growth of one host, or None where it does not grow steadily.
 
-    The first `skipped` points are left out. None where no window has half of its points.
+    `skipped`: points of the start that are left out. `window`: the least points of a window.
+    `ran_out`: the run failed for lack of this memory, so that it may have been full for a while.
     """
-    averages = _moving(line.values[skipped:], window)
-    known = [(start, value) for start, value in enumerate(averages) if value is not None]
-    if not known:
+    levels = _levels(line.values[skipped:], window)
+    if ran_out:
+        levels = _until_full(levels)
+    if len(levels) < _LEAST_WINDOWS:
         return None
-    ends = _rises(averages, window, over)
-    (begin, first), (end, last) = known[0], known[-1]
-    return Growth(
-        rises=len(ends),
-        last_rise=(skipped + ends[-1]) / len(line.values) if ends else 0.0,
-        first=first,
-        last=last,
-        highest=max(value for _, value in known),
-        periods=end - begin,
-    )
+    (begin, first), (end, last) = levels[0], levels[-1]
+    rise = last - first
+    if rise <= 0 or not _steady(levels, rise):
+        return None
+    return Growth(first, last, 60 * rise / ((end - begin) * period_min))
 
 
-def _moving(values: Sequence[float | None], window: int) -> list[float | None]:
-    """The mean of each `window` points on end; None where fewer than half are there."""
-    sums = list(accumulate((value or 0.0 for value in values), initial=0.0))
-    counts = list(accumulate((value is not None for value in values), initial=0))
-    means: list[float | None] = []
-    for start in range(len(values) - window + 1):
-        count = counts[start + window] - counts[start]
-        total = sums[start + window] - sums[start]
-        means.append(total / count if 2 * count >= window else None)
-    return means
+def _levels(values: Sequence[float | None], least: int) -> list[tuple[float, float]]:
+    """The middle (in points) and the median of each window that has half of its points."""
+    count = min(_WINDOWS, len(values) // max(least, 1))
+    levels = []
+    for number in range(count):
+        start, stop = len(values) * number // count, len(values) * (number + 1) // count
+        known = [value for value in values[start:stop] if value is not None]
+        if 2 * len(known) >= stop - start:
+            levels.append(((start + stop) / 2, median(known)))
+    return levels
 
 
-def _rises(averages: Sequence[float | None], window: int, over: float) -> list[int]:
-    """Where each rise from a window to the next ends. One step up is one rise."""
-    grown = [
-        0.0 if before is None or after is None else round(after - before, _DIGITS)
-        for before, after in zip(averages, averages[window:], strict=False)
+def _until_full(levels: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    full = next((n for n, (_, level) in enumerate(levels) if level >= _FROM_FULL), len(levels))
+    return levels[: full + 1]
+
+
+def _steady(levels: Sequence[tuple[float, float]], rise: float) -> bool:
+    """Whether the rise is spread over the run, and kept."""
+    (begin, _), (end, last) = levels[0], levels[-1]
+    highest = max(level for _, level in levels)
+    if highest - last > _BACK_AT_MOST * rise:
+        return False
+    before = [level for at, level in levels if at <= begin + 2 / 3 * (end - begin)]
+    if last - before[-1] < _LAST_THIRD_FROM * rise:
+        return False
+    risen = [
+        after - level > _RISES_OVER * rise * (later - at) / (end - begin)
+        for (at, level), (later, after) in pairwise(levels)
     ]
-    ends, start = [], 0
-    while start < len(grown):
-        if grown[start] <= over:
-            start += 1
-            continue
-        while start + 1 < len(grown) and grown[start + 1] > grown[start]:
-            start += 1
-        ends.append(start + 2 * window)
-        start += window
-    return ends
+    return sum(risen) >= math.ceil(_RISING_FROM * len(risen))

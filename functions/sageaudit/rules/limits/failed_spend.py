@@ -1,32 +1,45 @@
 """The run was paid for and gave nothing.
 
 What it checks: The job failed after it had started, or was stopped and left neither artifact nor
-    checkpoints.
+    checkpoints. A failure for lack of GPU memory or host memory is named, with how full it was.
 Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
     other.
-Saving: The whole bill of the run, as lost: it cannot be saved any more, only not be repeated.
-When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
-    something. A trial that its tuning job stopped early did its work, and a run that a time limit
-    ended with an artifact or checkpoints may be planned so: neither is lost. If a limit ended it
-    with nothing, limit-hit counts it.
-What to do: Read the reason below. A short run on one small instance, or local mode, finds most
-    client and code errors for cents.
+Saving: The whole bill of the run, as lost: it cannot be saved any more, only not be repeated. With
+    CheckpointConfig a resumed run keeps the work up to the last checkpoint, and how much that is,
+    is not recorded: lost is up to the whole bill, and 0 is counted. A run that failed before its
+    training began, or a tuning job's trial, which nobody resumes, is lost whole.
+When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
+    tracker) may have left something. A trial that its tuning job stopped early did its work, and a
+    run that a time limit ended with an artifact or checkpoints may be planned so: neither is lost.
+    If a limit ended it with nothing, limit-hit counts it. Exit code 137 says that a process was
+    killed; memory is the usual reason, not the only one.
+What to do: Read the reason below. With checkpoints, start the next run from them. For lack of GPU
+    memory: a smaller batch with gradient accumulation, or a GPU with more memory; of host memory:
+    fewer data-loader workers, or a larger type. A short run on one small instance, or local mode,
+    finds most client and code errors for cents.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs
-    included; RetryStrategy: for InternalServerError only.
+    included; RetryStrategy: for InternalServerError only. SageMaker guide, checkpoints: SageMaker
+    copies /opt/ml/checkpoints to S3 while the job runs. POSIX: 137 is 128 + SIGKILL.
 """
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import reason_class
+from sageaudit.domain.job.failure import is_trial, reason_class
 from sageaudit.rules import api
+from sageaudit.rules.limits.memory_failure import MemoryFailure, memory_failure
 from sageaudit.rules.limits.not_lost import not_lost
 from sageaudit.rules.limits.retry_fix import retry_fix
+
+CHECKPOINTS_FROM = api.Threshold(
+    "checkpoints_over_s", 3600, "seconds", "the longest wait without them", "SageMaker spot guide"
+)
 
 
 @api.rule(
     id="SA602",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
+    thresholds=(CHECKPOINTS_FROM,),
     not_applicable=(api.free,),
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -36,19 +49,56 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     if (why_not := not_lost(job)) is not None:
         return why_not
-    why = reason_class(job)
-    took = api.duration(job.elapsed_s) if job.elapsed_s is not None else "some time"
-    ended = "failed" if job.status == "Failed" else "was stopped and left no artifact"
-    return api.lost(
-        f"The run {ended} after {took} on {job.instances or 'an unknown type'} ({why}).",
+    memory = memory_failure(case)
+    resumable = _resumable(job)
+    lost = api.lost_up_to if resumable else api.lost
+    return lost(
+        _summary(job, memory, resumable=resumable),
         {
             "status": job.status,
             "secondary_status": job.secondary_status,
-            "reason_class": why,
+            "reason_class": reason_class(job),
             "failure_reason": job.failure,
             "elapsed_s": job.elapsed_s,
+            "checkpointed": job.checkpointed,
+            **(memory.evidence if memory else {}),
         },
-        fix=retry_fix(job),
+        fix=(*retry_fix(job), *_checkpoints(case)),
+        alternatives=(memory.larger,) if memory and memory.larger else (),
         change=api.DropRun(),
-        caution="This money is spent: the figure is what the same failure costs again.",
+        caution=_caution(memory, resumable=resumable),
     )
+
+
+def _resumable(job: api.Job) -> bool:
+    """Whether checkpoints may hold a part of the work."""
+    trained = not job.phases or any(p.name in {"Training", "Running"} for p in job.phases)
+    return job.status == "Failed" and job.checkpointed and trained and not is_trial(job)
+
+
+def _summary(job: api.Job, memory: MemoryFailure | None, *, resumable: bool) -> str:
+    took = api.duration(job.elapsed_s) if job.elapsed_s is not None else "some time"
+    ended = "failed" if job.status == "Failed" else "was stopped and left no artifact"
+    why = f"{reason_class(job)}: {memory.clause}" if memory else reason_class(job)
+    kept = "; its checkpoints may hold a part of the work" if resumable else ""
+    where = job.instances or "an unknown type"
+    return f"The run {ended} after {took} on {where} ({why}){kept}."
+
+
+def _checkpoints(case: api.JobCase) -> tuple[api.Parameter, ...]:
+    """For a long run that has none: the next failure then loses less."""
+    job = case.job
+    has = job.checkpointed or job.hints.own_checkpoints or is_trial(job)
+    if has or job.kind is not api.JobKind.TRAINING or job.status != "Failed":
+        return ()
+    return (api.CHECKPOINTS,) if (job.elapsed_s or 0) > case.limit(CHECKPOINTS_FROM) else ()
+
+
+def _caution(memory: MemoryFailure | None, *, resumable: bool) -> str:
+    first = f"{memory.advice}. " if memory else ""
+    if resumable:
+        return (
+            f"{first}Resumed from its checkpoints, the run keeps its work; "
+            "if nobody resumes it, all of it is lost."
+        )
+    return f"{first}This money is spent: the figure is what the same failure costs again."

@@ -7,7 +7,9 @@ Why it costs: Spot saves by billing fewer seconds. What an interruption undoes i
 Saving: Derived: the billed seconds above those of the run on demand. These are the median of its
     family's completed on-demand runs on this type and count (at least 3); with fewer, and without
     checkpoints, the last attempt, which did all the work; else unknown. A run that MaxWait ended
-    has no figure: what it left may be used, and limit-hit counts a run that left nothing.
+    has no figure: what it left may be used, and limit-hit counts a run that left nothing. A run
+    that lacks checkpoints gets them first: spot-without-checkpoint has its figure, and this rule
+    has none.
 When it is wrong: Spot capacity changes by the hour: one bad run is no rule. Checkpoints make the
     next one cheaper.
 What to do: Run it on demand, or on another type with more spare capacity; keep checkpoints if it
@@ -22,6 +24,7 @@ from decimal import Decimal
 from statistics import median
 
 from sageaudit.rules import api
+from sageaudit.rules.purchase.spot_attempts import lacks_checkpoints, last_attempt_s
 
 OVER = api.Threshold(
     "over_percent", 100, "percent of the on-demand seconds", "spot saved nothing", "our choice"
@@ -35,6 +38,7 @@ RUNS_FROM = api.Threshold("runs_from", 3, "on-demand runs", "one run is an accid
     kinds={api.JobKind.TRAINING},
     thresholds=(OVER, RUNS_FROM),
     not_applicable=(api.on_demand, api.never_started),
+    subsumes={"spot-without-checkpoint"},
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Compares what was billed with what the run takes on demand."""
@@ -45,6 +49,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     if job.status != "Completed":
         return api.NotApplicable("the run did not complete: other rules judge what it cost")
+    if lacks_checkpoints(job):
+        return api.NotApplicable("checkpoints come first: spot-without-checkpoint has its figure")
     if job.billable_s is None:
         return api.Unknown("billable_missing", "the billable seconds are not known")
     needed_s = _on_demand_s(case)
@@ -72,6 +78,7 @@ def _waited_out(job: api.Job) -> api.Found:
     billed_s = job.billable_s
     billed = "an unknown time was" if billed_s is None else f"{api.duration(billed_s)} was"
     kept = job.left_artifact or job.checkpointed
+    first = bool(job.interruptions) and lacks_checkpoints(job)
     why = "what it left can be used" if kept else "limit-hit counts a run that left nothing"
     return api.advice(
         f"The wait for spot capacity passed MaxWaitTimeInSeconds after {_interruptions(job)}; "
@@ -81,8 +88,8 @@ def _waited_out(job: api.Job) -> api.Found:
             "max_wait_s": job.max_wait_s,
             "billable_s": billed_s,
         },
-        fix=_on_demand(job),
-        alternatives=_alternatives(job),
+        fix=(api.CHECKPOINTS,) if first else _on_demand(job),
+        alternatives=(_on_demand(job), *_alternatives(job)[:1]) if first else _alternatives(job),
         caution=f"Nothing is counted here: {why}.",
     )
 
@@ -104,15 +111,7 @@ def _on_demand_s(case: api.FamilyCase) -> Decimal | None:
     ]
     if alike and len(alike) >= case.limit(RUNS_FROM):
         return median(alike)
-    return None if job.checkpointed or job.hints.own_checkpoints else _last_attempt_s(job)
-
-
-def _last_attempt_s(job: api.Job) -> Decimal | None:
-    """Without checkpoints it began with nothing, and completed."""
-    last = max(n for n, phase in enumerate(job.phases) if phase.name == "Interrupted")
-    seconds = [phase.seconds for phase in job.phases[last:] if phase.billed]
-    known = [value for value in seconds if value is not None]
-    return sum(known, Decimal(0)) if len(known) == len(seconds) else None
+    return None if job.checkpointed or job.hints.own_checkpoints else last_attempt_s(job)
 
 
 def _on_demand(job: api.Job) -> tuple[api.Parameter, ...]:

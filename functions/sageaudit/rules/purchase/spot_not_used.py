@@ -2,13 +2,15 @@
 
 What it checks: A completed on-demand training job of at least 30 minutes on one type, without warm
     pool, training plan, instance groups or deadline tag. Its family has no spot run on this type
-    that was interrupted too much.
+    that was interrupted too much. Several p4, p5 or p6 instances are left out: AWS reserves these
+    in Capacity Blocks because they are sought after, and a run needs all of them at once.
 Why it costs: Managed spot bills fewer seconds of the same run; on demand bills all of them.
 Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of its own family on
     this type the saving is derived from their worst quartile; the range goes to the best of them.
     With fewer it is possible, never in a total: the figure is what the worst of six published
-    managed spot runs saved (60%), the range goes to the best (70%). A run of an hour or more
-    without CheckpointConfig has no figure: an interruption would restart it.
+    managed spot runs saved (60%), the range goes to the best (70%); both are
+    shown with two digits, as their source has. A run of an hour or more without CheckpointConfig
+    has no figure: an interruption would restart it, so the checkpoints come first.
 When it is wrong: EC2 spot prices lie between 62% above and 90% below on demand; a scarce type may
     wait for hours.
 What to do: Turn it on with a MaxWait above MaxRuntime, and write checkpoints. Built-in algorithms
@@ -23,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.bill.compatibility import spot_refused
+from sageaudit.domain.bill.compatibility import spot_refused, spot_scarce
 from sageaudit.rules import api
 
 FROM = api.Threshold("from_s", 1800, "seconds", "shorter runs save cents", "our choice")
@@ -55,7 +57,7 @@ class _BilledShare:
 
 
 def _refused(case: api.FamilyCase) -> str | None:
-    return spot_refused(case.job)
+    return spot_refused(case.job) or spot_scarce(case.job)
 
 
 def _has_deadline(case: api.FamilyCase) -> str | None:
@@ -97,10 +99,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
     by_own_runs = bool(safe and share.own_runs)
     found = api.derived if by_own_runs else api.possible
     checkpoints = ", with checkpoints" if job.checkpointed else ""
-    own = f"{share.own_runs} spot runs of its family on this type saved {share.savings}%"
     return found(
-        f"{api.duration(job.elapsed_s)} on demand{checkpoints}: "
-        f"{own if by_own_runs else 'managed spot is worth a trial'}.",
+        f"{api.duration(job.elapsed_s)} on demand{checkpoints}: {_worth(share, safe=safe)}.",
         {
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed,
@@ -112,6 +112,15 @@ def check(case: api.FamilyCase) -> api.Outcome:
         best=api.SetPurchase(share.best) if safe else None,
         caution=_caution(share, safe=safe),
     )
+
+
+def _worth(share: _BilledShare, *, safe: bool) -> str:
+    """What speaks for spot, and how much by which source."""
+    if not safe:
+        return "write checkpoints first, then managed spot is worth a trial"
+    if share.own_runs:
+        return f"{share.own_runs} spot runs of its family on this type saved {share.savings}%"
+    return f"managed spot is worth a trial; published runs saved {share.savings}%"
 
 
 def _billed_share(case: api.FamilyCase) -> _BilledShare:
@@ -135,7 +144,10 @@ def _caution(share: _BilledShare, *, safe: bool) -> str:
         return "Without checkpoints an interruption starts a run this long again."
     if share.own_runs:
         return "Counted at the family's worst quartile; spot may wait for capacity."
-    return "Not promised: SageMaker publishes no spot rate, and published runs saved 60 to 70%."
+    return (
+        "Not promised: SageMaker publishes no spot rate, and EC2's spot prices lie between far "
+        "below on demand and above it."
+    )
 
 
 def _fix(job: api.Job) -> tuple[api.Parameter, ...]:
@@ -145,4 +157,4 @@ def _fix(job: api.Job) -> tuple[api.Parameter, ...]:
         api.Parameter("EnableManagedSpotTraining", False, True),
         api.Parameter("StoppingCondition.MaxWaitTimeInSeconds", job.max_wait_s, wait_s),
     )
-    return fix if job.checkpointed else (*fix, api.CHECKPOINTS)
+    return fix if job.checkpointed else (api.CHECKPOINTS, *fix)

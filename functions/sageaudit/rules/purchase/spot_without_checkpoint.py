@@ -4,21 +4,29 @@ What it checks: A training job on managed spot took more than an hour without Ch
     nothing in its hyperparameters, environment or command is a sign of checkpoints of its own.
 Why it costs: An interruption ends the containers. Without checkpoints the run starts again from the
     beginning, and what was billed before is wasted.
-Saving: None is counted: how often this run will be interrupted is not known, and AWS does not state
-    how the seconds of an interrupted run are billed.
+Saving: Derived, where interruptions ended attempts of a run that completed: the last attempt did
+    all the work, so with checkpoints the earlier ones were not needed. Counted is what was billed
+    above the seconds of the last attempt; at best it is the earlier attempts' share of Training,
+    where that is more, since AWS does not state how an interrupted run's seconds are billed.
+    Without an interruption there is no figure: how often there will be one is not known.
 When it is wrong: Code that writes checkpoints to S3 itself, under a name that does not show it.
-What to do: Set CheckpointConfig.S3Uri, write to its LocalPath (default /opt/ml/checkpoints) and
-    load from there at the start: SageMaker copies both ways.
+What to do: Checkpoints first: set CheckpointConfig.S3Uri, write to its LocalPath (default
+    /opt/ml/checkpoints) and load from there at the start: SageMaker copies both ways. The purchase
+    comes second: only a run with checkpoints that is still billed for more than on demand is
+    better bought on demand, and spot-interrupted-much says so then.
 Sources: SageMaker guide, managed spot training: use checkpoints; without them MaxWait is limited to
     3,600 s for built-in and marketplace algorithms.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from sageaudit.rules import api
+from sageaudit.rules.purchase.spot_attempts import LONG_S, Attempts, attempts
 
 OVER = api.Threshold(
-    "over_s", 3600, "seconds", "the longest wait without checkpoints", "SageMaker spot guide"
+    "over_s", LONG_S, "seconds", "the longest wait without checkpoints", "SageMaker spot guide"
 )
 
 
@@ -38,6 +46,8 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.TIMES_MISSING
     if job.elapsed_s <= case.limit(OVER):
         return api.Clear()
+    if job.status == "Completed" and (done := attempts(job)) is not None:
+        return _repeated(job, done)
     return api.advice(
         f"{api.duration(job.elapsed_s)} on managed spot without checkpoints: each interruption "
         f"starts the run again ({job.interruptions or 'none'} so far).",
@@ -45,3 +55,31 @@ def check(case: api.JobCase) -> api.Outcome:
         fix=(api.CHECKPOINTS,),
         caution="How often it will be interrupted is not known.",
     )
+
+
+def _repeated(job: api.Job, done: Attempts) -> api.Found:
+    """What the interruptions cost, between what is certain and all of the earlier attempts."""
+    times = (
+        "Interrupted once" if job.interruptions == 1 else f"Interrupted {job.interruptions} times"
+    )
+    return api.derived(
+        f"{times} on managed spot without checkpoints: {api.duration(done.repeated_s)} of "
+        f"{api.duration(done.training_s)} of training were done again.",
+        {
+            "elapsed_s": job.elapsed_s,
+            "interruptions": job.interruptions,
+            "training_s": done.training_s,
+            "repeated_s": done.repeated_s,
+            "billable_s": job.billable_s,
+        },
+        fix=(api.CHECKPOINTS,),
+        change=_without(job, done.surely_repeated),
+        best=_without(job, done.at_most_repeated),
+        caution="How much of the repeated training was billed is not published: counted is what "
+        "was billed above the last attempt.",
+    )
+
+
+def _without(job: api.Job, share: Decimal) -> api.CutPhase:
+    """The run without a share of its billed seconds."""
+    return api.CutPhase("Training", share * (job.elapsed_s or Decimal(0)))

@@ -1,64 +1,82 @@
-"""GPU memory grows and grows: it looks like a leak.
+"""GPU memory grows steadily and will run out: it looks like a leak.
 
-What it checks: A host's GPU memory, averaged over 4 minutes (a tenth of the run where that is
-    longer), rises by more than 5 points from one window to the next, at least 3 times, the last
-    time in the last third of the run, and ends within 5 points of its highest. The first 8 active
-    minutes are left out.
+What it checks: A host's GPU memory rises in most twelfths of the run (windows of at least 4
+    minutes, each at its median), evenly until the end, by more than 10 points in all. If it goes
+    on like this, it is full before MaxRuntimeInSeconds and within twice the time that the run took;
+    or the run did fail for lack of GPU memory. The first 8 active minutes are left out.
 Why it costs: Nothing yet. A leak ends a long run with "CUDA out of memory", and then all is lost.
 Saving: None: what does not fail costs the same. A run that did fail is left to failed-spend.
-When it is wrong: Sequences or batches that grow by plan, and caches that fill up and then stay,
-    look the same while they grow. With several GPUs, a leak on one is a smaller share of all.
+When it is wrong: A plan that makes sequences or batches longer at every step grows like a leak.
+    With several GPUs CloudWatch has only their sum: a leak on one of them is a smaller share, and
+    that GPU is full sooner than is said here. A leak in three or four big steps is not seen: it
+    looks like longer batches.
 What to do: PyTorch: keep `loss.item()`, not `loss`; detach what is stored over steps; evaluate
     under `torch.no_grad()`; `torch.cuda.memory_summary()` shows what holds the memory. TensorFlow:
     no new graph in each step.
-Sources: SageMaker Debugger, GPUMemoryIncrease: increase 5 points (its guide: 10), patience 1,000
-    samples of 500 ms, about 8 minutes, and window 500 (its guide; 10 in its code), about 4. It
-    fires at a single rise, as each start and each evaluation has; here 3 are needed.
+Sources: SageMaker Debugger, GPUMemoryIncrease: increase 10 points (its guide; 5 in its code),
+    patience 1,000 samples of 500 ms, about 8 minutes, and window 500 (its guide; 10 in its code),
+    about 4. It fires at a single rise, as each start and each evaluation has; here the slope and
+    the distance to the limit decide. PyTorch, CUDA semantics: the caching allocator keeps freed
+    memory, so a plateau, however high, is no leak.
 """
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.growth import Growth, growth
-from sageaudit.domain.usage.series import Series
+from sageaudit.domain.job.failure import reason_class
+from sageaudit.domain.job.failure_words import GPU_MEMORY
+from sageaudit.domain.usage.growth import Growth, steady_growth
 from sageaudit.rules import api
+from sageaudit.rules.growth_words import about_hours, points_an_hour
 
 _DEBUGGER = "Debugger GPUMemoryIncrease"
-INCREASE_OVER = api.Threshold("increase_over", 5, "points of GPU memory", "a rise", _DEBUGGER)
+INCREASE_OVER = api.Threshold("increase_over", 10, "points of GPU memory", "a rise", _DEBUGGER)
 WINDOW = api.Threshold("window_minutes", 4, "minutes", "500 samples of 500 ms", _DEBUGGER)
 PATIENCE = api.Threshold("patience_minutes", 8, "minutes", "1,000 samples of 500 ms", _DEBUGGER)
-RISES_FROM = api.Threshold("rises_from", 3, "rises", "one or two are a start", "our choice")
+SOON = api.Threshold(
+    "full_within_runs", 2, "times the run", "a run three times as long would fail", "our choice"
+)
 _MIN_MINUTES = 24
-"""The patience and four windows: three rises take no less."""
+"""The patience and four windows: fewer have no slope."""
 
 
 @api.rule(
     id="SA208",
     scope=api.JobCase,
     kinds=api.ON_INSTANCES,
-    thresholds=(INCREASE_OVER, WINDOW, PATIENCE, RISES_FROM),
+    thresholds=(INCREASE_OVER, WINDOW, PATIENCE, SOON),
     needs=(api.Metric.GPU_MEMORY,),
     sees_gaps=True,
     coarsest_period_s=300,
     min_active_minutes=_MIN_MINUTES,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Reports the host that grew most often."""
-    usage, period_min = case.usage, (case.usage.period_s or 60) / 60
-    lines = usage.series[api.Metric.GPU_MEMORY].values()
-    grown = [found for line in lines if (found := _growth(case, line)) and _leaks(case, found)]
+    """Reports the host whose memory is full first."""
+    usage, ran_out = case.usage, reason_class(case.job) == GPU_MEMORY
+    lines = usage.series[api.Metric.GPU_MEMORY]
+    grown = {
+        host: growth
+        for host, line in lines.items()
+        if (growth := _growth(case, line, ran_out=ran_out)) and _leaks(case, growth, ran_out)
+    }
     if not grown:
         return api.Clear()
-    most = max(grown, key=lambda host: (host.rises, host.last - host.first))
-    per_hour = 60 * (most.last - most.first) / (most.periods * period_min)
+    host, first = min(grown.items(), key=lambda pair: (pair[1].hours_left, pair[0]))
+    where = f" of {host.rpartition('/')[2]}" if len(lines) > 1 else ""
+    then = (
+        "then the run failed for lack of it"
+        if ran_out
+        else f"at this pace it is full after another {about_hours(first.hours_left)}"
+    )
     return api.advice(
-        f"GPU memory grew from {most.first:.0f}% to {most.last:.0f}% over "
-        f"{api.duration_min(usage.minutes)} on {case.job.instances}, in {most.rises} rises: "
-        "it looks like a leak.",
+        f"GPU memory{where} grew steadily from {first.first:.0f}% to {first.last:.0f}% over "
+        f"{api.duration_min(usage.minutes)} on {case.job.instances}, {points_an_hour(first)}; "
+        f"{then}. It looks like a leak.",
         {
-            "gpu_memory_first_percent": round(most.first, 1),
-            "gpu_memory_last_percent": round(most.last, 1),
-            "rises": most.rises,
-            "points_per_hour": round(per_hour, 1),
+            "gpu_memory_first_percent": round(first.first, 1),
+            "gpu_memory_last_percent": round(first.last, 1),
+            "points_per_hour": round(first.per_hour, 1),
+            "hours_until_full": None if ran_out else round(first.hours_left, 1),
+            "max_runtime_s": case.job.max_runtime_s,
             "hosts": len(lines),
             "hosts_that_grew": len(grown),
             "active_minutes": round(usage.minutes),
@@ -68,15 +86,25 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _growth(case: api.JobCase, line: Series) -> Growth | None:
-    """Windows of a long run are a tenth of it: a slow leak shows over hours."""
+def _growth(case: api.JobCase, line: api.Series, *, ran_out: bool) -> Growth | None:
     period_min = (case.usage.period_s or 60) / 60
-    skipped = round(case.limit(PATIENCE) / period_min)
-    window = max(round(case.limit(WINDOW) / period_min), (case.usage.points - skipped) // 10, 1)
-    return growth(line, skipped=skipped, window=window, over=case.limit(INCREASE_OVER))
+    return steady_growth(
+        line,
+        period_min=period_min,
+        skipped=round(case.limit(PATIENCE) / period_min),
+        window=max(round(case.limit(WINDOW) / period_min), 1),
+        ran_out=ran_out,
+    )
 
 
-def _leaks(case: api.JobCase, host: Growth) -> bool:
-    """What stopped growing before the last third of the run is a cache that is full."""
-    kept = host.highest - host.last <= case.limit(INCREASE_OVER)
-    return kept and host.last_rise > 2 / 3 and host.rises >= case.limit(RISES_FROM)
+def _leaks(case: api.JobCase, growth: Growth, ran_out: bool) -> bool:
+    """Whether it is much, and whether it reaches the limit in time to matter."""
+    if growth.last - growth.first <= case.limit(INCREASE_OVER):
+        return False
+    if ran_out:
+        return True
+    job, ran_hours = case.job, case.usage.minutes / 60
+    within = case.limit(SOON) * ran_hours
+    if job.max_runtime_s is not None and job.elapsed_s is not None:
+        within = min(within, (job.max_runtime_s - float(job.elapsed_s)) / 3600)
+    return growth.hours_left <= within

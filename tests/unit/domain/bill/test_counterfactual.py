@@ -12,7 +12,15 @@ from sageaudit.adapters.prices import sources
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.change import Change, CutPhase, DropRun, SetCount, SetPurchase, SetType
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate, saving
-from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Finding, Found, RuleName
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Confidence,
+    Exemption,
+    Finding,
+    Found,
+    RuleName,
+    Severity,
+)
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Market
@@ -106,6 +114,33 @@ def test_a_run_that_gave_nothing_takes_the_whole_bill() -> None:
     assert savings.avoidable_usd == 0
     assert usd(the("r205", savings).alone_usd) > "0.1"
     assert the("r205", savings).saving_usd == 0
+
+
+def test_a_run_that_may_be_lost_counts_nothing_and_says_up_to_what() -> None:
+    """Beside $0.50 that are avoidable, the rest of the bill is the most that can be lost."""
+    run = job()
+    perhaps = (
+        RuleName("SA602", "failed"),
+        Found(
+            Confidence.DERIVED,
+            Bucket.LOST,
+            "because",
+            {},
+            change=CutPhase("Training", Decimal(0)),
+            best=DropRun(),
+        ),
+    )
+    total_usd = bill(run, market()).total_usd
+    assert total_usd is not None
+    alone = allocated(run, perhaps)
+    assert (alone.lost_usd, alone.lost_up_to_usd, alone.avoidable_usd) == (0, total_usd, 0)
+    assert alone.findings[0].severity is Severity.LOW
+    both = allocated(run, perhaps, found(101, CutPhase("Downloading", Decimal(1200))))
+    assert both.avoidable_usd
+    assert both.lost_up_to_usd == total_usd - both.avoidable_usd
+    exempt = {"failed": Exemption("ana", None, "known")}
+    accepted = allocate(run, bill(run, market()), [perhaps], market(), Severities(), exempt)
+    assert accepted.lost_up_to_usd == 0
 
 
 def test_a_dearer_or_slower_type_saves_nothing() -> None:

@@ -258,19 +258,27 @@ def test_a_parent_is_read_from_its_arn(field: str, kind: ParentKind) -> None:
         (["Training", "Stopping"], {"S3ModelArtifacts": "s3://b/m"}, False),
         (["Training"], {}, False),
         ([], {"S3ModelArtifacts": "s3://b/m"}, None),
+        (["Training", "Stopping", "MaxRuntimeExceeded"], None, False),
+        (["Training", "Stopping", "Uploading", "MaxRuntimeExceeded"], None, True),
+        (["Training", "Failed"], None, False),
+        (["Training", "Stopping"], None, None),
+        (["Training", "Completed"], None, None),
+        ([], None, None),
     ],
 )
 def test_an_artifact_was_left_only_where_it_was_uploaded(
-    transitions: list[str], artifacts: dict[str, str], left: bool | None
+    transitions: list[str], artifacts: dict[str, str] | None, left: bool | None
 ) -> None:
-    """Describe names the path also of a model that was never written."""
-    job = read(
-        ModelArtifacts=artifacts,
-        SecondaryStatusTransitions=[
-            transition(status, f"10:0{n}:00") for n, status in enumerate(transitions)
-        ],
-    )
-    assert job.left_artifact is left
+    """Describe names the path also of a model that was never written.
+
+    An answer without ModelArtifacts says that nothing was uploaded only where its transitions go
+    to the end of a run that ended early.
+    """
+    steps = [transition(status, f"10:0{n}:00") for n, status in enumerate(transitions)]
+    answer = training_answer(ModelArtifacts=artifacts, SecondaryStatusTransitions=steps)
+    if artifacts is None:
+        del answer["ModelArtifacts"]
+    assert parse(answer, {}).left_artifact is left
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -172,6 +173,28 @@ def test_the_advised_run_is_not_sent_back_to_spot() -> None:
     assert "interrupted too much" in getattr(answer, "reason", "")
     other_type = earlier_run(purchase=Purchase.SPOT, found=(RULE,), instance_type="ml.m5.large")
     assert isinstance(outcome("spot-not-used", next_run, earlier=[other_type]), Found)
+
+
+def test_a_long_run_without_checkpoints_gets_them_first() -> None:
+    """One figure, and it is spot-without-checkpoint's: on demand is no fix for lost work."""
+    long = spot(training_s=Decimal(7200), ended_at=START + timedelta(hours=2))
+    assert "checkpoints come first" in not_applicable(RULE, long)
+    assert isinstance(outcome("spot-without-checkpoint", long), Found)
+    kept = spot(training_s=Decimal(7200), hints=Hints(own_checkpoints=True))
+    assert isinstance(outcome(RULE, kept, earlier=on_demand(3000, 3300, 3600)), Found)
+
+
+def test_a_wait_in_vain_names_checkpoints_before_the_purchase() -> None:
+    """Where interruptions ended attempts of a long run that kept none."""
+    waited: dict[str, Any] = {
+        "status": "Stopped",
+        "secondary_status": "MaxWaitTimeExceeded",
+        "left_artifact": False,
+        "training_s": Decimal(7200),
+    }
+    what = found(RULE, spot(**waited))
+    assert what.fix[0].path == "CheckpointConfig.S3Uri"
+    assert what.alternatives[0][0].path == "EnableManagedSpotTraining"
 
 
 def test_a_policy_of_no_runs_leaves_the_last_attempt() -> None:

@@ -161,5 +161,24 @@ def test_own_runs_make_no_long_run_safe() -> None:
 def test_the_sentence_of_a_trial() -> None:
     """Its numbers are the evidence's."""
     what = found(RULE, ran(36_000, GPU))
-    assert what.summary == "10 h on demand: managed spot is worth a trial."
+    assert what.summary == (
+        "10 h on demand: write checkpoints first, then managed spot is worth a trial."
+    )
+    assert [fix.path for fix in what.fix][:2] == [
+        "CheckpointConfig.S3Uri",
+        "EnableManagedSpotTraining",
+    ]
     assert what.evidence["elapsed_s"] == 36_000
+    safe = found(RULE, ran(36_000, GPU, checkpointed=True))
+    assert safe.summary == (
+        "10 h on demand, with checkpoints: managed spot is worth a trial; published runs saved "
+        "60 to 70%."
+    )
+
+
+@pytest.mark.parametrize("instance", ["ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.p6-b200.48xlarge"])
+def test_several_of_the_scarcest_gpus_get_no_advice(instance: str) -> None:
+    """A run needs all of them at once; one alone, or several of another kind, may be tried."""
+    assert "cannot be counted on" in not_applicable(RULE, ran(7200, instance, 2, checkpointed=True))
+    for type_name, count in ((instance, 1), (GPU, 2)):
+        assert isinstance(outcome(RULE, ran(7200, type_name, count, checkpointed=True)), Found)

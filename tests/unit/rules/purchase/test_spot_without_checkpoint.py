@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Hints, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import phases, ran
-from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
+from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "spot-without-checkpoint"
 
@@ -49,13 +50,49 @@ def test_checkpoints_of_either_kind_clear_it(changes: dict[str, Any]) -> None:
     assert outcome(RULE, spot(**changes)) == Clear()
 
 
-def test_interruptions_that_happened_are_counted() -> None:
-    """They are in the sentence and in the evidence."""
-    parts = (("Training", 3600), ("Interrupted", -60), ("Training", 3600), ("Interrupted", -60),
-             ("Training", 7200))  # fmt: skip
-    what = found(RULE, spot(phases=phases(*parts)))
+TWICE = phases(("Training", 3600), ("Interrupted", -60), ("Training", 3600), ("Interrupted", -60),
+               ("Training", 7200))  # fmt: skip
+"""Two attempts of an hour were lost; the third took two."""
+
+
+def test_training_that_was_done_again_has_a_range() -> None:
+    """Half of all training; 4,800 s were billed, fewer than the last attempt's: nothing is certain.
+
+    At best half of the $2.02 of 4,800 s on a type of $1.515 an hour.
+    """
+    finding = priced(RULE, spot(phases=TWICE))
+    assert finding.found.summary == (
+        "Interrupted 2 times on managed spot without checkpoints: 2 h of 4 h of training were done "
+        "again."
+    )
+    assert (finding.found.bucket, finding.found.confidence) == (
+        Bucket.AVOIDABLE,
+        Confidence.DERIVED,
+    )
+    assert usd(finding.saving_usd) == "0.000000"
+    assert finding.range_usd is not None
+    assert [usd(end) for end in finding.range_usd] == ["0.000000", "1.010000"]
+    assert finding.found.fix[0].path == "CheckpointConfig.S3Uri"
+
+
+def test_what_was_billed_above_the_last_attempt_is_certain() -> None:
+    """9,000 s were billed and the last attempt took 7,200: 1,800 s of $1.515 an hour."""
+    finding = priced(RULE, spot(phases=TWICE, billable_s=Decimal(9000)))
+    assert usd(finding.saving_usd) == "0.757500"
+    assert finding.range_usd is not None
+    assert usd(finding.range_usd[1]) == "1.893750"
+
+
+def test_a_run_that_did_not_complete_has_no_figure() -> None:
+    """What it lost, failed-spend or limit-hit counts."""
+    what = found(RULE, spot(phases=TWICE, status="Failed"))
     assert "(2 so far)" in what.summary
-    assert what.evidence["interruptions"] == 2
+    assert what.change is None
+
+
+def test_without_billable_seconds_there_is_no_figure() -> None:
+    """The bill is an upper bound then."""
+    assert found(RULE, spot(phases=TWICE, billable_s=None)).change is None
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests.fakes.judging import found, outcome, priced, unknown
 
 RULE = "gpu-memory-growth"
 RUN = ran(7200, "ml.g4dn.xlarge")
+OOM = "AlgorithmError: CUDA out of memory"
 
 
 def memory(percent: list[float | None], run: Job = RUN) -> Measurements:
@@ -28,17 +29,18 @@ def steps(*spells: tuple[int, float]) -> list[float | None]:
 
 
 def test_memory_that_grows_all_the_time_is_found() -> None:
-    """0.6 points a minute for two hours: windows of 11 minutes rise by 6.6."""
+    """0.6 points a minute: 36 an hour, and 21 points are left, so another half an hour."""
     finding = priced(RULE, RUN, memory(leak(0.6)))
     what = finding.found
     assert what.summary == (
-        "GPU memory grew from 18% to 78% over 2 h on 1 x ml.g4dn.xlarge, in 9 "
-        "rises: it looks like a leak."
+        "GPU memory grew steadily from 17% to 79% over 2 h on 1 x ml.g4dn.xlarge, about 36 points "
+        "an hour; at this pace it is full after another 40 min. It looks like a leak."
     )
     assert (what.confidence, what.bucket, what.fix) == (Confidence.HEURISTIC, Bucket.NONE, ())
     assert finding.saving_usd is None
     assert "A leak costs nothing until" in (what.caution or "")
     assert what.evidence["points_per_hour"] == 36.0
+    assert what.evidence["hours_until_full"] == 0.6
 
 
 def test_even_memory_is_clear() -> None:
@@ -46,19 +48,50 @@ def test_even_memory_is_clear() -> None:
     assert outcome(RULE, RUN, flat(RUN, 120, gpu_memory=80)) == Clear()
 
 
-def test_a_rise_of_exactly_five_points_is_none() -> None:
-    """40 minutes: windows of 4 minutes rise by 4 times the rate."""
-    run = ran(2400, "ml.g4dn.xlarge")
-    assert outcome(RULE, run, memory(leak(1.25, 40), run)) == Clear()
-    assert isinstance(outcome(RULE, run, memory(leak(1.26, 40), run)), Found)
+def test_a_rise_of_ten_points_is_none() -> None:
+    """What noise and a cache do; a little more is judged by its slope."""
+    assert outcome(RULE, RUN, memory(leak(0.09, start=80))) == Clear()
+    assert isinstance(outcome(RULE, RUN, memory(leak(0.11, start=80))), Found)
 
 
-def test_three_rises_are_needed() -> None:
-    """A model, an evaluation: two steps up are no leak; the third, late in the run, is."""
-    two = steps((50, 20), (50, 40), (20, 60))
-    assert outcome(RULE, RUN, memory(two)) == Clear()
-    three = steps((30, 20), (30, 40), (30, 60), (30, 80))
-    assert found(RULE, RUN, memory(three)).evidence["rises"] == 3
+def test_what_is_full_only_long_after_the_run_is_no_leak() -> None:
+    """The same slope: four hours from the limit are twice the run, five are more."""
+    assert isinstance(outcome(RULE, RUN, memory(leak(0.2, start=30))), Found)
+    assert outcome(RULE, RUN, memory(leak(0.2, start=15))) == Clear()
+    assert isinstance(
+        outcome(RULE, RUN, memory(leak(0.2, start=15)), limits={"full_within_runs": 3}), Found
+    )
+
+
+def test_what_the_limit_ends_before_it_is_full_is_no_leak() -> None:
+    """Full after another 40 minutes: MaxRuntime leaves half an hour, or an hour."""
+    for minutes, answer in ((150, Clear), (180, Found)):
+        run = ran(7200, "ml.g4dn.xlarge", max_runtime_s=minutes * 60)
+        assert isinstance(outcome(RULE, run, memory(leak(0.6), run)), answer)
+    unknown_limit = ran(7200, "ml.g4dn.xlarge", max_runtime_s=None)
+    assert isinstance(outcome(RULE, unknown_limit, memory(leak(0.6), unknown_limit)), Found)
+
+
+def test_a_leak_that_ended_the_run_is_told_whatever_was_left() -> None:
+    """It was full for the last ten minutes; the mean of several GPUs may end lower."""
+    for line in (leak(0.8, 110) + [97.0] * 10, leak(0.2)):
+        failed = ran(7200, "ml.g4dn.xlarge", status="Failed", failure=OOM)
+        what = found(RULE, failed, memory(line, failed))
+        assert "then the run failed for lack of it" in what.summary
+        assert what.evidence["hours_until_full"] is None
+
+
+def test_a_plateau_near_full_is_no_leak() -> None:
+    """An allocator keeps what it freed: a run that completed had enough."""
+    assert outcome(RULE, RUN, memory(leak(1.0, 80) + [91.0] * 40)) == Clear()
+
+
+def test_a_few_steps_are_a_plan() -> None:
+    """Longer sequences by plan; many even steps are a leak of each epoch."""
+    assert outcome(RULE, RUN, memory(steps((50, 20), (50, 40), (20, 60)))) == Clear()
+    assert outcome(RULE, RUN, memory(steps((30, 20), (30, 40), (30, 60), (30, 80)))) == Clear()
+    epochs = steps(*((10, 20 + 6 * epoch) for epoch in range(12)))
+    assert isinstance(outcome(RULE, RUN, memory(epochs)), Found)
 
 
 def test_a_cache_that_is_full_is_no_leak() -> None:
@@ -79,12 +112,12 @@ def test_the_start_is_left_out() -> None:
 
 
 def test_a_slow_leak_shows_over_hours() -> None:
-    """A tenth of a point a minute: windows of a tenth of 12 hours rise by 7 points."""
+    """A tenth of a point a minute: 72 points in 12 hours."""
     run = ran(12 * 3600, "ml.g4dn.xlarge")
     assert isinstance(outcome(RULE, run, memory(leak(0.1, 720), run)), Found)
 
 
-def test_the_host_that_grows_speaks_for_all() -> None:
+def test_the_host_that_is_full_first_speaks_for_all() -> None:
     """One of two hosts leaks."""
     run = ran(7200, "ml.g4dn.xlarge", 2)
     of = usage(
@@ -92,8 +125,9 @@ def test_the_host_that_grows_speaks_for_all() -> None:
         series(Metric.GPU_MEMORY, [50] * 120),
         series(Metric.GPU_MEMORY, leak(0.6), host="train/algo-2"),
     )
-    evidence = found(RULE, run, of).evidence
-    assert (evidence["hosts"], evidence["hosts_that_grew"]) == (2, 1)
+    what = found(RULE, run, of)
+    assert "GPU memory of algo-2 grew" in what.summary
+    assert (what.evidence["hosts"], what.evidence["hosts_that_grew"]) == (2, 1)
 
 
 def test_gaps_do_not_hide_it() -> None:
@@ -121,9 +155,7 @@ def test_less_than_four_windows_are_too_few() -> None:
 
 
 def test_the_policy_may_ask_for_more() -> None:
-    """10 points, as Debugger's guide has it, and any number of rises."""
+    """More points of rise, and none of the patience."""
     of = memory(leak(0.6))
-    assert outcome(RULE, RUN, of, limits={"increase_over": 10}) == Clear()
-    assert outcome(RULE, RUN, of, limits={"rises_from": 10}) == Clear()
-    assert isinstance(outcome(RULE, RUN, of, limits={"rises_from": 9}), Found)
+    assert outcome(RULE, RUN, of, limits={"increase_over": 70}) == Clear()
     assert isinstance(outcome(RULE, RUN, of, limits={"patience_minutes": 0}), Found)

@@ -1,0 +1,119 @@
+"""What is known of a run that failed for lack of memory: whose, how full it was, and what helps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sageaudit.domain.bill.type_vetoes import type_refused
+from sageaudit.domain.job.failure import reason_class
+from sageaudit.domain.job.failure_words import GPU_MEMORY, HOST_MEMORY
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.growth import Growth, steady_growth
+from sageaudit.rules import api
+from sageaudit.rules.growth_words import points_an_hour
+
+_LAST_POINTS = 3
+"""The minute in which a process dies has a lower mean: the highest of the last points counts."""
+_SKIPPED_MIN, _WINDOW_MIN = 8, 4
+"""As gpu-memory-growth has them."""
+_NEAR_FULL_PERCENT = 80
+"""Below it a one-minute mean is no sign that the memory ran out; our choice."""
+_ADVICE = {
+    GPU_MEMORY: (
+        "Halve the batch and accumulate gradients over two steps, or take a GPU with more memory; "
+        "test the longest batch first"
+    ),
+    HOST_MEMORY: "Use fewer data-loader workers and load less at once, or a type with more memory",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFailure:
+    """A clause for the summary, a sentence of advice, the numbers, and a larger type as a fix."""
+
+    clause: str
+    advice: str
+    evidence: dict[str, api.Evidence]
+    larger: tuple[api.Parameter, ...]
+
+
+def memory_failure(case: api.JobCase) -> MemoryFailure | None:
+    """None where the failure message says nothing of memory, or not whose."""
+    whose = reason_class(case.job)
+    if whose not in _ADVICE:
+        return None
+    on_gpu = whose == GPU_MEMORY
+    metric = api.Metric.GPU_MEMORY if on_gpu else api.Metric.MEMORY
+    word, key = ("GPU memory", "gpu_memory") if on_gpu else ("host memory", "host_memory")
+    last = _last_percent(case, metric)
+    grown = _growth(case, metric)
+    unseen = not on_gpu and last is not None and last < _NEAR_FULL_PERCENT
+    doubt = ", which does not show that it ran out: a minute's mean hides a short peak"
+    return MemoryFailure(
+        clause=f"{_clause(word, last, grown, case)}{doubt if unseen else ''}",
+        advice=_ADVICE[whose],
+        evidence={
+            f"{key}_last_percent": None if last is None else round(last, 1),
+            f"{key}_points_per_hour": None if grown is None else round(grown.per_hour, 1),
+        },
+        larger=_larger(case, on_gpu=on_gpu),
+    )
+
+
+def _clause(word: str, last: float | None, grown: Growth | None, case: api.JobCase) -> str:
+    if last is None:
+        return f"its {word} was not recorded"
+    gpus = case.whole.gpus or 1
+    over = f" on average over {gpus} GPUs" if word == "GPU memory" and gpus > 1 else ""
+    pace = f", after it grew {points_an_hour(grown)}" if grown else ""
+    return f"{word} was last recorded at {last:.0f}%{over}{pace}"
+
+
+def _last_percent(case: api.JobCase, metric: api.Metric) -> float | None:
+    """The host that was fullest at its end."""
+    lines = case.whole.series.get(metric, {}).values()
+    ends = [max(line.present[-_LAST_POINTS:]) for line in lines if line.present]
+    return max(ends, default=None)
+
+
+def _growth(case: api.JobCase, metric: api.Metric) -> Growth | None:
+    """The fastest of the hosts that grow steadily."""
+    period_min = (case.usage.period_s or 60) / 60
+    found = [
+        steady_growth(
+            line,
+            period_min=period_min,
+            skipped=round(_SKIPPED_MIN / period_min),
+            window=max(round(_WINDOW_MIN / period_min), 1),
+            ran_out=True,
+        )
+        for line in case.usage.series.get(metric, {}).values()
+    ]
+    return max((one for one in found if one), key=lambda one: one.per_hour, default=None)
+
+
+def _larger(case: api.JobCase, *, on_gpu: bool) -> tuple[api.Parameter, ...]:
+    """The cheapest type with more of this memory that runs the same code, if its rate is known."""
+    job = case.job
+    today = case.market.types.get(job.groups[0].instance_type) if len(job.groups) == 1 else None
+    if today is None or job.kind not in api.ON_INSTANCES:
+        return ()
+    priced = [
+        (rate.usd, other.name)
+        for other in case.market.types.values()
+        if _holds_more(today, other, on_gpu=on_gpu)
+        and job.kind in other.kinds
+        and type_refused(job, today, other) is None
+        and (rate := case.market.hourly(job.region, job.kind, other.name)) is not None
+        and not rate.is_estimate
+    ]
+    return api.type_fix(job, min(priced)[1]) if priced else ()
+
+
+def _holds_more(today: InstanceType, other: InstanceType, *, on_gpu: bool) -> bool:
+    """At least as many devices and vCPUs of the same maker, current, and more of the memory."""
+    if other.accelerator != today.accelerator or other.gpus < today.gpus or other.legacy:
+        return False
+    if on_gpu:
+        return (other.gpu_memory_gib or 0) > (today.gpu_memory_gib or 0) > 0
+    return other.memory_gib > today.memory_gib and other.vcpu >= today.vcpu

@@ -1,0 +1,58 @@
+"""The attempts of an interrupted spot run: what was done again, and what it was billed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sageaudit.domain.job.job import Job, Phase
+
+LONG_S = 3600
+"""The longest wait that AWS allows built-in algorithms without checkpoints: a shorter run loses
+little when it starts again."""
+_ZERO = Decimal(0)
+
+
+def lacks_checkpoints(job: Job) -> bool:
+    """Whether a run is too long to start again from nothing, and shows no sign of checkpoints."""
+    kept = job.checkpointed or job.hints.own_checkpoints
+    return not kept and (job.elapsed_s or _ZERO) > LONG_S
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Seconds of Training in all attempts and in those before the last, which did all the work.
+
+    `surely_repeated`: the share (0..1) of the billed seconds that is above the last attempt's;
+    `at_most_repeated`: that share, or the earlier attempts' share of Training where it is more.
+    """
+
+    training_s: Decimal
+    repeated_s: Decimal
+    surely_repeated: Decimal
+    at_most_repeated: Decimal
+
+
+def attempts(job: Job) -> Attempts | None:
+    """None where no training was interrupted, or where the seconds are not known."""
+    last_s, training_s = last_attempt_s(job), job.phase_s("Training")
+    if last_s is None or not training_s or not job.billable_s:
+        return None
+    last_training_s = sum((p.seconds or _ZERO for p in _last(job) if p.name == "Training"), _ZERO)
+    repeated_s = training_s - last_training_s
+    if repeated_s <= 0:
+        return None
+    above = max(job.billable_s - last_s, _ZERO) / job.billable_s
+    return Attempts(training_s, repeated_s, above, max(above, repeated_s / training_s))
+
+
+def last_attempt_s(job: Job) -> Decimal | None:
+    """The billed seconds after the last interruption; None without one, or where one is unknown."""
+    seconds = [phase.seconds for phase in _last(job) if phase.billed]
+    known = [value for value in seconds if value is not None]
+    return sum(known, _ZERO) if known and len(known) == len(seconds) else None
+
+
+def _last(job: Job) -> tuple[Phase, ...]:
+    cuts = [number for number, phase in enumerate(job.phases) if phase.name == "Interrupted"]
+    return job.phases[cuts[-1] :] if cuts else ()
