@@ -14,6 +14,7 @@ from itertools import takewhile
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import Series, mean
+from sageaudit.domain.usage.standstill import any_of, gpus_at_work
 
 _NO_POINTS = Series(())
 
@@ -92,10 +93,24 @@ def opening_periods(usage: Measurements) -> int:
     return min(LATE_S // (usage.period_s or LATE_S), usage.points)
 
 
-def idle_tail(usage: Measurements) -> range:
+def asleep_tail(usage: Measurements) -> range:
     """The periods up to the end in which every host is known to be idle."""
     length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
     return range(usage.points - length, usage.points)
+
+
+def idle_tail(usage: Measurements) -> range:
+    """The longer of two: the periods up to the end in which every host is known to be idle, and the
+    standstill that lasts to the end, in which a host may keep one core busy.
+    """
+    stretches = usage.standstills()
+    standing = stretches[-1] if stretches and stretches[-1].stop == usage.points else range(0)
+    return max(asleep_tail(usage), standing, key=len)
+
+
+def idle_middle(usage: Measurements) -> tuple[range, ...]:
+    """The standstills after which some host worked again."""
+    return tuple(still for still in usage.standstills() if still.stop < usage.points)
 
 
 def idle_head(usage: Measurements) -> range:
@@ -138,6 +153,17 @@ def before_gpu(usage: Measurements) -> range:
     if start > opening_periods(usage) or end >= usage.points or not known[end]:
         return range(0)
     return range(start, end)
+
+
+def after_gpu(usage: Measurements) -> range:
+    """The periods after the last GPU work, all known to have none. Empty where no GPU worked."""
+    lines = list(usage.series.get(Metric.GPU, {}).values())
+    if not usage.gpus or not usage.period_s or not lines or usage.without_hosts(Metric.GPU):
+        return range(0)
+    states = zip(*gpus_at_work(lines, usage.gpus, usage.period_s), strict=True)
+    works = [any_of(at) for at in states]
+    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
+    return range(usage.points - length, usage.points) if any(works) else range(0)
 
 
 def cores_busy(usage: Measurements, periods: range) -> float:
