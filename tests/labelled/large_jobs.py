@@ -24,24 +24,12 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
         "an A100 is taken to be up to 3.2 times weaker, by data sheet; measured work says 2.3",
     ),
     "hung-in-the-middle-p5": (
-        ("avoidable", "says"),
-        "no rule finds hours of idle GPUs between hours of work; idle capacity shows them",
-    ),
-    "hung-at-the-end-g5": (
-        ("avoidable", "says"),
-        "idle-tail takes a process that waits on one core for work; idle capacity shows it",
+        ("says",),
+        "idle-middle says it, and counts it; the expert's rules to choose from are older",
     ),
     "download-95-minutes-p4d": (
         ("avoidable",),
         "how much of a download FastFile saves is a range from 0, and the expert counts half",
-    ),
-    "cpu-preprocessing-head-g5": (
-        ("says",),
-        "the cores worked before the GPU did; the expert wants the wait told without dollars",
-    ),
-    "cpu-loader-bound-g5-12x": (
-        ("says",),
-        "cpu-bottleneck wants the GPU at 10% or less while the CPU is at its limit",
     ),
     "max-runtime-exceeded-no-artifact": (
         ("lost", "together", "says"),

@@ -30,7 +30,11 @@ from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import NEEDS_NO_GPU, ON_CPU, WAITS, asleep
 
-ALARM = "An alarm on GPUUtilization that stops the job, or a timeout in the code, ends such a wait."
+ALARM = "A timeout in the code, or an alarm on GPUUtilization that stops the job, ends such a wait."
+OTHERS = (
+    "No dollars are counted, because other hosts worked meanwhile. Spread that work over all "
+    "hosts, or leave it to a job of its own on one host."
+)
 
 
 @api.rule(
@@ -84,7 +88,7 @@ def _shown(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
     hosts = len(case.whole.series[api.Metric.GPU])
     whose = "GPUs" if pauses.hosts == hosts else f"GPUs of {pauses.hosts} of {hosts} hosts"
     cores = "" if pauses.cores is None else f"{pauses.cores:.1f} of {case.whole.vcpu} cores worked"
-    meanwhile = "GPUs of other hosts worked" if pauses.others_worked else cores
+    meanwhile = "GPUs of other hosts worked" if pauses.others_worked else cores or "a CPU worked"
     return api.fact(
         f"The {whose} did nothing for {api.duration(Decimal(pauses.seconds))} in the middle of "
         f"{api.duration_min(case.whole.minutes)} on {case.job.instances} "
@@ -98,5 +102,5 @@ def _shown(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
             "minutes": round(case.whole.minutes),
             "period_s": case.whole.period_s,
         },
-        caution=ON_CPU,
+        caution=OTHERS if pauses.others_worked else ON_CPU,
     )

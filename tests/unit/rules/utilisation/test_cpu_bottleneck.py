@@ -32,8 +32,8 @@ def test_a_cpu_at_its_limit_before_a_waiting_gpu_is_found() -> None:
     """40 of 60 minutes: the sentence says it with its numbers; no dollars."""
     finding = priced(RULE, ONE, minutes(ONE, (40, 98, 4), (20, 60, 50)))
     assert finding.found.summary == (
-        "In 67% of 1 h on 1 x ml.g4dn.xlarge the CPU was at 90% or more with the "
-        "GPU at 10% or less."
+        "In 67% of 1 h on 1 x ml.g4dn.xlarge the CPU was at 90% or more while the "
+        "GPU was at 50% or less; it averaged 19%."
     )
     assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
     assert finding.found.confidence is Confidence.HEURISTIC
@@ -48,10 +48,10 @@ def test_exactly_half_of_the_time_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "gpu", "says"), [(90, 10, True), (89.9, 10, False), (90, 10.1, False)]
+    ("cpu", "gpu", "says"), [(90, 50, True), (89.9, 50, False), (90, 50.1, False), (90, 10, True)]
 )
 def test_the_limits_themselves_count(cpu: float, gpu: float, says: bool) -> None:
-    """CPU at 90% or more, GPU at 10% or less, in the same minute."""
+    """CPU at 90% or more, GPU at 50% or less, in the same minute."""
     assert isinstance(outcome(RULE, ONE, minutes(ONE, (60, cpu, gpu))), Found) is says
 
 
