@@ -7,7 +7,7 @@ as idle too (`state_at`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
@@ -69,7 +69,8 @@ def _states(
 class HostEnd:
     """How one host ended: its idle periods up to the end, and whether it took part in the work.
 
-    A host that was active only in the first minutes, as every host is at the start, took no part.
+    A standstill of its own up to the end, in which it may keep one core busy, is idle too. A host
+    that was active only in the first minutes, as every host is at the start, took no part.
     """
 
     host: str
@@ -84,8 +85,15 @@ def host_ends(usage: Measurements) -> list[HostEnd]:
     for host, works in at_work(usage).items():
         tail = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
         took_part = any(at is not False for at in works[opening:])
-        ends.append(HostEnd(host, tail, took_part))
+        ends.append(HostEnd(host, max(tail, _standing_tail(usage, host)), took_part))
     return ends
+
+
+def _standing_tail(usage: Measurements, host: str) -> int:
+    """The periods of one host's standstill up to the end."""
+    one = {m: {host: hosts[host]} for m, hosts in usage.series.items() if host in hosts}
+    stretches = replace(usage, hosts_expected=1, series=one).standstills()
+    return len(stretches[-1]) if stretches and stretches[-1].stop == usage.points else 0
 
 
 def opening_periods(usage: Measurements) -> int:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE, GpuUse, gpu_use, left_to_gpu_idle
+from sageaudit.rules.utilisation.gpu_use import GpuUse, gpu_use, left_to_gpu_idle
 
 _ONE_GPU, _JOBSTATS, _BATCH_SIZE = "percent of one GPU", "Jobstats config.py", "Debugger BatchSize"
 MEAN_BELOW = api.Threshold("mean_below", 25, _ONE_GPU, "amber", _JOBSTATS)
@@ -47,8 +47,8 @@ MEMORY_BELOW = api.Threshold(
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts for the mean, and takes the busiest host for the P95."""
-    if left_to_gpu_idle(case):
-        return LEFT_TO_GPU_IDLE
+    if left := left_to_gpu_idle(case):
+        return left
     usage, use = case.usage, gpu_use(case.usage)
     low = use.mean < case.limit(MEAN_BELOW)
     flat = use.p95 < case.limit(P95_BELOW) and use.mean < case.limit(TARGET)

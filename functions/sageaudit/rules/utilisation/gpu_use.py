@@ -17,13 +17,16 @@ LITTLE_BELOW = api.Threshold(
 LITTLE_P95_TO = api.Threshold(
     "little_p95_to", 10, "percent of one GPU, P95", "no hour of real work", "our choice"
 )
-LEFT_TO_GPU_IDLE = api.NotApplicable("the GPU did nothing or almost nothing: see gpu-idle")
-"""The answer of other GPU rules where the GPU never worked, or hardly ever."""
+LEFT_TO_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
+"""The answer of other GPU rules where the GPU never worked."""
+_HARDLY_WORKED = api.NotApplicable("the GPU did almost nothing: see gpu-idle")
 
 
-def left_to_gpu_idle(case: api.JobCase) -> bool:
-    """Whether gpu-idle speaks of this run: its GPU did nothing, or almost nothing."""
-    return gpu_idle(case.whole) or almost_nothing(case)
+def left_to_gpu_idle(case: api.JobCase) -> api.NotApplicable | None:
+    """The answer of other GPU rules where gpu-idle speaks of this run; else None."""
+    if gpu_idle(case.whole):
+        return LEFT_TO_GPU_IDLE
+    return _HARDLY_WORKED if almost_nothing(case) else None
 
 
 def almost_nothing(case: api.JobCase) -> bool:

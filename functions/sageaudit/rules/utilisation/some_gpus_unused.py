@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE, left_to_gpu_idle
+from sageaudit.rules.utilisation.gpu_use import left_to_gpu_idle
 from sageaudit.rules.utilisation.several_gpus import distribute, gpus_needed, one_gpu
 
 FITS_ON = api.Threshold(
@@ -44,8 +44,8 @@ DISTRIBUTE = "Spread the work over all GPUs instead."
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Counts GPUs by use and by memory."""
-    if left_to_gpu_idle(case):
-        return LEFT_TO_GPU_IDLE
+    if left := left_to_gpu_idle(case):
+        return left
     today = case.market.types[case.job.groups[0].instance_type]
     need = gpus_needed(case.usage, today)
     if isinstance(need, api.Unknown):
