@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
-from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
+from sageaudit.domain.usage.activity import GAP_S, LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import Series, mean
-from sageaudit.domain.usage.standstill import any_of, gpus_at_work
 
 _NO_POINTS = Series(())
 
@@ -158,7 +157,9 @@ def before_gpu(usage: Measurements) -> range:
     known = [True if any(at) else None if None in at or not at else False for at in works]
     start = next((minute for minute, at in enumerate(known) if at is not None), usage.points)
     end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
-    if start > opening_periods(usage) or end >= usage.points or not known[end]:
+    # the first points come late, and one more may be lost
+    latest = opening_periods(usage) + GAP_S // (usage.period_s or GAP_S)
+    if start > latest or end >= usage.points or not known[end]:
         return range(0)
     return range(start, end)
 
@@ -166,12 +167,16 @@ def before_gpu(usage: Measurements) -> range:
 def after_gpu(usage: Measurements) -> range:
     """The periods after the last GPU work, all known to have none. Empty where no GPU worked."""
     lines = list(usage.series.get(Metric.GPU, {}).values())
-    if not usage.gpus or not usage.period_s or not lines or usage.without_hosts(Metric.GPU):
+    if not usage.gpus or not lines or usage.without_hosts(Metric.GPU):
         return range(0)
-    states = zip(*gpus_at_work(lines, usage.gpus, usage.period_s), strict=True)
-    works = [any_of(at) for at in states]
-    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
-    return range(usage.points - length, usage.points) if any(works) else range(0)
+    works = partial(gpu_works, gpus=usage.gpus)
+
+    def idle(at: int) -> bool:
+        return all(state_at(line.values, at, works, usage.period_s) is False for line in lines)
+
+    length = sum(1 for _ in takewhile(idle, reversed(range(usage.points))))
+    worked = any(works(value) for line in lines for value in line.values)
+    return range(usage.points - length, usage.points) if worked else range(0)
 
 
 def cores_busy(usage: Measurements, periods: range) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series import mean
-from sageaudit.domain.usage.standstill import FROM_S, any_of, gpus_at_work, runs
+from sageaudit.domain.usage.standstill import FROM_S, any_of, gpus_at_work, may_pause, runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,9 @@ class GpuPauses:
 def gpu_pauses(usage: Measurements) -> GpuPauses | None:
     """None where there are none, without GPUs, and where the type of the hosts is not known."""
     lines, period_s = usage.series.get(Metric.GPU, {}), usage.period_s or 0
-    if not usage.gpus or not period_s or not lines:
+    if not usage.gpus or not period_s:
+        return None
+    if not any(may_pause(line, usage.gpus, period_s) for line in lines.values()):
         return None
     states = gpus_at_work(list(lines.values()), usage.gpus, period_s)
     still = {at for stretch in usage.standstills() for at in stretch}

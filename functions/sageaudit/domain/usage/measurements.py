@@ -15,7 +15,12 @@ from functools import partial
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.usage.series import Series, pick_all
-from sageaudit.domain.usage.standstill import COARSEST_PERIOD_S, gpus_at_work, standstills
+from sageaudit.domain.usage.standstill import (
+    COARSEST_PERIOD_S,
+    gpus_at_work,
+    may_pause,
+    standstills,
+)
 
 MIN_COVERAGE = 0.7
 """Share of the expected points that must be present before a rule judges. The first GPU point comes
@@ -173,6 +178,8 @@ class Measurements:
         if not known or self.without_hosts(Metric.CPU) or self.without_hosts(Metric.GPU):
             return ()
         cpu, gpu = (list(self.series.get(m, {}).values()) for m in (Metric.CPU, Metric.GPU))
+        if not all(may_pause(line, gpus, period_s) for line in gpu):
+            return ()
         return standstills(gpus_at_work(gpu, gpus, period_s), cpu, vcpu, period_s)
 
     def idle(self, minute: int) -> bool:

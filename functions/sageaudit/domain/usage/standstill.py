@@ -10,7 +10,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
-from sageaudit.domain.usage.activity import ONE_PROCESS_TO_CORES, gpu_works, state_at
+from sageaudit.domain.usage.activity import (
+    IDLE_TO_GPU_PERCENT,
+    ONE_PROCESS_TO_CORES,
+    gpu_works,
+    state_at,
+)
 from sageaudit.domain.usage.series import Series
 
 FROM_S = 1800
@@ -23,6 +28,13 @@ _AROUND_S = 600
 It is at most one minute of 21, so that a standstill is never more than 5% too long."""
 
 States = list[bool | None]
+
+
+def may_pause(host: Series, gpus: int, period_s: int) -> bool:
+    """A quick look: whether the GPUs of a host may have done nothing for so long."""
+    most = IDLE_TO_GPU_PERCENT / gpus
+    idle = [value is None or value <= most for value in host.values]
+    return any(len(run) * period_s >= FROM_S for run in runs(idle))
 
 
 def gpus_at_work(hosts: Sequence[Series], gpus: int, period_s: int) -> list[States]:

@@ -12,9 +12,9 @@ When it is wrong: A run that waits for a query, a file system or another job sta
 What to do: Let waits fail: `timeout` of `init_process_group` (10 minutes by default for NCCL since
     PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING set to 0 switches it off), `timeout` of the
     DataLoader, time limits on mounts and requests; a run with checkpoints then goes on from the
-    last one. A CloudWatch alarm on GPUUtilization that calls StopTrainingJob through EventBridge
-    ends the rest. Long work of the CPU alone (evaluation, data for the next epoch) belongs in a
-    processing job on a CPU type.
+    last one. For the rest, a CloudWatch alarm on GPUUtilization of the job's hosts, and an
+    EventBridge rule on that alarm with a Lambda function that calls StopTrainingJob. Long work of
+    the CPU alone (evaluation, data for the next epoch) belongs in a processing job on a CPU type.
 Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environment variables and
     pull request 110947. A busy core reads up to 100.8% in recorded jobs, an idle host up to 19% of
     a core.

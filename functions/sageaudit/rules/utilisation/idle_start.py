@@ -72,6 +72,10 @@ def check(case: api.JobCase) -> api.Outcome:
     fix, change = first_channel(case.job), api.CutPhase(phase, idle_s)
     if wait_s <= idle_s:
         waits = "A start that waits for another job or for a queue looks the same."
+        on_cpu_s = _seconds(case, wait)
+        if not wait_s and on_cpu_s - idle_s >= FROM_S:
+            first = api.duration(on_cpu_s)
+            waits += f" No GPU worked in the first {first}; minutes of CPU work are not counted."
         return api.measured(summary, evidence, fix=fix, change=change, caution=waits)
     prepares = "What the CPU did before the GPU's first work must be done somewhere"
     caution, best = f"{prepares}: only idle minutes are counted.", api.CutPhase(phase, wait_s)

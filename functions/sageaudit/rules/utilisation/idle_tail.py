@@ -31,6 +31,7 @@ from sageaudit.rules import api
 from sageaudit.rules.utilisation.idle_ends import IdleEnds, idle_ends
 from sageaudit.rules.utilisation.standing_still import NEEDS_NO_GPU, ON_CPU, WAITS
 
+EXIT = "Close data loaders, join threads and destroy the process group when the work is done."
 FROM = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs")
 
 
@@ -71,9 +72,11 @@ def check(case: api.JobCase) -> api.Outcome:
     summary, phase = _summary(case, tail, counted_s), work_phase(case.job)
     change, best = api.CutPhase(phase, Decimal(counted_s)), api.CutPhase(phase, tail.shared_s)
     if not tail.early and tail.asleep:
-        return api.measured(summary, evidence, change=change, caution=WAITS)
+        before = _cpu_before(tail)
+        return api.measured(summary, evidence, change=change, caution=f"{WAITS}{before}")
     if not tail.early:
-        return api.derived(summary, evidence, change=change, caution=f"{WAITS} {NEEDS_NO_GPU}")
+        caution = f"{WAITS} {NEEDS_NO_GPU}{_cpu_before(tail)} {EXIT}"
+        return api.derived(summary, evidence, change=change, caution=caution)
     shared = "Early hosts save only if they take over work of the others: none of it is counted."
     return api.derived(summary, evidence, change=change, best=best, caution=shared)
 
@@ -94,6 +97,14 @@ def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
     if counted_s:
         return f"{idle}; {early} that."
     return f"{early} the last one, in {minutes} on {what}."
+
+
+def _cpu_before(tail: IdleEnds) -> str:
+    """A sentence on half an hour and more of CPU work between the last GPU work and the tail."""
+    if not tail.without_gpu_s:
+        return ""
+    last = api.duration(Decimal(tail.without_gpu_s))
+    return f" No GPU worked in the last {last}: of those, minutes of CPU work are not counted."
 
 
 def _shown(case: api.JobCase, tail: IdleEnds) -> api.Outcome:

@@ -150,6 +150,15 @@ def test_half_an_hour_of_cpu_work_before_the_gpu_is_told_without_dollars() -> No
     assert outcome(RULE, GPU_JOB, on_gpu([6.0] * 29 + [2] * 91, [0] * 29 + [90] * 91)) == Clear()
 
 
+def test_cpu_work_after_an_idle_start_is_mentioned() -> None:
+    """12 idle minutes are counted; the 40 in which six cores prepared something are not."""
+    of = on_gpu([0.05] * 12 + [6.0] * 40 + [2] * 68, [0] * 52 + [90] * 68)
+    finding = priced(RULE, GPU_JOB, of)
+    # 2 h x $0.94 x 12 / 120
+    assert usd(finding.saving_usd) == "0.188000"
+    assert "No GPU worked in the first 52 min" in (finding.found.caution or "")
+
+
 def test_a_gpu_that_never_works_is_another_story() -> None:
     """There is no first work to wait for."""
     assert outcome(RULE, GPU_JOB, on_gpu([1.0] * 120, [0] * 120)) == Clear()

@@ -285,6 +285,19 @@ def test_a_host_that_spins_at_its_end_while_another_works_ended_early() -> None:
     assert [usd(end) for end in finding.range_usd or ()] == ["0.000000", "0.940000"]
 
 
+def test_cpu_work_before_the_idle_tail_is_mentioned() -> None:
+    """40 minutes of evaluation on six cores, then 20 idle ones, of which alone the dollars are."""
+    of = usage(
+        GPU,
+        series(Metric.CPU, [200] * 60 + [600] * 40 + [5] * 20),
+        series(Metric.GPU, [90] * 60 + [0] * 60),
+    )
+    finding = priced(RULE, GPU, of)
+    # 2 h x $0.94 x 20 / 120
+    assert usd(finding.saving_usd) == "0.313333"
+    assert "No GPU worked in the last 1 h" in (finding.found.caution or "")
+
+
 def test_one_core_of_a_cpu_job_may_be_its_work() -> None:
     """Only hosts with GPUs are too dear for it."""
     assert outcome(RULE, ONE, cores(ONE, [9.0] * 60 + [1.0] * 60)) == Clear()
