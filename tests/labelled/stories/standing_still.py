@@ -90,6 +90,11 @@ STORIES = (
         "idle-start",
     ),
     story(
+        "both-hosts-tokenise-before-the-training",
+        Plot("ml.g5.2xlarge", alike(2, on_cpu(80, 6.5), BUSY)),
+        "idle-start",
+    ),
+    story(
         "ten-minutes-of-tokenising-before-the-training",
         Plot("ml.g5.2xlarge", alike(1, on_cpu(10, 7.6), BUSY)),
     ),

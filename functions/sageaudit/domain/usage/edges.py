@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
-from sageaudit.domain.usage.activity import GAP_S, LATE_S, cpu_works, gpu_works, state_at
+from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.series import Series, mean
+from sageaudit.domain.usage.series import Series, mean, pick_all
+from sageaudit.domain.usage.standstill import FROM_S
 
 _NO_POINTS = Series(())
 
@@ -157,9 +158,7 @@ def before_gpu(usage: Measurements) -> range:
     known = [True if any(at) else None if None in at or not at else False for at in works]
     start = next((minute for minute, at in enumerate(known) if at is not None), usage.points)
     end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
-    # the first points come late, and one more may be lost
-    latest = opening_periods(usage) + GAP_S // (usage.period_s or GAP_S)
-    if start > latest or end >= usage.points or not known[end]:
+    if start > opening_periods(usage) or end >= usage.points or not known[end]:
         return range(0)
     return range(start, end)
 
@@ -177,6 +176,22 @@ def after_gpu(usage: Measurements) -> range:
     length = sum(1 for _ in takewhile(idle, reversed(range(usage.points))))
     worked = any(works(value) for line in lines for value in line.values)
     return range(usage.points - length, usage.points) if worked else range(0)
+
+
+def between_gpu_work(usage: Measurements) -> Measurements:
+    """The same without its first and last half hours and more that had no GPU work.
+
+    Unchanged where no GPU worked. What the CPU does there is no part of the loop that feeds a GPU.
+    """
+    period_s = usage.period_s or 0
+    head, tail = before_gpu(usage), after_gpu(usage)
+    start = head.stop if len(head) * period_s >= FROM_S else 0
+    stop = tail.start if len(tail) * period_s >= FROM_S else usage.points
+    if (start, stop) == (0, usage.points):
+        return usage
+    kept = range(start, stop)
+    series = {metric: pick_all(hosts, kept) for metric, hosts in usage.series.items()}
+    return replace(usage, points=len(kept), series=series)
 
 
 def cores_busy(usage: Measurements, periods: range) -> float:

@@ -2,7 +2,8 @@
 
 What it checks: In at least 50% of the active minutes of all hosts a host's CPU is at 90% or more
     while its GPU is at 50% or less. Or, milder: mean CPU over 60% and mean GPU under 10%. Only
-    minutes with points of both count.
+    minutes with points of both count, and no half hour before the first GPU work or after the last:
+    those are told by idle-start and idle-tail.
 Why it costs: The GPU is most of the price, and is billed while the CPU prepares its next batch.
 Saving: None is counted: only a run shows how much shorter it gets when the GPU no longer waits, and
     the other ways cost more by the hour.
@@ -21,6 +22,8 @@ Sources: SageMaker Debugger, CPUBottleneck: threshold 50%, cpu_threshold 90 (its
 
 from __future__ import annotations
 
+from sageaudit.domain.usage.edges import between_gpu_work
+from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import more_vcpu
 from sageaudit.rules.utilisation.data_loader import CPU_FROM, cpu_at_limit, loader_fix
@@ -42,11 +45,14 @@ GPU_MEAN_BELOW = api.Threshold("gpu_mean_below", 10, "percent of all GPUs", "mil
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools the minutes of all hosts, each with its own CPU and GPU."""
-    cpus, gpus = (case.usage.series[metric] for metric in (api.Metric.CPU, api.Metric.GPU))
+    usage = between_gpu_work(case.usage)
+    if usage.minutes < MIN_ACTIVE_MINUTES:
+        return api.Clear()
+    cpus, gpus = (usage.series.get(metric, {}) for metric in (api.Metric.CPU, api.Metric.GPU))
     pairs = list(api.pairs(cpus, gpus))
     if not pairs:
         return api.Unknown("points_apart", "no host has CPU and GPU points of the same minutes")
-    share = cpu_at_limit(case.usage, case.limit(CPU_FROM), case.limit(GPU_TO))
+    share = cpu_at_limit(usage, case.limit(CPU_FROM), case.limit(GPU_TO))
     cpu, gpu = api.mean([cpu for cpu, _ in pairs]), api.mean([gpu for _, gpu in pairs])
     mild = cpu > case.limit(CPU_MEAN_OVER) and gpu < case.limit(GPU_MEAN_BELOW)
     strict = share >= case.limit(SHARE_FROM)
@@ -54,11 +60,11 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     # more vCPUs only for a CPU at its limit: else the next run's advice would turn it back
     larger = more_vcpu(case) if strict else None
-    over = f"{api.duration_min(case.usage.minutes)} on {case.job.instances}"
+    over = f"{api.duration_min(usage.minutes)} on {case.job.instances}"
     return api.advice(
         (
             f"In {share:.0f}% of {over} the CPU was at {case.limit(CPU_FROM):g}% or more while the "
-            f"GPU was at {case.limit(GPU_TO):g}% or less; it averaged {gpu:.0f}%."
+            f"GPU was at {case.limit(GPU_TO):g}% or less. The GPU averaged {gpu:.0f}%."
             if strict
             else f"The CPU averaged {cpu:.0f}% and the GPU {gpu:.0f}% over {over}."
         ),
@@ -69,7 +75,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "vcpu": case.usage.vcpu,
             "gpus": case.usage.gpus,
             "loader_workers": case.job.hints.loader_workers,
-            "active_minutes": round(case.usage.minutes),
+            "active_minutes": round(usage.minutes),
         },
         fix=loader_fix(case),
         alternatives=(api.type_fix(case.job, larger.name),) if larger else (),
