@@ -11,6 +11,9 @@ from sageaudit.rules.utilisation.data_loader import CPU_FROM, cpu_at_limit
 _GPU_IDLE = "gpu-idle"
 _WAITS_FROM = 50
 """Percent of the minutes with the CPU at its limit: cpu-bottleneck speaks from there."""
+FROM = api.Threshold(
+    "from_minutes", 15, "minutes", "late points and start-up are behind it", "our choice"
+)
 LITTLE_BELOW = api.Threshold(
     "little_below", 5, "percent of one GPU, mean", "a third of Jobstats' red", "our choice"
 )
@@ -36,7 +39,7 @@ def almost_nothing(case: api.JobCase) -> bool:
     """
     usage = case.usage
     hosts = usage.series.get(api.Metric.GPU, {}).values()
-    if not hosts or not usage.gpus:
+    if not hosts or not usage.gpus or usage.minutes < _limit(case, FROM):
         return False
     mean = max(api.mean(line.present) for line in hosts) * usage.gpus
     p95 = api.percentile_of_busiest(hosts, 95) * usage.gpus
