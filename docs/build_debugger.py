@@ -40,21 +40,22 @@ _DEFINED = {
             "@gpu-underused: the busiest host's P95 under 70, where the mean "
             "is under 50 (Jobstats' target). The second condition, a fluctuation, is "
             "@gpu-starved: the same two numbers, with at least 3 waits that are together "
-            "a tenth of the time. @gpu-idle: all points are 0"
+            "a tenth of the time. @gpu-idle: nothing, or under 5% of one GPU"
         ),
     ),
     "BatchSize": (
         "P95 of CPU, GPU and GPU memory all under 70",
         (
-            "@gpu-underused, which then advises a larger batch: the same three "
-            "numbers, only where GPU memory was recorded"
+            "@gpu-underused, which then advises a larger batch: the same three numbers, only "
+            "where GPU memory was recorded and the mean is under 50 (Jobstats' target)"
         ),
     ),
     "CPUBottleneck": (
         "CPU over 90 while GPU under 10, for over 50% of the time",
         (
-            "@cpu-bottleneck: the same limits for each minute of a host (a value at its "
-            "limit counts), and a second, milder pair of limits"
+            "@cpu-bottleneck: the same limits for each minute of a host (a value at its limit "
+            "counts), but for a GPU of up to 50, which waits half the time; and a second, milder "
+            "pair of limits"
         ),
     ),
     "GPUMemoryIncrease": (

@@ -46,10 +46,6 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
         ("says",),
         "cpu-bottleneck wants the GPU at 10% or less while the CPU is at its limit",
     ),
-    "max-runtime-exceeded-no-artifact": (
-        ("lost", "together", "says"),
-        "the answer has no ModelArtifacts at all: whether anything was left is not recorded",
-    ),
     "one-host-of-eight-lacks-series": (
         ("idle",),
         "the expert takes seven hosts for eight; without the eighth there is no figure here",

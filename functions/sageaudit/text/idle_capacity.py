@@ -27,6 +27,7 @@ _IDLE_OVER: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": De
 can be all of the cores. Our choice."""
 _WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
 _LOOK_AT: dict[LookAt, str] = {
+    "standstill": "why the GPUs stood still for half an hour or more",
     "gpu_use": "whether the code uses the GPU at all",
     "data_loader": "the data loader (the CPU was busy while the GPU waited)",
     "communication": "the communication between hosts (all were used alike)",

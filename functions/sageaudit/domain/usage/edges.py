@@ -7,13 +7,14 @@ as idle too (`state_at`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.series import Series, mean
+from sageaudit.domain.usage.series import Series, mean, pick_all
+from sageaudit.domain.usage.standstill import FROM_S
 
 _NO_POINTS = Series(())
 
@@ -68,7 +69,8 @@ def _states(
 class HostEnd:
     """How one host ended: its idle periods up to the end, and whether it took part in the work.
 
-    A host that was active only in the first minutes, as every host is at the start, took no part.
+    A standstill of its own up to the end, in which it may keep one core busy, is idle too. A host
+    that was active only in the first minutes, as every host is at the start, took no part.
     """
 
     host: str
@@ -83,8 +85,15 @@ def host_ends(usage: Measurements) -> list[HostEnd]:
     for host, works in at_work(usage).items():
         tail = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
         took_part = any(at is not False for at in works[opening:])
-        ends.append(HostEnd(host, tail, took_part))
+        ends.append(HostEnd(host, max(tail, _standing_tail(usage, host)), took_part))
     return ends
+
+
+def _standing_tail(usage: Measurements, host: str) -> int:
+    """The periods of one host's standstill up to the end."""
+    one = {m: {host: hosts[host]} for m, hosts in usage.series.items() if host in hosts}
+    stretches = replace(usage, hosts_expected=1, series=one).standstills()
+    return len(stretches[-1]) if stretches and stretches[-1].stop == usage.points else 0
 
 
 def opening_periods(usage: Measurements) -> int:
@@ -92,10 +101,24 @@ def opening_periods(usage: Measurements) -> int:
     return min(LATE_S // (usage.period_s or LATE_S), usage.points)
 
 
-def idle_tail(usage: Measurements) -> range:
+def asleep_tail(usage: Measurements) -> range:
     """The periods up to the end in which every host is known to be idle."""
     length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
     return range(usage.points - length, usage.points)
+
+
+def idle_tail(usage: Measurements) -> range:
+    """The longer of two: the periods up to the end in which every host is known to be idle, and the
+    standstill that lasts to the end, in which a host may keep one core busy.
+    """
+    stretches = usage.standstills()
+    standing = stretches[-1] if stretches and stretches[-1].stop == usage.points else range(0)
+    return max(asleep_tail(usage), standing, key=len)
+
+
+def idle_middle(usage: Measurements) -> tuple[range, ...]:
+    """The standstills after which some host worked again."""
+    return tuple(still for still in usage.standstills() if still.stop < usage.points)
 
 
 def idle_head(usage: Measurements) -> range:
@@ -138,6 +161,37 @@ def before_gpu(usage: Measurements) -> range:
     if start > opening_periods(usage) or end >= usage.points or not known[end]:
         return range(0)
     return range(start, end)
+
+
+def after_gpu(usage: Measurements) -> range:
+    """The periods after the last GPU work, all known to have none. Empty where no GPU worked."""
+    lines = list(usage.series.get(Metric.GPU, {}).values())
+    if not usage.gpus or not lines or usage.without_hosts(Metric.GPU):
+        return range(0)
+    works = partial(gpu_works, gpus=usage.gpus)
+
+    def idle(at: int) -> bool:
+        return all(state_at(line.values, at, works, usage.period_s) is False for line in lines)
+
+    length = sum(1 for _ in takewhile(idle, reversed(range(usage.points))))
+    worked = any(works(value) for line in lines for value in line.values)
+    return range(usage.points - length, usage.points) if worked else range(0)
+
+
+def between_gpu_work(usage: Measurements) -> Measurements:
+    """The same without its first and last half hours and more that had no GPU work.
+
+    Unchanged where no GPU worked. What the CPU does there is no part of the loop that feeds a GPU.
+    """
+    period_s = usage.period_s or 0
+    head, tail = before_gpu(usage), after_gpu(usage)
+    start = head.stop if len(head) * period_s >= FROM_S else 0
+    stop = tail.start if len(tail) * period_s >= FROM_S else usage.points
+    if (start, stop) == (0, usage.points):
+        return usage
+    kept = range(start, stop)
+    series = {metric: pick_all(hosts, kept) for metric, hosts in usage.series.items()}
+    return replace(usage, points=len(kept), series=series)
 
 
 def cores_busy(usage: Measurements, periods: range) -> float:

@@ -7,16 +7,24 @@ from typing import Literal
 
 from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.series import Series, mean, pairs, percentile_of_busiest
+from sageaudit.domain.usage.series import Series, mean, mean_of_hosts, pairs, percentile_of_busiest
 
 LookAt = Literal[
-    "gpu_use", "data_loader", "communication", "batch_size", "parallel_work", "profile"
+    "standstill",
+    "gpu_use",
+    "data_loader",
+    "communication",
+    "batch_size",
+    "parallel_work",
+    "profile",
 ]
-"""The GPU did nothing; it waits for data; all hosts wait alike; its memory is free; vCPUs are free.
-A profile shows what metrics of a minute cannot."""
+"""The GPUs stood still for half an hour or more; the GPU did nothing; it waits for data; all hosts
+wait alike; its memory is free; vCPUs are free. A profile shows what metrics of a minute cannot."""
 
 _WAITS_BELOW = 50.0
 """Percent of all GPUs below which a host's GPUs wait: Jobstats' target of a job's mean."""
+_STANDSTILL_FROM = 0.1
+"""Share of the run from which standstills are a cause. Our choice."""
 _CPU_BUSY_OVER = 60.0
 """Percent of all vCPUs, the milder limit of cpu-bottleneck (cloud-finops-skills)."""
 _EVEN_WITHIN = 20.0
@@ -25,11 +33,17 @@ _LOW_P95 = 70.0
 """Percent: Debugger's BatchSize, for GPU, GPU memory and CPU."""
 
 
-def idle_causes(usage: Measurements) -> tuple[LookAt, ...]:
-    """What to look at, the likeliest first and a profile last; `usage`: of the active minutes."""
-    if not usage.gpus:
+def idle_causes(whole: Measurements) -> tuple[LookAt, ...]:
+    """What to look at, the likeliest first and a profile last; `whole`: the whole run's."""
+    if not whole.gpus:
         return ("parallel_work", "profile")
-    return (*_of_gpus(usage), "profile")
+    usage = whole.active()
+    still = sum(map(len, whole.standstills()))
+    if still < _STANDSTILL_FROM * whole.points:
+        return (*_of_gpus(usage), "profile")
+    at_work = mean_of_hosts(usage.series[Metric.GPU].values()) if Metric.GPU in usage.series else 0
+    waits = () if at_work >= _WAITS_BELOW else tuple(_of_gpus(usage))
+    return ("standstill", *waits, "profile")
 
 
 def _of_gpus(usage: Measurements) -> Iterator[LookAt]:

@@ -14,7 +14,13 @@ from functools import partial
 
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
-from sageaudit.domain.usage.series import Series, cut_all
+from sageaudit.domain.usage.series import Series, pick_all
+from sageaudit.domain.usage.standstill import (
+    COARSEST_PERIOD_S,
+    gpus_at_work,
+    may_pause,
+    standstills,
+)
 
 MIN_COVERAGE = 0.7
 """Share of the expected points that must be present before a rule judges. The first GPU point comes
@@ -134,31 +140,47 @@ class Measurements:
         return Missing("coverage_low", why)
 
     def active(self) -> Measurements:
-        """The same without the idle head and tail of the run; unchanged where no minute was active.
+        """The same without the idle head and tail of the run, and without its standstills; the
+        minutes around one are neighbours then. Unchanged where no minute was active.
 
         A minute is idle when every host is known to use less than 0.2 cores and at most 1% of its
         GPUs. A minute without data counts as active, except the late first points before an idle
         head.
         """
-        busy = [minute for minute in range(self.points) if not self.idle(minute)]
+        still = {minute for stretch in self.standstills() for minute in stretch}
+        busy = [m for m in range(self.points) if m not in still and not self.idle(m)]
         if not any(self.worked(minute) for minute in busy):
             return self
         known = next(m for m in range(self.points) if self.idle(m) or self.worked(m))
         if self.idle(known) and known * (self.period_s or 0) <= LATE_S:
             busy = [minute for minute in busy if minute > known]
         start, stop = busy[0], busy[-1] + 1
-        cut = {metric: cut_all(hosts, start, stop) for metric, hosts in self.series.items()}
+        kept = [minute for minute in range(start, stop) if minute not in still]
+        cut = {metric: pick_all(hosts, kept) for metric, hosts in self.series.items()}
         none = Missing("metric_missing", "no points in the active minutes")
         gone = {metric: none for metric, hosts in cut.items() if not hosts}
         skipped = timedelta(seconds=start * (self.period_s or 0))
         begins_at = self.begins_at and self.begins_at + skipped
         return replace(
             self,
-            points=stop - start,
+            points=len(kept),
             series={metric: hosts for metric, hosts in cut.items() if hosts},
             missing={**self.missing, **gone},
             begins_at=begins_at,
         )
+
+    def standstills(self) -> tuple[range, ...]:
+        """Half an hour and more after the first GPU work, in which no GPU worked and no host kept
+        more than a core busy. None without GPUs, and none where a host has no points.
+        """
+        period_s, gpus, vcpu = self.period_s or 0, self.gpus or 0, self.vcpu or 0
+        known = period_s and gpus and vcpu and period_s <= COARSEST_PERIOD_S
+        if not known or self.without_hosts(Metric.CPU) or self.without_hosts(Metric.GPU):
+            return ()
+        cpu, gpu = (list(self.series.get(m, {}).values()) for m in (Metric.CPU, Metric.GPU))
+        if not all(may_pause(line, gpus, period_s) for line in gpu):
+            return ()
+        return standstills(gpus_at_work(gpu, gpus, period_s), cpu, vcpu, period_s)
 
     def idle(self, minute: int) -> bool:
         """Whether every host is known to be idle in the period at this index."""

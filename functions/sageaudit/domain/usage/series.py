@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -51,10 +51,10 @@ def _is_missing(value: float | None) -> bool:
     return value is None
 
 
-def cut_all(hosts: Mapping[str, Series], start: int, stop: int) -> dict[str, Series]:
-    """The points from `start` up to but not including `stop`, of each host that has any."""
-    cut = {host: line.cut(start, stop) for host, line in hosts.items()}
-    return {host: line for host, line in cut.items() if line.present}
+def pick_all(hosts: Mapping[str, Series], kept: Sequence[int]) -> dict[str, Series]:
+    """The points at these indices, of each host that has any."""
+    picked = {host: Series(tuple(line.values[at] for at in kept)) for host, line in hosts.items()}
+    return {host: line for host, line in picked.items() if line.present}
 
 
 def mean(values: list[float]) -> float:

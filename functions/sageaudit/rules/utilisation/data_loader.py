@@ -11,6 +11,15 @@ _WORKERS_FROM, _WORKERS_TO = 0.7, 2.0
 """Of the cores: min_threshold 70 and max_threshold 200 of Debugger's Dataloader rule."""
 
 
+def cpu_at_limit(usage: api.Measurements, cpu_from: float, gpu_to: float = 100) -> float:
+    """The percent of a run's minutes, of all hosts, in which the CPU is that busy and the GPU is
+    no busier than that. 0 without points of both.
+    """
+    cpus, gpus = (usage.series.get(metric, {}) for metric in (api.Metric.CPU, api.Metric.GPU))
+    waits = [cpu >= cpu_from and gpu <= gpu_to for cpu, gpu in api.pairs(cpus, gpus)]
+    return 100 * sum(waits) / len(waits) if waits else 0.0
+
+
 def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
     """A worker for each vCPU, where the job sets a count far from that."""
     workers, job = case.job.hints.loader_workers, case.job

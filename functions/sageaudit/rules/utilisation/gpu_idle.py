@@ -1,12 +1,14 @@
-"""The GPU did nothing at all.
+"""The GPU did nothing, or almost nothing.
 
-What it checks: No point of GPUUtilization, of all hosts, is above 1% of one GPU over at least
-    15 minutes of the job's own code. Idle head and tail count too: a GPU that works earlier or
-    later is not idle.
+What it checks: No point of GPUUtilization, of all hosts, is above 1% of one GPU over at least 15
+    minutes of the job's own code, idle head and tail included. Or, over at least 15 active minutes,
+    the GPUs of each host together average under 5% of one GPU, with a P95 of at most 10%, while the
+    CPUs are not at their limit (cpu-bottleneck is about those).
 Why it costs: The GPU is most of the instance's price.
 Saving: Derived: the same run time on the cheapest type, mostly without GPU, that holds P99.5 of
     vCPU and host memory plus 20%; where one of them was not recorded, that type has no less of it.
-    No such type: no figure.
+    A GPU that did a little gets dollars only from a GPU type that certainly holds the run, at its
+    longest run time. No such type: no figure.
 When it is wrong: A short burst may be rounded to 0 in one-minute means, or lie where points are
     missing. Code that should use the GPU and fell back to the CPU must be corrected instead.
 What to do: Code that has no use for a GPU (scikit-learn, gradient boosting on the CPU, pandas): a
@@ -22,17 +24,14 @@ from __future__ import annotations
 from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-
-FROM = api.Threshold(
-    "from_minutes", 15, "minutes", "late points and start-up are behind it", "our choice"
-)
+from sageaudit.rules.utilisation.gpu_use import FROM, LITTLE_BELOW, LITTLE_P95_TO, almost_nothing
 
 
 @api.rule(
     id="SA201",
     scope=api.JobCase,
     kinds=api.ON_INSTANCES,
-    thresholds=(FROM, api.HEADROOM),
+    thresholds=(FROM, LITTLE_BELOW, LITTLE_P95_TO, api.HEADROOM),
     needs=(api.Metric.GPU,),
     pools=True,
     finds_waste=True,
@@ -40,28 +39,44 @@ FROM = api.Threshold(
     subsumes={
         "cheaper-type",
         "cpu-bottleneck",
+        "gpu-too-big",
         "old-generation",
         "profile-me",
         "trainium-candidate",
     },
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Looks at the whole run, and sizes the CPU type by its active minutes."""
-    whole = case.whole
-    if not gpu_idle(whole) or whole.minutes < case.limit(FROM):
+    """Looks at the whole run for nothing, and at its active minutes for almost nothing."""
+    nothing = gpu_idle(case.whole)
+    usage = case.whole if nothing else case.usage
+    if usage.minutes < case.limit(FROM) or not (nothing or almost_nothing(case)):
         return api.Clear()
-    gpus = whole.series[api.Metric.GPU].values()
+    gpus, each = usage.series[api.Metric.GPU].values(), usage.gpus or 1
     cpus = case.usage.series.get(api.Metric.CPU, {}).values()
     points = [value for line in cpus for value in line.present]
     vcpu = case.usage.vcpu
+    mean = max(api.mean(line.present) for line in gpus) * each
+    hint = "If the code should use the GPU, correct that instead."
     return api.derived(
-        f"The GPU did nothing for {case.span(whole.minutes)} on {case.job.instances}.",
+        f"The GPU did nothing for {case.span(usage.minutes)} on {case.job.instances}."
+        if nothing
+        else f"{_little(each, mean)} over {case.span(usage.minutes)} on "
+        f"{case.job.instances}: almost nothing.",
         {
             "gpu_max_percent": round(api.percentile_of_busiest(gpus, 100), 1),
-            "minutes": round(whole.minutes),
+            "gpu_mean_percent_of_one": round(mean, 2),
+            "minutes": round(usage.minutes),
             "cpu_mean_cores": round(api.mean(points) * vcpu / 100, 2) if points and vcpu else None,
-            "vcpu": whole.vcpu,
-            "period_s": whole.period_s,
+            "vcpu": usage.vcpu,
+            "period_s": usage.period_s,
         },
-        **best_type(case).details(case, "If the code should use the GPU, correct that instead."),
+        **best_type(case).details(case, hint if nothing else f"{hint} Else try a CPU type."),
     )
+
+
+def _little(gpus: int, mean: float) -> str:
+    """Never "0%": a GPU that works a little works."""
+    percent = f"{mean:.0f}%" if mean >= 1 else "under 1%"
+    if gpus == 1:
+        return f"The GPU averaged {percent}"
+    return f"The {gpus} GPUs of a host together averaged {percent} of one GPU"

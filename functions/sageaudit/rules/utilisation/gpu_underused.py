@@ -1,8 +1,8 @@
 """The GPU works little.
 
 What it checks: Over the active minutes the mean GPU utilisation is under 25%, or it is under 50%
-    and even the busiest host's P95 stays under 70%, or the P95 of GPU, GPU memory and CPU are all
-    under 70%. Idle head and tail are cut first. A GPU that did nothing at all is left to gpu-idle.
+    and even the busiest host's P95 stays under 70%. From a mean of 50% on the use is healthy. Idle
+    head, tail and standstills are cut first. A GPU that did almost nothing is left to gpu-idle.
 Why it costs: A GPU-hour is billed the same, busy or waiting.
 Saving: Derived, never (1 - utilisation) x cost: the run on the type that certainly saves most, with
     the same GPU, fewer of it, or another one whose throughput has a source. It holds P99.5 plus 20%
@@ -19,10 +19,9 @@ Sources: SageMaker Debugger, LowGPUUtilization: threshold_p95 70; BatchSize: 70 
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE, GpuUse, gpu_use
+from sageaudit.rules.utilisation.gpu_use import GpuUse, gpu_use, left_to_gpu_idle
 
 _ONE_GPU, _JOBSTATS, _BATCH_SIZE = "percent of one GPU", "Jobstats config.py", "Debugger BatchSize"
 MEAN_BELOW = api.Threshold("mean_below", 25, _ONE_GPU, "amber", _JOBSTATS)
@@ -49,17 +48,16 @@ MEMORY_BELOW = api.Threshold(
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts for the mean, and takes the busiest host for the P95."""
-    if gpu_idle(case.whole):
-        return LEFT_TO_GPU_IDLE
+    if left := left_to_gpu_idle(case):
+        return left
     usage, use = case.usage, gpu_use(case.usage)
     low = use.mean < case.limit(MEAN_BELOW)
     flat = use.p95 < case.limit(P95_BELOW) and use.mean < case.limit(TARGET)
-    larger_batch = _holds_larger_batch(case, use)
-    if not low and not flat and not larger_batch:
+    if not low and not flat:
         return api.Clear()
     best = best_type(case)
     feed = "" if best.first else "First feed the GPU faster."
-    if larger_batch:
+    if _holds_larger_batch(case, use):
         feed = f"A larger batch may help: the P95 of GPU memory was {use.memory_p95:.0f}%."
     amber = "amber" if low else "below target"
     return api.derived(

@@ -5,21 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.usage.edges import host_ends, idle_tail, opening_periods
+from sageaudit.domain.usage.edges import (
+    after_gpu,
+    cores_busy,
+    host_ends,
+    idle_tail,
+    opening_periods,
+)
+from sageaudit.domain.usage.standstill import FROM_S
 from sageaudit.rules import api
+from sageaudit.rules.utilisation.standing_still import asleep
 
 
 @dataclass(frozen=True, slots=True)
 class IdleEnds:
     """Idle seconds at the end: of all hosts, and of each `early` host before those, longest first.
 
-    `throughout`: no host ever worked.
+    `throughout`: no host ever worked. `asleep`: none kept even a core busy in `idle_s`.
+    `without_gpu_s`: the time after the last GPU work, where it is half an hour longer than `idle_s`
+    and a CPU worked: `cores_after_gpu`, the mean of the busiest host.
     """
 
     idle_s: int
     early: tuple[tuple[str, int], ...]
     hosts: int
     throughout: bool
+    asleep: bool
+    without_gpu_s: int
+    cores_after_gpu: float
 
     @property
     def shared_s(self) -> Decimal:
@@ -42,9 +55,14 @@ def idle_ends(case: api.JobCase, from_s: float) -> IdleEnds:
         if end.took_part and (seconds := (end.idle_tail - common) * period_s) >= from_s
     ]
     worked = any(whole.worked(minute) for minute in range(idle.start))
+    without_gpu = after_gpu(whole)
+    on_cpu_s = (len(without_gpu) - common) * period_s
     return IdleEnds(
         idle_s=common * period_s,
         early=tuple(sorted(early, key=lambda host: (-host[1], host[0]))),
         hosts=max(whole.hosts_expected or 0, len(whole.hosts)),
         throughout=not worked and idle.start <= opening_periods(whole),
+        asleep=asleep(whole, [idle]),
+        without_gpu_s=len(without_gpu) * period_s if on_cpu_s >= FROM_S else 0,
+        cores_after_gpu=cores_busy(whole, without_gpu),
     )

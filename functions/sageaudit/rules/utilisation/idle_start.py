@@ -3,11 +3,12 @@
 What it checks: Before the first work, all hosts are known to be idle (under 0.2 cores and 1% of the
     GPUs) for at least 10 minutes and 2% of the run. On GPU jobs also: the first GPU work comes that
     late, and until then each host keeps at most 1.25 cores busy on average, as one process that
-    downloads does.
+    downloads does. Where more cores work before the first GPU work, for half an hour or more and 2%
+    of the run, that is shown without dollars.
 Why it costs: Every instance is billed from its first second, with all its GPUs.
 Saving: Measured: the idle minutes, which were billed and produced nothing. Of the minutes with CPU
     work but no GPU work, between 0 and all can be saved: what they prepare must be done somewhere.
-    0 is counted.
+    0 is counted. Where more than a core works: none, since no other host is sure to be as fast.
 When it is wrong: A start that waits for something else (a queue, a licence, another job) looks idle
     too. The first points come 3 to 6 minutes late: minutes without a point are idle only between
     idle ones.
@@ -23,6 +24,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.usage.edges import before_gpu, cores_busy, gpu_unrecorded, idle_head
+from sageaudit.domain.usage.standstill import FROM_S
 from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.input_channels import first_channel
@@ -57,7 +59,7 @@ def check(case: api.JobCase) -> api.Outcome:
     idle_s = _seconds(case, head)
     wait_s = _seconds(case, wait) if cores <= case.limit(CORES_AT_MOST) else Decimal(0)
     if not idle_s and not wait_s:
-        return api.Clear()
+        return _shown(case, wait, cores)
     evidence: dict[str, api.Evidence] = {
         "idle_s": idle_s,
         "without_gpu_s": wait_s,
@@ -70,10 +72,39 @@ def check(case: api.JobCase) -> api.Outcome:
     fix, change = first_channel(case.job), api.CutPhase(phase, idle_s)
     if wait_s <= idle_s:
         waits = "A start that waits for another job or for a queue looks the same."
+        on_cpu_s = _seconds(case, wait)
+        if not wait_s and on_cpu_s - idle_s >= FROM_S:
+            first = api.duration(on_cpu_s)
+            waits += f" No GPU worked in the first {first}; minutes of CPU work are not counted."
         return api.measured(summary, evidence, fix=fix, change=change, caution=waits)
     prepares = "What the CPU did before the GPU's first work must be done somewhere"
     caution, best = f"{prepares}: only idle minutes are counted.", api.CutPhase(phase, wait_s)
     return api.derived(summary, evidence, fix=fix, change=change, best=best, caution=caution)
+
+
+def _shown(case: api.JobCase, wait: range, cores: float) -> api.Outcome:
+    """Half an hour and more of CPU work before the GPU's: hours without dollars."""
+    whole, wait_s = case.whole, _seconds(case, wait)
+    if wait_s < FROM_S:
+        return api.Clear()
+    gpu_hours = float(wait_s) * len(whole.series[api.Metric.GPU]) * (whole.gpus or 0) / 3600
+    return api.fact(
+        f"No GPU work came for the first {api.duration(wait_s)} of "
+        f"{api.duration_min(whole.minutes)} on {case.job.instances} ({gpu_hours:.1f} GPU-hours), "
+        f"while {cores:.1f} of {whole.vcpu} cores worked.",
+        {
+            "without_gpu_s": wait_s,
+            "gpu_hours_not_counted": round(gpu_hours, 1),
+            "cores_before_gpu": round(cores, 2),
+            "vcpu": whole.vcpu,
+            "minutes": round(whole.minutes),
+            "period_s": whole.period_s,
+        },
+        caution=(
+            "No dollars are counted, because the CPU worked. Prepare the data once in a processing "
+            "job on a CPU type, whose output later runs read."
+        ),
+    )
 
 
 def _seconds(case: api.JobCase, periods: range) -> Decimal:

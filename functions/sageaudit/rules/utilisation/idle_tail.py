@@ -1,17 +1,22 @@
 """The instances stay after their work is done.
 
 What it checks: From some minute to the end of the work phase all hosts are known to be idle (under
-    0.2 cores and 1% of the GPUs), for at least 10 minutes. Or, on several hosts, one is idle for so
-    long at the end while others still work. A run in which no host ever worked is all idle.
+    0.2 cores and 1% of the GPUs), for at least 10 minutes. On GPU jobs also: for half an hour or
+    more after the last GPU work no host keeps more than a core busy (1.2 with its system), as a
+    hung process does that waits in a loop. Or, on several hosts, one is idle for 10 minutes at the
+    end while others still work. A run in which no host ever worked is all idle. Half an hour and
+    more after the last GPU work in which a CPU works is shown without dollars.
 Why it costs: A job is billed until its last process ends, on all its instances: a hung exit, a
     thread that is never joined, a distributed group that waits for a peer, hosts that end early.
 Saving: Measured: the minutes in which every host was idle, which were billed and produced nothing.
-    Those of hosts that ended early save 0 to all if they take over others' work; 0 is counted.
+    Derived, where one core was busy: that it needs none of the GPUs. Those of hosts that ended
+    early save 0 to all if they take over others' work; 0 is counted.
 When it is wrong: A run that waits (for a query, another job, an upload by its own code) is idle
-    too. Up to 3 minutes in a row without a point, between idle ones or at the end, count as idle; a
-    host without any point does not.
+    too. One core may write the model or evaluate. Up to 3 minutes in a row without a point, between
+    idle ones or at the end, count as idle; a host without any point does not.
 What to do: Exit when done: join threads, close data loaders, destroy the process group, set
-    timeouts on barriers and on the run. Hosts that end early: spread their data evenly.
+    timeouts on barriers and on the run. Evaluate on the CPU in a processing job on a CPU type.
+    Hosts that end early: spread their data evenly.
 Sources: Recorded jobs: zeros trail the end for up to 3 minutes. Reported hung exits:
     sagemaker-python-sdk issue 1353; early hosts are billed to the end: issue 1067.
 """
@@ -24,7 +29,9 @@ from sageaudit.domain.usage.edges import gpu_unrecorded
 from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.idle_ends import IdleEnds, idle_ends
+from sageaudit.rules.utilisation.standing_still import NEEDS_NO_GPU, ON_CPU, WAITS
 
+EXIT = "Close data loaders, join threads and destroy the process group when the work is done."
 FROM = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs")
 
 
@@ -47,6 +54,8 @@ def check(case: api.JobCase) -> api.Outcome:
     tail = idle_ends(case, case.limit(FROM))
     counted_s = tail.idle_s if tail.idle_s >= case.limit(FROM) else 0
     if not counted_s and not tail.early:
+        if tail.without_gpu_s:
+            return _shown(case, tail)
         return api.HOSTS_UNMAPPED if len(case.job.groups) > 1 else api.Clear()
     if counted_s and len(whole.hosts) < (whole.hosts_expected or 0):
         have = f"{len(whole.hosts)} of {whole.hosts_expected} hosts have points"
@@ -62,9 +71,12 @@ def check(case: api.JobCase) -> api.Outcome:
         evidence[f"idle_before_s {host.rpartition('/')[2]}"] = seconds
     summary, phase = _summary(case, tail, counted_s), work_phase(case.job)
     change, best = api.CutPhase(phase, Decimal(counted_s)), api.CutPhase(phase, tail.shared_s)
+    if not tail.early and tail.asleep:
+        before = _cpu_before(tail)
+        return api.measured(summary, evidence, change=change, caution=f"{WAITS}{before}")
     if not tail.early:
-        waits = "A run that waits for a query or for another job looks the same."
-        return api.measured(summary, evidence, change=change, caution=waits)
+        caution = f"{WAITS} {NEEDS_NO_GPU}{_cpu_before(tail)} {EXIT}"
+        return api.derived(summary, evidence, change=change, caution=caution)
     shared = "Early hosts save only if they take over work of the others: none of it is counted."
     return api.derived(summary, evidence, change=change, best=best, caution=shared)
 
@@ -75,6 +87,9 @@ def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
         return f"No host worked in {minutes} on {what}."
     last = api.duration(Decimal(counted_s))
     idle = f"All hosts were idle for the last {last} of {minutes} on {what}"
+    if not tail.asleep:
+        still = f"No GPU worked in the last {last} of {minutes} on {what}"
+        idle = f"{still}, and no host used more than one core"
     if not tail.early:
         return f"{idle}."
     longest = f"up to {api.duration(Decimal(tail.early[0][1]))}"
@@ -82,3 +97,31 @@ def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
     if counted_s:
         return f"{idle}; {early} that."
     return f"{early} the last one, in {minutes} on {what}."
+
+
+def _cpu_before(tail: IdleEnds) -> str:
+    """A sentence on half an hour and more of CPU work between the last GPU work and the tail."""
+    if not tail.without_gpu_s:
+        return ""
+    last = api.duration(Decimal(tail.without_gpu_s))
+    return f" No GPU worked in the last {last}: of those, minutes of CPU work are not counted."
+
+
+def _shown(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
+    """Hours without dollars: the CPU worked."""
+    whole, hosts = case.whole, len(case.whole.series[api.Metric.GPU])
+    gpu_hours = tail.without_gpu_s * hosts * (whole.gpus or 0) / 3600
+    return api.fact(
+        f"No GPU worked in the last {api.duration(Decimal(tail.without_gpu_s))} of "
+        f"{api.duration_min(whole.minutes)} on {case.job.instances} ({gpu_hours:.1f} GPU-hours), "
+        f"while {tail.cores_after_gpu:.1f} of {whole.vcpu} cores worked.",
+        {
+            "without_gpu_at_end_s": tail.without_gpu_s,
+            "gpu_hours_not_counted": round(gpu_hours, 1),
+            "cores_meanwhile": round(tail.cores_after_gpu, 2),
+            "vcpu": whole.vcpu,
+            "minutes": round(whole.minutes),
+            "period_s": whole.period_s,
+        },
+        caution=ON_CPU,
+    )

@@ -18,10 +18,9 @@ Sources: Jobstats and Job Defense Shield: n of m GPUs unused. cloud-finops-skill
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE
+from sageaudit.rules.utilisation.gpu_use import left_to_gpu_idle
 from sageaudit.rules.utilisation.several_gpus import distribute, gpus_needed, one_gpu
 
 FITS_ON = api.Threshold(
@@ -46,8 +45,8 @@ DISTRIBUTE = "Spread the work over all GPUs instead."
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Counts GPUs by use and by memory."""
-    if gpu_idle(case.whole):
-        return LEFT_TO_GPU_IDLE
+    if left := left_to_gpu_idle(case):
+        return left
     today = case.market.types[case.job.groups[0].instance_type]
     need = gpus_needed(case.usage, today)
     if isinstance(need, api.Unknown):

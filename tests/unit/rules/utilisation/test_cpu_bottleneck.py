@@ -32,8 +32,8 @@ def test_a_cpu_at_its_limit_before_a_waiting_gpu_is_found() -> None:
     """40 of 60 minutes: the sentence says it with its numbers; no dollars."""
     finding = priced(RULE, ONE, minutes(ONE, (40, 98, 4), (20, 60, 50)))
     assert finding.found.summary == (
-        "In 67% of 1 h on 1 x ml.g4dn.xlarge the CPU was at 90% or more with the "
-        "GPU at 10% or less."
+        "In 67% of 1 h on 1 x ml.g4dn.xlarge the CPU was at 90% or more while the "
+        "GPU was at 50% or less. The GPU averaged 19%."
     )
     assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
     assert finding.found.confidence is Confidence.HEURISTIC
@@ -48,10 +48,10 @@ def test_exactly_half_of_the_time_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "gpu", "says"), [(90, 10, True), (89.9, 10, False), (90, 10.1, False)]
+    ("cpu", "gpu", "says"), [(90, 50, True), (89.9, 50, False), (90, 50.1, False), (90, 10, True)]
 )
 def test_the_limits_themselves_count(cpu: float, gpu: float, says: bool) -> None:
-    """CPU at 90% or more, GPU at 10% or less, in the same minute."""
+    """CPU at 90% or more, GPU at 50% or less, in the same minute."""
     assert isinstance(outcome(RULE, ONE, minutes(ONE, (60, cpu, gpu))), Found) is says
 
 
@@ -165,3 +165,21 @@ def test_a_processing_job_has_no_hyperparameters() -> None:
     assert [way[0].path for way in what.alternatives] == [
         "ProcessingResources.ClusterConfig.InstanceType"
     ]
+
+
+def test_cpu_work_before_the_training_is_no_bottleneck() -> None:
+    """Half an hour and more without GPU work at either end is told by idle-start and idle-tail."""
+    head = minutes(ONE, (40, 98, 0), (20, 50, 90))
+    assert outcome(RULE, ONE, head) == Clear()
+    assert isinstance(outcome("idle-start", ONE, head), Found)
+    tail = minutes(ONE, (20, 50, 90), (40, 98, 0))
+    assert outcome(RULE, ONE, tail) == Clear()
+    assert isinstance(outcome("idle-tail", ONE, tail), Found)
+    both = found(RULE, ONE, minutes(ONE, (31, 98, 0), (1, 98, 30), (28, 98, 30)))
+    assert both.evidence["gpu_mean_percent"] == 30.0
+
+
+def test_a_gpu_at_a_third_behind_busy_cores_is_found() -> None:
+    """The cores are the limit, although the GPU does far more than nothing."""
+    assert isinstance(outcome(RULE, ONE, minutes(ONE, (60, 97, 33))), Found)
+    assert outcome(RULE, ONE, minutes(ONE, (60, 97, 65))) == Clear()

@@ -40,12 +40,50 @@ def test_the_cheapest_cpu_type_that_holds_the_rest_is_named() -> None:
 
 
 @pytest.mark.parametrize("run", [ONE, ran(3600, "ml.g4dn.12xlarge")])
-def test_one_percent_of_one_gpu_is_idle_and_more_in_one_minute_is_work(run: Job) -> None:
+def test_one_percent_of_one_gpu_is_nothing_and_more_in_one_minute_is_not(run: Job) -> None:
     """Of all GPUs of a host together: CloudWatch gives their sum."""
-    for most, idle in ((1.0, True), (1.1, False)):
+    for most, nothing in ((1.0, True), (1.1, False)):
         points = [0.0] * 59 + [most]
         of = usage(run, series(Metric.GPU, points), series(Metric.CPU, [200] * 60))
-        assert isinstance(outcome(RULE, run, of), Found) is idle
+        assert ("did nothing" in found(RULE, run, of).summary) is nothing
+
+
+def test_a_gpu_at_three_percent_did_almost_nothing() -> None:
+    """It is told with its figure, and no CPU type is counted for it."""
+    what = found(RULE, ONE, flat(ONE, 60, gpu=3, cpu=50))
+    assert what.summary == ("The GPU averaged 3% over 1 h on 1 x ml.g4dn.xlarge: almost nothing.")
+    assert (what.bucket, what.change) == (Bucket.NONE, None)
+    assert "try a CPU type" in (what.caution or "")
+
+
+def test_almost_nothing_is_of_one_gpu_not_of_all() -> None:
+    """3% of each of four GPUs is 12% of one: little work, but work."""
+    four = ran(3600, "ml.g4dn.12xlarge")
+    assert outcome(RULE, four, flat(four, 60, gpu=3, cpu=50)) == Clear()
+    what = found(RULE, four, flat(four, 60, gpu=0.5, cpu=50))
+    assert "The 4 GPUs of a host together averaged 2% of one GPU over 1 h" in what.summary
+
+
+@pytest.mark.parametrize(
+    ("gpu", "told"),
+    [
+        ([4.9] * 60, True),
+        ([5.0] * 60, False),
+        ([0.5] * 60 + [1.2], True),
+        ([2.0] * 54 + [12.0] * 6, False),
+    ],
+)
+def test_the_limits_of_almost_nothing(gpu: list[float], told: bool) -> None:
+    """A mean under 5% and a P95 of at most 10%: six minutes of an hour above it are work."""
+    of = usage(ONE, series(Metric.GPU, gpu), series(Metric.CPU, [200] * len(gpu)))
+    assert isinstance(outcome(RULE, ONE, of), Found) is told
+
+
+def test_a_gpu_that_waits_for_a_cpu_at_its_limit_is_left_to_cpu_bottleneck() -> None:
+    """4% is all that the cores could feed it."""
+    of = flat(ONE, 60, gpu=4, cpu=97)
+    assert outcome(RULE, ONE, of) == Clear()
+    assert isinstance(outcome("cpu-bottleneck", ONE, of), Found)
 
 
 def test_a_gpu_that_only_starts_late_is_another_story() -> None:

@@ -132,10 +132,31 @@ def test_idle_minutes_are_counted_and_the_others_are_the_range() -> None:
 
 
 def test_many_busy_cores_before_the_gpu_are_work() -> None:
-    """Exactly 1.25 cores are one process, more are not."""
-    for cores, told in ((1.25, True), (1.3, False), (6.0, False)):
+    """Exactly 1.25 cores are one process with a range of dollars; more have hours only."""
+    for cores, ranged in ((1.25, True), (1.3, False), (6.0, False)):
         of = on_gpu([cores] * 30 + [2] * 90, [0] * 30 + [90] * 90)
-        assert isinstance(outcome(RULE, GPU_JOB, of), Found) is told
+        assert (found(RULE, GPU_JOB, of).best is not None) is ranged
+
+
+def test_half_an_hour_of_cpu_work_before_the_gpu_is_told_without_dollars() -> None:
+    """The cores prepared something: GPU-hours, and a processing job as the way out."""
+    finding = priced(RULE, GPU_JOB, on_gpu([6.0] * 30 + [2] * 90, [0] * 30 + [90] * 90))
+    assert finding.found.summary == (
+        "No GPU work came for the first 30 min of 2 h on 1 x ml.g4dn.2xlarge "
+        "(0.5 GPU-hours), while 6.0 of 8 cores worked."
+    )
+    assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
+    assert "processing job" in (finding.found.caution or "")
+    assert outcome(RULE, GPU_JOB, on_gpu([6.0] * 29 + [2] * 91, [0] * 29 + [90] * 91)) == Clear()
+
+
+def test_cpu_work_after_an_idle_start_is_mentioned() -> None:
+    """12 idle minutes are counted; the 40 in which six cores prepared something are not."""
+    of = on_gpu([0.05] * 12 + [6.0] * 40 + [2] * 68, [0] * 52 + [90] * 68)
+    finding = priced(RULE, GPU_JOB, of)
+    # 2 h x $0.94 x 12 / 120
+    assert usd(finding.saving_usd) == "0.188000"
+    assert "No GPU worked in the first 52 min" in (finding.found.caution or "")
 
 
 def test_a_gpu_that_never_works_is_another_story() -> None:

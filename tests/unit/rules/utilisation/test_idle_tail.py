@@ -220,3 +220,89 @@ def test_on_a_mixed_cluster_only_the_end_of_all_is_told() -> None:
     early = answer([9.0] * 120, [9.0] * 60 + [0] * 60)
     assert isinstance(early, Unknown)
     assert early.code == "hosts_unmapped"
+
+
+def gpu_end(minutes: int, cores: float, run: Job = GPU) -> Measurements:
+    """A GPU at work, and so many last minutes of two hours without it on these cores."""
+    before = 120 - minutes
+    return usage(
+        run,
+        series(Metric.CPU, [200] * before + [100 * cores] * minutes),
+        series(Metric.GPU, [90] * before + [0] * minutes),
+    )
+
+
+def test_a_hung_process_that_spins_on_one_core_is_counted() -> None:
+    """60 of 120 minutes: half of 2 h x $0.94. What one core does needs no GPU."""
+    finding = priced(RULE, GPU, gpu_end(60, 1.01))
+    assert finding.found.summary == (
+        "No GPU worked in the last 1 h of 2 h on 1 x ml.g4dn.2xlarge, "
+        "and no host used more than one core."
+    )
+    assert finding.found.confidence is Confidence.DERIVED
+    assert usd(finding.saving_usd) == "0.940000"
+    assert "needs none of these GPUs" in (finding.found.caution or "")
+
+
+@pytest.mark.parametrize(("minutes", "cores", "told"), [
+    (30, 1.2, True), (29, 1.2, False), (30, 1.21, True), (29, 6.0, False),
+])  # fmt: skip
+def test_a_core_is_counted_from_half_an_hour_and_more_is_told(
+    minutes: int, cores: float, told: bool
+) -> None:
+    """Writing a model, a short evaluation are ordinary; longer CPU work has hours, no dollars."""
+    answer = outcome(RULE, GPU, gpu_end(minutes, cores))
+    assert isinstance(answer, Found) is told
+    if isinstance(answer, Found):
+        assert (answer.bucket is Bucket.AVOIDABLE) is (cores <= 1.2)
+
+
+def test_an_evaluation_on_the_cpu_is_told_in_gpu_hours() -> None:
+    """40 minutes on six of eight cores after the last GPU work."""
+    finding = priced(RULE, GPU, gpu_end(40, 6.0))
+    assert finding.found.summary == (
+        "No GPU worked in the last 40 min of 2 h on 1 x ml.g4dn.2xlarge (0.7 GPU-hours), "
+        "while 6.0 of 8 cores worked."
+    )
+    assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
+
+
+def test_a_host_that_spins_at_its_end_while_another_works_ended_early() -> None:
+    """60 minutes on one core without its GPU: a range from nothing to half an hour of both."""
+    run = ran(7200, "ml.g4dn.2xlarge", 2)
+    of = usage(
+        run,
+        series(Metric.CPU, [200] * 120),
+        series(Metric.GPU, [90] * 120),
+        series(Metric.CPU, [200] * 60 + [101] * 60, host="train/algo-2"),
+        series(Metric.GPU, [90] * 60 + [0] * 60, host="train/algo-2"),
+    )
+    finding = priced(RULE, run, of)
+    assert finding.found.summary == (
+        "1 of 2 hosts ended up to 1 h before the last one, in 2 h on 2 x ml.g4dn.2xlarge."
+    )
+    # an hour of one host, shared by two: 30 of 120 minutes of 2 x 2 h x $0.94
+    assert [usd(end) for end in finding.range_usd or ()] == ["0.000000", "0.940000"]
+
+
+def test_cpu_work_before_the_idle_tail_is_mentioned() -> None:
+    """40 minutes of evaluation on six cores, then 20 idle ones, of which alone the dollars are."""
+    of = usage(
+        GPU,
+        series(Metric.CPU, [200] * 60 + [600] * 40 + [5] * 20),
+        series(Metric.GPU, [90] * 60 + [0] * 60),
+    )
+    finding = priced(RULE, GPU, of)
+    # 2 h x $0.94 x 20 / 120
+    assert usd(finding.saving_usd) == "0.313333"
+    assert "No GPU worked in the last 1 h" in (finding.found.caution or "")
+
+
+def test_one_core_of_a_cpu_job_may_be_its_work() -> None:
+    """Only hosts with GPUs are too dear for it."""
+    assert outcome(RULE, ONE, cores(ONE, [9.0] * 60 + [1.0] * 60)) == Clear()
+
+
+def test_a_gpu_that_never_worked_is_another_story() -> None:
+    """gpu-idle tells it, hung or not."""
+    assert outcome(RULE, GPU, gpu_end(120, 1.0)) == Clear()

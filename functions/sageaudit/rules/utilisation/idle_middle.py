@@ -1,0 +1,106 @@
+"""The GPUs stand still in the middle of the run.
+
+What it checks: Between the first GPU work and the end no GPU of any host is above 1% for half an
+    hour or more, and some host works again after that. Counted where no host keeps more than a core
+    busy (1.2 cores with its system): a process that waits sleeps or spins on one core. Where a CPU
+    works more, or another host's GPU, the time is shown in GPU-hours.
+Why it costs: All GPUs are billed while nothing uses them.
+Saving: The minutes in which every host stood still: measured where all were idle (under 0.2 cores),
+    else derived, since one core may have worked. Nothing where more than a core worked.
+When it is wrong: A run that waits for a query, a file system or another job stands still too. GPU
+    kernels that spin (a lost peer in NCCL) look like work: these metrics cannot show that wait.
+What to do: Let waits fail: `timeout` of `init_process_group` (10 minutes by default for NCCL since
+    PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING set to 0 switches it off), `timeout` of the
+    DataLoader, time limits on mounts and requests; a run with checkpoints then goes on from the
+    last one. For the rest, a CloudWatch alarm on GPUUtilization of the job's hosts, and an
+    EventBridge rule on that alarm with a Lambda function that calls StopTrainingJob. Long work of
+    the CPU alone (evaluation, data for the next epoch) belongs in a processing job on a CPU type.
+Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environment variables and
+    pull request 110947. A busy core reads up to 100.8% in recorded jobs, an idle host up to 19% of
+    a core.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sageaudit.domain.usage.edges import cores_busy, idle_middle
+from sageaudit.domain.usage.gpu_pauses import GpuPauses, gpu_pauses
+from sageaudit.domain.usage.work_windows import work_phase
+from sageaudit.rules import api
+from sageaudit.rules.utilisation.standing_still import NEEDS_NO_GPU, ON_CPU, WAITS, asleep
+
+ALARM = "A timeout in the code, or an alarm on GPUUtilization that stops the job, ends such a wait."
+OTHERS = (
+    "No dollars are counted, because other hosts worked meanwhile. Spread that work over all "
+    "hosts, or leave it to a job of its own on one host."
+)
+
+
+@api.rule(
+    id="SA214",
+    scope=api.JobCase,
+    kinds=api.ON_INSTANCES,
+    needs=(api.Metric.GPU, api.Metric.CPU),
+    sees_gaps=True,
+    finds_waste=True,
+    coarsest_period_s=300,
+    whole_run=True,
+    per_host=True,
+)
+def check(case: api.JobCase) -> api.Outcome:
+    """Looks at the whole run, between its first GPU work and its end."""
+    whole, period_s = case.whole, case.whole.period_s or 0
+    stretches, pauses = idle_middle(whole), gpu_pauses(whole)
+    still_s = sum(map(len, stretches)) * period_s
+    if not still_s:
+        return _shown(case, pauses) if pauses else api.Clear()
+    evidence: dict[str, api.Evidence] = {
+        "standstill_s": still_s,
+        "stretches": len(stretches),
+        "first_standstill_after_s": stretches[0].start * period_s,
+        "cores_meanwhile": round(max(cores_busy(whole, still) for still in stretches), 2),
+        "vcpu": whole.vcpu,
+        "gpu_hours_not_counted": round(pauses.gpu_hours, 1) if pauses else 0,
+        "minutes": round(whole.minutes),
+        "period_s": period_s,
+    }
+    summary = _summary(case, stretches, still_s)
+    change = api.CutPhase(work_phase(case.job), Decimal(still_s))
+    if asleep(whole, stretches):
+        return api.measured(summary, evidence, change=change, caution=f"{WAITS} {ALARM}")
+    caution = f"{WAITS} {NEEDS_NO_GPU} {ALARM}"
+    return api.derived(summary, evidence, change=change, caution=caution)
+
+
+def _summary(case: api.JobCase, stretches: tuple[range, ...], still_s: int) -> str:
+    run = f"{api.duration_min(case.whole.minutes)} on {case.job.instances}"
+    long = api.duration(Decimal(still_s))
+    times = f"{long} in {len(stretches)} stretches" if len(stretches) > 1 else long
+    core = "" if asleep(case.whole, stretches) else ", and no host used more than one core"
+    after = api.duration(Decimal(stretches[0].start * (case.whole.period_s or 0)))
+    began = f"the first began {after}" if len(stretches) > 1 else f"it began {after}"
+    return f"No GPU worked for {times} in the middle of {run}{core}; {began} after the start."
+
+
+def _shown(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
+    """Hours without dollars: something worked."""
+    hosts = len(case.whole.series[api.Metric.GPU])
+    whose = "GPUs" if pauses.hosts == hosts else f"GPUs of {pauses.hosts} of {hosts} hosts"
+    cores = "" if pauses.cores is None else f"{pauses.cores:.1f} of {case.whole.vcpu} cores worked"
+    meanwhile = "GPUs of other hosts worked" if pauses.others_worked else cores or "a CPU worked"
+    return api.fact(
+        f"The {whose} did nothing for {api.duration(Decimal(pauses.seconds))} in the middle of "
+        f"{api.duration_min(case.whole.minutes)} on {case.job.instances} "
+        f"({pauses.gpu_hours:.1f} GPU-hours), while {meanwhile}.",
+        {
+            "gpu_hours_not_counted": round(pauses.gpu_hours, 1),
+            "hosts_that_paused": pauses.hosts,
+            "longest_pause_of_a_host_s": pauses.seconds,
+            "cores_meanwhile": None if pauses.cores is None else round(pauses.cores, 2),
+            "vcpu": case.whole.vcpu,
+            "minutes": round(case.whole.minutes),
+            "period_s": case.whole.period_s,
+        },
+        caution=OTHERS if pauses.others_worked else ON_CPU,
+    )

@@ -1,0 +1,141 @@
+"""Dollars of idle time against what the made-up machine knows of its own minutes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.properties.judged import Document, held, judged, says, told_otherwise
+from tests.properties.programs import GPU_TYPES, Layout, Run, Spell, plain, runs
+
+IDLE_RULES = {"idle-start", "idle-middle", "idle-tail"}
+ONE_CORE = 1.2
+"""A core, and the host's own system."""
+_MICRO = Decimal("0.00001")
+
+
+def counted(told: Document) -> Decimal:
+    """Dollars of idle time that are in the totals."""
+    return sum(
+        (
+            one["saving_usd"] or Decimal(0)
+            for one in judged(told)["findings"]
+            if one["rule"] in IDLE_RULES and one["bucket"] == "avoidable"
+        ),
+        Decimal(0),
+    )
+
+
+def stands_still(run: Run, spell: Spell) -> bool:
+    """Whether no device works in these minutes, nor more than a core of any host."""
+    if spell.loading:
+        return run.program.loader_cores * max(run.paces) <= ONE_CORE
+    return spell.pace == 0
+
+
+def truly_idle_usd(run: Run, told: Document) -> Decimal:
+    """The bill's share of the minutes that stood still, and of the part of one after them."""
+    still = sum(spell.minutes for spell in run.program.spells if stands_still(run, spell))
+    total = judged(told)["bill"]["total_usd"]
+    assert total is not None
+    return total * (60 * still + 60) / Decimal(told["describe"]["TrainingTimeInSeconds"])
+
+
+def shows_its_work(run: Run) -> bool:
+    """Whether CloudWatch can tell the program's work from nothing, on every host that works."""
+    least = min(pace for pace in run.paces if pace)
+    return all(
+        stands_still(run, spell) or spell.loading or spell.pace * least * share >= 0.03
+        for spell in run.program.spells
+        for share in (sum(run.program.shares),)
+        if run.program.shares
+    )
+
+
+@held(150)
+@given(runs(GPU_TYPES))
+def test_idle_dollars_are_never_above_the_truth(run: Run) -> None:
+    """5% more at most, whatever stood still at the head, in the middle or at the end."""
+    assume(shows_its_work(run))
+    told = run.told()
+    truth = truly_idle_usd(run, told)
+    assert counted(told) <= truth * Decimal("1.05") + _MICRO, f"{truth} true; {says(judged(told))}"
+
+
+@held(80)
+@given(runs(GPU_TYPES, pauses=False))
+def test_a_run_that_always_works_has_no_idle_dollars(run: Run) -> None:
+    """Slow or fast, on some of its devices or on all."""
+    assume(shows_its_work(run))
+    told = run.told()
+    assert counted(told) == 0, says(judged(told))
+
+
+@st.composite
+def hung(draw: st.DrawFn) -> Run:
+    """Work, a wait on at most one core, work or the end; the same on each host."""
+    waits = Spell(draw(st.integers(1, 200)), 0.0, loading=draw(st.booleans()))
+    after = draw(st.sampled_from(((), (Spell(60),))))
+    return plain(
+        draw(st.sampled_from(("ml.g4dn.xlarge", "ml.g5.12xlarge", "ml.p4d.24xlarge"))),
+        *(0.9,) * draw(st.sampled_from((1, 4))),
+        layout=Layout.COPIES,
+        loader_cores=1.0,
+        spells=(Spell(60), waits, *after),
+        hosts=draw(st.sampled_from((1, 3))),
+    )
+
+
+@held(60)
+@given(hung().filter(lambda run: len(run.program.shares) <= run.on.gpus))
+def test_a_wait_of_half_an_hour_is_found_in_full(run: Run) -> None:
+    """All of it but the last minute, of which no point is whole; shorter ones count nothing."""
+    told = run.told()
+    waits = run.program.spells[1]
+    most = truly_idle_usd(run, told)
+    if waits.minutes > 30:
+        least = most * (waits.minutes - 1) / (waits.minutes + 1)
+        assert least - _MICRO <= counted(told) <= most + _MICRO
+    elif waits.minutes < 30 and (waits.loading or len(run.program.spells) == 3):
+        assert counted(told) == 0
+
+
+@held(60)
+@given(hung(), st.integers(1, 90))
+def test_a_longer_wait_counts_no_fewer_dollars(run: Run, minutes: int) -> None:
+    """The same run, whose wait lasts so much longer."""
+    assume(len(run.program.shares) <= run.on.gpus)
+    first, waits, *rest = run.program.spells
+    longer = (first, replace(waits, minutes=waits.minutes + minutes), *rest)
+    slower = replace(run, program=replace(run.program, spells=longer))
+    assert counted(slower.told()) >= counted(run.told())
+
+
+@held(80)
+@given(runs(GPU_TYPES, whole=True), st.integers(1, 400), st.integers(1, 200))
+def test_minutes_that_fall_asleep_count_no_fewer_dollars(run: Run, first: int, many: int) -> None:
+    """All hosts sleep for some minutes after the first GPU work; nothing else changes."""
+    told = run.told()
+    work = [
+        at
+        for one in told["metrics"]["series"]
+        if one["metric"] == "GPUUtilization"
+        for at, value in enumerate(one["values"])
+        if value is not None and value > 1
+    ]
+    assume(work)
+    asleep = range(min(work) + first, min(work) + first + many)
+
+    def sleeps(one: Document) -> Document:
+        if one["metric"] in {"CPUUtilization", "GPUUtilization"}:
+            one["values"] = [
+                min(value, 0.5) if value is not None and at in asleep else value
+                for at, value in enumerate(one["values"])
+            ]
+        return one
+
+    before, after = counted(told), counted(told_otherwise(told, sleeps))
+    assert after >= before - _MICRO, f"{before}, then {after}"
