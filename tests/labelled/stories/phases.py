@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.labelled.machine import (
+    Doing,
     Plot,
     alike,
     channel,
@@ -13,6 +14,8 @@ from tests.labelled.story import (
     BUSY_A10G,
     story,
 )
+
+BUSY_A100 = Doing(420, cores=40, gpus=(0.94,) * 8, gib=400, gpu_gib=(34.0,) * 8)
 
 STORIES = (
     story(
@@ -45,5 +48,30 @@ STORIES = (
         "writes-every-checkpoint-into-the-model",
         Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=60)), uploading_s=2700),
         "upload-dominates",
+    ),
+    story(
+        "twenty-five-minutes-of-copying-on-sixteen-a100",
+        Plot(
+            "ml.p4d.24xlarge",
+            alike(2, BUSY_A100),
+            downloading_s=1500,
+            channels=(channel("data", mode="File"),),
+        ),
+        "download-dominates",
+    ),
+    story(
+        "one-core-packs-a-model-while-sixteen-a100-wait",
+        Plot("ml.p4d.24xlarge", alike(2, BUSY_A100), uploading_s=1500),
+        "upload-dominates",
+    ),
+    story(
+        "four-minutes-around-the-work-of-sixteen-a100",
+        Plot(
+            "ml.p4d.24xlarge",
+            alike(2, BUSY_A100),
+            downloading_s=240,
+            uploading_s=100,
+            channels=(channel(mode="File"),),
+        ),
     ),
 )
