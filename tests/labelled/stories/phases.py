@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.labelled.machine import (
+    REGION,
     Doing,
     Plot,
     alike,
@@ -12,10 +13,20 @@ from tests.labelled.machine import (
 )
 from tests.labelled.story import (
     BUSY_A10G,
+    Story,
     story,
 )
 
 BUSY_A100 = Doing(420, cores=40, gpus=(0.94,) * 8, gib=400, gpu_gib=(34.0,) * 8)
+
+
+def _in_region(name: str, region: str, *wasteful: str) -> Story:
+    """A usual run whose one bucket S3 says to lie in this region."""
+    usual = story(name, Plot("ml.g5.xlarge", alike(1, BUSY_A10G)))
+    return Story(
+        name, lambda seed: {**usual.tell(seed), "buckets": {"bucket": region}}, frozenset(wasteful)
+    )
+
 
 STORIES = (
     story(
@@ -74,4 +85,6 @@ STORIES = (
             channels=(channel(mode="File"),),
         ),
     ),
+    _in_region("its-bucket-lies-across-the-ocean", "eu-west-1", "cross-region-data"),
+    _in_region("its-bucket-lies-next-door", REGION),
 )
