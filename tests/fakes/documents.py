@@ -69,6 +69,7 @@ def finding(**overrides: Any) -> FindingDocument:
         "alternatives": [],
         "caution": None,
         "in_chat": True,
+        "said_of": None,
     }
     return cast("FindingDocument", whole | overrides)
 

@@ -347,6 +347,9 @@ class FindingDocument(TypedDict):
     """One or two sentences on when the advice may be wrong, or why it has no dollars."""
     in_chat: bool
     """False for guard-rails that are stored and shown, but never posted."""
+    said_of: str | None
+    """The newest earlier run of the family of which the same advice was stored, where the rule
+    tells it once a family: views then only name the rule. Absent in audits stored before."""
 
 
 def stands(finding: FindingDocument) -> bool:
@@ -375,6 +378,7 @@ def finding_document(finding: Finding) -> FindingDocument:
         "alternatives": [[_fix(item) for item in way] for way in found.alternatives],
         "caution": found.caution,
         "in_chat": finding.rule.in_chat,
+        "said_of": finding.said_of,
     }
 
 
@@ -396,6 +400,7 @@ def read_finding(written: FindingDocument) -> Finding:
         saving_usd=written["saving_usd"],
         alone_usd=written["saving_alone_usd"],
         range_usd=(span[0], span[1]) if span else None,
+        said_of=written.get("said_of"),
     )
 
 

@@ -204,6 +204,7 @@ def _merged(findings: Sequence[Finding], children: int, severities: Severities) 
         saving_usd=usd,
         alone_usd=None,
         range_usd=None,
+        said_of=None,
     )
 
 

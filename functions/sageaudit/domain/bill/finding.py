@@ -142,6 +142,7 @@ class Finding:
     """A Found with its rule, severity and dollars (exact USD; None when the bill is unknown).
 
     `alone_usd`: saving of this fix alone. `saving_usd`: its share when all fixes are applied.
+    `said_of`: the earlier run of the family that was told the same; it changes no figure.
     """
 
     rule: RuleName
@@ -153,6 +154,7 @@ class Finding:
     superseded_by: str | None = None
     subsumed_by: str | None = None
     exempt: Exemption | None = None
+    said_of: str | None = None
 
     @property
     def stands(self) -> bool:

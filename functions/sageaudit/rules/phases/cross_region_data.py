@@ -34,6 +34,7 @@ def _no_bucket(case: api.JobCase) -> str | None:
     kinds=api.ON_INSTANCES,
     not_applicable=(_no_bucket, api.never_started),
     in_chat=False,
+    once_a_family=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Compares regions; needs no metrics."""
