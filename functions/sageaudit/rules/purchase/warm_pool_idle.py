@@ -2,8 +2,9 @@
 
 What it checks: The job's warm pool is final. Either it was never reused (Terminated) and retained
     for longer than the next job needs to download its image and data. Or a job took it over after
-    it had waited at least three times as long as a start takes: the longest start of the family's
-    runs on the same instances, at least 10 minutes. It is clear where the family's gaps make this
+    it had waited longer than a start takes, and at least three times as long, or at least five
+    times as long as the run itself. A start takes as long as the longest of the family's runs on
+    the same instances, at least 10 minutes. It is clear where the family's gaps make this
     keep-alive the cheapest one.
 Why it costs: A retained pool is billed for every second and instance at the rate of the job, until
     another job uses it or it ends. It saves one start, of which only the download is billed.
@@ -44,6 +45,9 @@ START_AT_LEAST = api.Threshold(
 TIMES_THE_START = api.Threshold(
     "times_the_start", 3, "retained / start", "two thirds are paid for nothing", "our choice"
 )
+TIMES_THE_WORK = api.Threshold(
+    "times_the_work", 5, "retained / billed run", "the pool is most of the bill", "our choice"
+)
 GAPS_FROM = api.Threshold("gaps_from", 3, "gaps", "fewer show no habit", "our choice")
 _KEEP_ALIVE = "ResourceConfig.KeepAlivePeriodInSeconds"
 _NEAR_S = 120
@@ -75,7 +79,7 @@ def _no_pool(case: api.FamilyCase) -> str | None:
     id="SA404",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(START_AT_LEAST, TIMES_THE_START, GAPS_FROM),
+    thresholds=(START_AT_LEAST, TIMES_THE_START, TIMES_THE_WORK, GAPS_FROM),
     not_applicable=(_no_pool, api.prepaid),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
@@ -100,10 +104,12 @@ def _reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
     """A pool that another run took over: was the wait worth a start?"""
     family = _family(case, retained_s)
     start_s, keep_s = family.start_s, family.keep_s or 0
-    worth_it = float(retained_s) < case.limit(TIMES_THE_START) * float(start_s)
-    if worth_it or retained_s <= keep_s + start_s:
+    job, waited = case.job, float(retained_s)
+    many_starts = waited >= case.limit(TIMES_THE_START) * float(start_s)
+    work_s = float(job.elapsed_s or 0)
+    much_work = work_s > 0 and waited >= case.limit(TIMES_THE_WORK) * work_s
+    if not (many_starts or much_work) or retained_s <= keep_s + start_s:
         return api.Clear()
-    job = case.job
     minutes = math.ceil(start_s / 60)
     return api.derived(
         f"The warm pool waited {api.duration(retained_s)} on "

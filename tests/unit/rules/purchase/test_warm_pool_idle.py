@@ -146,6 +146,15 @@ def test_exactly_three_starts_are_too_long() -> None:
     assert outcome(RULE, pooled(1800, "Reused"), limits={"times_the_start": 4}) == Clear()
 
 
+def test_a_wait_of_many_times_the_work_is_too_long_too() -> None:
+    """20 minutes of pool after a run of four: five times the work and more than a start."""
+    short = {"training_s": Decimal(240), "billable_s": Decimal(240)}
+    assert isinstance(outcome(RULE, pooled(1200, "Reused", **short)), Found)
+    assert outcome(RULE, pooled(1199, "Reused", **short)) == Clear()
+    shorter = {"training_s": Decimal(60), "billable_s": Decimal(60)}
+    assert outcome(RULE, pooled(600, "Reused", **shorter)) == Clear()
+
+
 def test_the_fix_serves_the_familys_short_gaps() -> None:
     """Gaps of 4 minutes and one of 50: 5 minutes of keep-alive serve the first and end before."""
     what = found(RULE, pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240))
