@@ -18,6 +18,12 @@ STORIES = (
         either=STILL_SLOW,
     ),
     loop_saga(
+        "twenty-five-minutes-of-pool-for-each-minute-of-work",
+        Loop(3600, (1500, 1450, 1550, 1500, 1480), work_min=1),
+        "warm-pool-idle",
+        either=STILL_SLOW,
+    ),
+    loop_saga(
         "an-edit-loop-that-comes-back-within-minutes",
         Loop(600, MINUTES),
         either=STILL_SLOW,
