@@ -53,6 +53,9 @@ def read(path: Path) -> Recording | RecordedSet:
             children = fields.items(document, "children")
             if not children:
                 raise Malformed("children", "is empty")
+            if "buckets" in document:
+                shared = {"buckets": document["buckets"]}
+                children = [shared | dict(child) for child in children]
             return RecordedSet(
                 tuple(_child(child, position) for position, child in enumerate(children)),
                 _tuning(document),

@@ -189,6 +189,17 @@ def test_the_regions_of_buckets_are_read(tmp_path: Path) -> None:
     assert KEY not in one(tmp_path, whole()).describe
 
 
+def test_a_sets_buckets_are_those_of_its_jobs(tmp_path: Path) -> None:
+    """A job's own come first."""
+    own = whole(buckets={"near": "us-east-1"})
+    recorded = read(
+        written(tmp_path, {"buckets": {"far": "eu-west-1"}, "children": [whole(), own]})
+    )
+    assert isinstance(recorded, RecordedSet)
+    regions = [child.describe[KEY] for child in recorded.children]
+    assert regions == [{"far": "eu-west-1"}, {"near": "us-east-1"}]
+
+
 @pytest.mark.parametrize("buckets", [{"far": "somewhere"}, {"far": 1}, ["far"], "far"])
 def test_a_region_that_is_none_is_refused_by_its_key(tmp_path: Path, buckets: object) -> None:
     """One sentence that names it."""
