@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ from sageaudit.domain.audit.trial import trial_of
 from sageaudit.domain.audit.tuning_savings import allocate_trials
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
-from sageaudit.domain.bill.counterfactual import Severities, allocate
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, RuleName, by_estimate
 from sageaudit.domain.bill.idle_capacity import idle_capacity
 from sageaudit.domain.job.failure import reason_class
@@ -65,6 +65,7 @@ def audit_job(
     estimated = bool(billed.estimated) or any(run.estimated for run in earlier or ())
     founds = _founds(outcomes, estimated=estimated)
     savings = allocate(job, billed, founds, market, _severities(policy), exempt, savings_plan=plan)
+    savings = _told_once(savings, ruleset, earlier or ())
     idle = idle_capacity(job, usage, billed, market, savings)
     if isinstance(idle, Missing) and job.finished:
         warnings = [*warnings, f"idle capacity: {idle.reason}"]
@@ -98,6 +99,25 @@ def _pooled_usd(pool: Pool | None, earlier: Sequence[EarlierRun] | None) -> Deci
         return None
     counted = [run.avoidable_usd for run in earlier if run.name in pool.names]
     return sum((usd for usd in counted if usd is not None), Decimal(0))
+
+
+def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[EarlierRun]) -> Savings:
+    """Marks advice that an earlier run of the family was told already, the newest first.
+
+    Counted dollars are told of each run.
+    """
+    once = {rule.name.name for rule in ruleset.rules if rule.once_a_family}
+    findings = tuple(
+        replace(finding, said_of=_said_of(finding.rule.name, earlier))
+        if finding.rule.name in once and not finding.found.bucket.counted
+        else finding
+        for finding in savings.findings
+    )
+    return replace(savings, findings=findings)
+
+
+def _said_of(rule: str, earlier: Sequence[EarlierRun]) -> str | None:
+    return next((run.name for run in earlier if rule in run.facts.found), None)
 
 
 def _on_waste(

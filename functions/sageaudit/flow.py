@@ -23,6 +23,7 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.unaudited import unaudited
+from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.family import FAMILY_VERSION, family
@@ -38,7 +39,7 @@ from sageaudit.domain.usage.measurements import (
 )
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed
 from sageaudit.family_runs import earlier_heads, family_pool, recheck_family, runs_of
-from sageaudit.ports import History, Jobs, Markets, Metrics
+from sageaudit.ports import Buckets, History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
 LATE_METRICS_WITHIN = timedelta(minutes=20)
@@ -62,6 +63,7 @@ class AuditDependencies:
     metrics: Metrics
     history: History
     markets: Markets
+    buckets: Buckets
     policy: Policy
     ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]
@@ -154,6 +156,7 @@ def _audit_one_job(
     again: bool,
 ) -> Done | Later:
     """Job -> Measurements -> Bill -> Findings -> Audit; waits once for late metrics."""
+    described = _with_regions(described, deps)
     job = described.job
     usage = deps.metrics.read(job, now)
     late = _metrics_are_late(job, usage, now=now, attempt=attempt)
@@ -180,6 +183,23 @@ def _audit_one_job(
     if done.recorded.verdict is not Verdict.OLDER:
         recheck_family(job, audit.family, done.key, deps.history, now=now)
     return done
+
+
+def _with_regions(described: _Described, deps: AuditDependencies) -> _Described:
+    """The same with the regions of its buckets, also in the answer that is stored.
+
+    Only a job that has ended is asked for: one that runs is audited again.
+    """
+    job = described.job
+    names = [bucket.name for bucket in job.buckets]
+    if not names or not job.finished or job.never_started:
+        return described
+    regions = deps.buckets.regions(job.account or "", job.region or "", names)
+    return replace(
+        described,
+        job=replace(job, buckets=buckets.located(job.buckets, regions)),
+        answer={**described.answer, buckets.KEY: dict(regions)},
+    )
 
 
 def _provisional(audit: Audit, now: datetime) -> Audit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -56,6 +56,17 @@ class Metrics(Protocol):
         """The job's series, with a reason for each metric that could not be read.
 
         Raises Throttled or Unavailable.
+        """
+
+
+class Buckets(Protocol):
+    """S3, which is asked for nothing but the region of a bucket."""
+
+    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
+        """The regions by bucket name, asked from a job's account and region.
+
+        A bucket whose region cannot be known now is left out. Never raises an AwsError: an audit
+        does without.
         """
 
 

@@ -177,3 +177,14 @@ def test_hostile_text_is_inert(audit: AuditDocument) -> None:
         shown = on_terminal(audit, width)
         categories = {unicodedata.category(char) for char in set(shown) - {"\n"}}
         assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def test_what_was_said_of_an_earlier_run_is_only_named() -> None:
+    """One line with the rules and the run; the other findings are shown as ever."""
+    said = finding(
+        rule="spot-not-used", bucket="possible", said_of="train-1", summary="Spot is cheaper."
+    )
+    text = on_terminal(document(findings=[finding(rule="gpu-underused"), said]), 100)
+    assert "As for train-1, an earlier run of the family: spot-not-used" in text
+    assert "Spot is cheaper." not in text
+    assert "gpu-underused (" in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -63,6 +63,18 @@ class SaidMetrics:
         return flat(job, self.minutes, hosts=job.instance_count or 1, **self.use)
 
 
+@dataclass
+class SaidBuckets:
+    """S3 that knows these regions and counts what it is asked."""
+
+    known: Mapping[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
+        self.asked += names
+        return {name: self.known[name] for name in names if name in self.known}
+
+
 class OneMarket:
     """The same made-up prices for every job."""
 
@@ -79,6 +91,7 @@ def dependencies(
         metrics=metrics or SaidMetrics(),
         history=MemoryHistory(),
         markets=OneMarket(),
+        buckets=SaidBuckets(),
         policy=Policy(),
         ruleset=Ruleset(catalogue.load(), "test"),
         fingerprint_key=lambda: b"key",

@@ -70,6 +70,7 @@ def finding(**overrides: Any) -> FindingDocument:
         "caution": None,
         "in_chat": True,
         "estimated": False,
+        "said_of": None,
     }
     return cast("FindingDocument", whole | overrides)
 

@@ -148,6 +148,8 @@ class Rule:
     - `scope`: the case that `check` takes; `kinds`: the kinds of jobs.
     - `not_applicable`: reasons why it does not apply; the first sentence is the answer.
     - `about_cpu`: it does not apply to a job whose GPU is busy.
+    - `once_a_family`: advice about a setting that each run of a family repeats. It is stored for
+      each run, and told only of the first one; a finding with counted dollars is told of each.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
     - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
       can answer, the avoidable dollars of a job are not known.
@@ -181,6 +183,7 @@ class Rule:
     pools: bool
     about_cpu: bool
     min_earlier: int
+    once_a_family: bool
     on: bool
     finds_waste: bool
     page: str
@@ -213,6 +216,7 @@ def rule(
     not_applicable: tuple[Reason[CaseT], ...] = (),
     subsumes: set[str] | None = None,
     in_chat: bool = True,
+    once_a_family: bool = False,
     on: bool = True,
     finds_waste: bool = False,
 ) -> Callable[[Check[CaseT]], Rule]:
@@ -239,6 +243,7 @@ def rule(
             pools=pools,
             about_cpu=about_cpu,
             min_earlier=min_earlier,
+            once_a_family=once_a_family,
             on=on,
             finds_waste=finds_waste,
             page=page,

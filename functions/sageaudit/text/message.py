@@ -47,7 +47,8 @@ from sageaudit.text.words import (
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _FACTS = 6
 _UNKNOWN = 3
-_YOUNG_FAMILY = frozenset({"too_few_runs", "history_unread"})
+_NO_NEWS = frozenset({"too_few_runs", "history_unread", "bucket_region_unread"})
+"""Codes of what a message does not mention: nothing is wrong, or nobody can do anything."""
 _MONEY_NOTES = 4
 _OTHERS = 5
 _HOW: dict[str | None, str] = {Judged.NO: "Not judged. ", Judged.PARTLY: "Judged in part. "}
@@ -211,9 +212,9 @@ def _known(finding: FindingDocument) -> list[tuple[str, object]]:
 def _unchecked(document: AuditDocument) -> list[str]:
     """Rules that lacked data, grouped by reason, beyond what `not_judged` says.
 
-    A family with too few runs is not mentioned.
+    What nobody can act on, such as a family with too few runs, is not mentioned.
     """
-    said = _YOUNG_FAMILY | (SAID_BY_USE if document["not_judged"] else frozenset())
+    said = _NO_NEWS | (SAID_BY_USE if document["not_judged"] else frozenset())
     by_reason: dict[str, list[str]] = {}
     for unknown in document["unknown"]:
         if unknown["code"] not in said:

@@ -74,8 +74,8 @@ def _is_tuning_trial(job: JobDocument) -> bool:
 
 
 def for_chat(finding: FindingDocument) -> bool:
-    """True for a finding that stands and may be posted, not only stored."""
-    return finding["in_chat"] and stands(finding)
+    """True for a finding that stands and may be posted, and was not said of an earlier run."""
+    return finding["in_chat"] and stands(finding) and not finding.get("said_of")
 
 
 def _counts(finding: FindingDocument) -> bool:

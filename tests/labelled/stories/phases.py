@@ -5,14 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.labelled.machine import (
+    REGION,
+    Doing,
     Plot,
     alike,
     channel,
 )
 from tests.labelled.story import (
     BUSY_A10G,
+    Story,
     story,
 )
+
+BUSY_A100 = Doing(420, cores=40, gpus=(0.94,) * 8, gib=400, gpu_gib=(34.0,) * 8)
+
+
+def _in_region(name: str, region: str, *wasteful: str) -> Story:
+    """A usual run whose one bucket S3 says to lie in this region."""
+    usual = story(name, Plot("ml.g5.xlarge", alike(1, BUSY_A10G)))
+    return Story(
+        name, lambda seed: {**usual.tell(seed), "buckets": {"bucket": region}}, frozenset(wasteful)
+    )
+
 
 STORIES = (
     story(
@@ -46,4 +60,31 @@ STORIES = (
         Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=60)), uploading_s=2700),
         "upload-dominates",
     ),
+    story(
+        "twenty-five-minutes-of-copying-on-sixteen-a100",
+        Plot(
+            "ml.p4d.24xlarge",
+            alike(2, BUSY_A100),
+            downloading_s=1500,
+            channels=(channel("data", mode="File"),),
+        ),
+        "download-dominates",
+    ),
+    story(
+        "one-core-packs-a-model-while-sixteen-a100-wait",
+        Plot("ml.p4d.24xlarge", alike(2, BUSY_A100), uploading_s=1500),
+        "upload-dominates",
+    ),
+    story(
+        "four-minutes-around-the-work-of-sixteen-a100",
+        Plot(
+            "ml.p4d.24xlarge",
+            alike(2, BUSY_A100),
+            downloading_s=240,
+            uploading_s=100,
+            channels=(channel(mode="File"),),
+        ),
+    ),
+    _in_region("its-bucket-lies-across-the-ocean", "eu-west-1", "cross-region-data"),
+    _in_region("its-bucket-lies-next-door", REGION),
 )

@@ -10,11 +10,12 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey, Verdict
+from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
 from sageaudit.flow import AuditDependencies, Done, Later, audit_finished_job
-from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
+from tests.fakes.dependencies import SaidBuckets, SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.jobs import training_answer, transition
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
@@ -22,6 +23,14 @@ CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
 FIVE, TWENTY = END + timedelta(minutes=5), END + timedelta(minutes=20, seconds=10)
 """The queue's delay after the end, and one delivery of 15 minutes later."""
 NAME = "train-vision"
+NEVER_STARTED: dict[str, Any] = {
+    "TrainingJobStatus": "Failed",
+    "TrainingStartTime": None,
+    "TrainingEndTime": None,
+    "TrainingTimeInSeconds": None,
+    "BillableTimeInSeconds": None,
+    "SecondaryStatusTransitions": [],
+}
 
 
 def answered(*answers: Any, **more: Any) -> SaidJobs:
@@ -376,3 +385,43 @@ def test_secrets_of_a_run_are_not_kept() -> None:
     assert "hunter2" not in repr(document)
     assert "hunter2" not in repr(detail)
     assert detail.series
+
+
+def far_answer(**changes: Any) -> dict[str, Any]:
+    """A job whose model goes to a bucket in another region."""
+    output = {"OutputDataConfig": {"S3OutputPath": "s3://far-models/out"}}
+    return training_answer(**output, **changes)
+
+
+def test_a_bucket_in_another_region_is_found_and_its_region_kept() -> None:
+    """S3 is asked for the job's buckets; judging the stored run again needs no S3."""
+    buckets = SaidBuckets({"far-models": "eu-west-1"})
+    of = dependencies(answered(far_answer()), buckets=buckets)
+    result = audit(of)
+    assert isinstance(result, Done)
+    assert "far-models" in buckets.asked
+    [finding] = [f for f in result.document["findings"] if f["rule"] == "cross-region-data"]
+    assert (finding["severity"], finding["bucket"]) == ("info", "none")
+    assert "far-models in eu-west-1" in finding["summary"]
+    detail = of.history.detail(result.key)
+    assert detail is not None
+    again = {one.name: one.region for one in parse(detail.describe, detail.tags).buckets}
+    assert again["far-models"] == "eu-west-1"
+
+
+def test_a_job_that_still_runs_or_never_ran_is_not_asked_for() -> None:
+    """It is audited again, or moved no data."""
+    for change in ({"TrainingJobStatus": "InProgress"}, NEVER_STARTED):
+        buckets = SaidBuckets()
+        none = SaidMetrics(missing=Missing("metric_missing", "no points"))
+        of = dependencies(answered(far_answer(**change)), none, buckets=buckets)
+        audit(of, attempt=None)
+        assert buckets.asked == []
+
+
+def test_an_audit_does_without_s3() -> None:
+    """The rule is unknown; nothing else changes."""
+    document = done(dependencies(answered(far_answer())))
+    codes = {row["rule"]: row["code"] for row in document["unknown"]}
+    assert codes["cross-region-data"] == "bucket_region_unread"
+    assert document["bill"]["total_usd"]

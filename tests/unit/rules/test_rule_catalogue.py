@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[3]
 FOLDER = Path(rules.__path__[0])
 RULES = {rule.name.name: rule for rule in catalogue.load()}
 QUIET = {
+    "cross-region-data",
     "custom-rule-cost",
     "debugger-said",
     "max-runtime-loose",
@@ -108,9 +109,25 @@ def test_guard_rails_stay_out_of_chat() -> None:
     assert {rule.name.name for rule in catalogue.load() if not rule.name.in_chat} == QUIET
 
 
-def test_only_one_rule_waits_for_the_policy() -> None:
-    """It is for regulated accounts."""
-    assert [rule.name.name for rule in catalogue.load() if not rule.on] == ["network-isolation-off"]
+def test_rules_on_request_wait_for_the_policy() -> None:
+    """For teams that would port to Neuron, for tidy requests, for regulated accounts."""
+    assert [rule.name.name for rule in catalogue.load() if not rule.on] == [
+        "trainium-candidate",
+        "volume-ignored",
+        "network-isolation-off",
+    ]
+
+
+def test_what_is_told_once_a_family_is_about_a_setting() -> None:
+    """Each run of the family has the same setting, and would be told the same."""
+    assert {rule.name.name for rule in catalogue.load() if rule.once_a_family} == {
+        "spot-not-used",
+        "mixed-precision-candidate",
+        "volume-oversized",
+        "max-runtime-loose",
+        "profile-me",
+        "cross-region-data",
+    }
 
 
 def test_a_rule_that_counts_dollars_by_metrics_says_that_it_finds_waste() -> None:

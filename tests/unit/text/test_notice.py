@@ -77,6 +77,7 @@ def test_exactly_the_floor_is_enough() -> None:
         {"exempt": EXEMPT},
         {"superseded_by": "gpu-count"},
         {"subsumed_by": "failed-spend"},
+        {"said_of": "train-vision-1"},
     ],
 )
 def test_findings_that_do_not_count(overrides: dict[str, Any]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from botocore.config import Config
+
 from sageaudit.adapters.aws.clients import CONFIG, client
 
 PERMISSIONS = ("sts:AssumeRole",)
@@ -32,30 +34,35 @@ class Accounts:
         self._clock = clock
         self._clients: dict[tuple[str, str, str], tuple[Any, float | None]] = {}
 
-    def of(self, service: str) -> Callable[[str, str], Any]:
-        """Returns a function from account and region to the service's client."""
-        return lambda account, region: self._client(service, account, region)
+    def of(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
+        """Returns a function from account and region to the service's client.
 
-    def _client(self, service: str, account: str, region: str) -> Any:
+        `config`: retries and timeouts, the same at each call for one service.
+        """
+        return lambda account, region: self._client(service, account, region, config)
+
+    def _client(self, service: str, account: str, region: str, config: Config) -> Any:
         key = (service, account, region)
         known, until = self._clients.get(key, (None, None))
         if known is not None and (until is None or self._clock() < until):
             return known
-        made = self._make(service, account, region)
+        made = self._make(service, account, region, config)
         self._clients[key] = made
         return made[0]
 
-    def _make(self, service: str, account: str, region: str) -> tuple[Any, float | None]:
+    def _make(
+        self, service: str, account: str, region: str, config: Config
+    ) -> tuple[Any, float | None]:
         role = self._roles.get(account)
         if account == self._own or role is None:
-            return client(self._session, service, region), None
+            return client(self._session, service, region, config), None
         answer = client(self._session, "sts", region).assume_role(
             RoleArn=role, RoleSessionName="sageaudit"
         )["Credentials"]
         made = self._session.client(
             service,
             region_name=region,
-            config=CONFIG,
+            config=config,
             aws_access_key_id=answer["AccessKeyId"],
             aws_secret_access_key=answer["SecretAccessKey"],
             aws_session_token=answer["SessionToken"],

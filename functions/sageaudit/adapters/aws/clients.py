@@ -89,9 +89,9 @@ def translated(error: ClientError, service: str, where: str = "") -> AwsError:
     return Unavailable(f"{service}:{error.operation_name}{on} was refused: {code} {message}")
 
 
-def client(session: Any, service: str, region: str | None = None) -> Any:
-    """A boto3 client with this project's retries and timeouts."""
-    return session.client(service, region_name=region, config=CONFIG)
+def client(session: Any, service: str, region: str | None = None, config: Config = CONFIG) -> Any:
+    """A boto3 client with this project's retries and timeouts, or those of `config`."""
+    return session.client(service, region_name=region, config=config)
 
 
 def known_regions() -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sageaudit.domain.job import fields
+from sageaudit.domain.job import buckets, fields
 from sageaudit.domain.job.describe import kind_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import RawSeries
@@ -53,6 +53,9 @@ def read(path: Path) -> Recording | RecordedSet:
             children = fields.items(document, "children")
             if not children:
                 raise Malformed("children", "is empty")
+            if "buckets" in document:
+                shared = {"buckets": document["buckets"]}
+                children = [shared | dict(child) for child in children]
             return RecordedSet(
                 tuple(_child(child, position) for position, child in enumerate(children)),
                 _tuning(document),
@@ -84,6 +87,8 @@ def of_document(document: Mapping[str, Any]) -> Recording:
         answer = fields.section(document, "describe")
         if kind_of(answer) is None:
             raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
+        if "buckets" in document:
+            answer = {**answer, buckets.KEY: _regions(document)}
         return Recording(
             describe=answer,
             tags=_tags(document),
@@ -94,6 +99,18 @@ def of_document(document: Mapping[str, Any]) -> Recording:
     if kind_of(document) is not None:
         return Recording(document, _tags(document), (), None, None)
     raise Malformed(_TOP, f"has none of {_FORMS}")
+
+
+def _regions(document: Mapping[str, Any]) -> dict[str, str]:
+    """The regions of buckets by name, as `"buckets": {"name": "eu-west-1" or null}` has them."""
+    regions = {}
+    for name, region in fields.section(document, "buckets").items():
+        if region is None:
+            continue
+        if buckets.known_region(region) is None:
+            raise Malformed(f"buckets.{name}", "is neither the name of a region nor null")
+        regions[name] = region
+    return regions
 
 
 def _tags(document: Mapping[str, Any]) -> dict[str, str]:

@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from sageaudit import flow
+from sageaudit.adapters.aws import s3
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.aws.s3 import S3Buckets
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import packaged
@@ -78,6 +80,7 @@ class Account:
             jobs=SageMakerJobs(accounts.of("sagemaker")),
             metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
             history=MemoryHistory(),
+            buckets=S3Buckets(accounts.of("s3", s3.CONFIG), time.monotonic),
             markets=live_markets(
                 PriceList(lambda endpoint: accounts.of("pricing")("", endpoint)),
                 None,

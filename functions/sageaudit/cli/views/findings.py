@@ -22,11 +22,22 @@ _STYLES = ("dim", "cyan", "bold yellow", "bold red")
 
 
 def show(document: AuditDocument, console: Console) -> None:
-    """Prints every finding: those counted in the totals first, by saving."""
-    for position, finding in enumerate(sorted(document["findings"], key=_order)):
+    """Prints the findings: those counted in the totals first, by saving.
+
+    Advice that an earlier run of the family was told is only named, in one line.
+    """
+    findings = sorted(document["findings"], key=_order)
+    told = [finding for finding in findings if not finding.get("said_of")]
+    for position, finding in enumerate(told):
         if position:
             console.print()
         _show(finding, console, document["bill"]["total_usd"])
+    if said := [finding for finding in findings if finding.get("said_of")]:
+        rules = ", ".join(finding["rule"] for finding in said)
+        line = f"As for {said[0]['said_of']}, an earlier run of the family: {rules}"
+        if told:
+            console.print()
+        console.print(_block(Text(terminal(line), "dim"), 2))
 
 
 def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:

@@ -71,6 +71,8 @@ def _card(rule: Rule) -> list[str]:
     """The card in sentences; what most rules share is left out."""
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     lines = [f"Looks at {SCOPES[rule.scope]}; kinds: {kinds}."]
+    if rule.once_a_family:
+        lines.append("Told once a family: of later runs it is stored, and not shown again.")
     if not rule.on:
         lines.append("Off by default: the policy can list it under `rules.on`.")
     if rule.needs:

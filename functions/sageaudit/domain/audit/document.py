@@ -392,6 +392,9 @@ class FindingDocument(TypedDict):
     """False for guard-rails that are stored and shown, but never posted."""
     estimated: bool
     """Its dollars rest on an estimated rate."""
+    said_of: str | None
+    """The newest earlier run of the family of which the same advice was stored, where the rule
+    tells it once a family: views then only name the rule. Absent in audits stored before."""
 
 
 def stands(finding: FindingDocument) -> bool:
@@ -421,6 +424,7 @@ def finding_document(finding: Finding) -> FindingDocument:
         "caution": found.caution,
         "in_chat": finding.rule.in_chat,
         "estimated": finding.estimated,
+        "said_of": finding.said_of,
     }
 
 
@@ -443,6 +447,7 @@ def read_finding(written: FindingDocument) -> Finding:
         alone_usd=written["saving_alone_usd"],
         range_usd=(span[0], span[1]) if span else None,
         estimated=written.get("estimated", False),
+        said_of=written.get("said_of"),
     )
 
 

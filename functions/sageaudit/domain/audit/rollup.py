@@ -237,6 +237,7 @@ def _merged(findings: Sequence[Finding], children: int, severities: Severities) 
         alone_usd=None,
         range_usd=None,
         estimated=any(finding.estimated for finding in findings),
+        said_of=None,
     )
 
 

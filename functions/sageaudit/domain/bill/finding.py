@@ -154,6 +154,7 @@ class Finding:
 
     `alone_usd`: saving of this fix alone. `saving_usd`: its share when all fixes are applied.
     `estimated`: its dollars rest on an estimated rate, of the job's own type or of the new one.
+    `said_of`: the earlier run of the family that was told the same; it changes no figure.
     """
 
     rule: RuleName
@@ -166,6 +167,7 @@ class Finding:
     subsumed_by: str | None = None
     exempt: Exemption | None = None
     estimated: bool = False
+    said_of: str | None = None
 
     @property
     def stands(self) -> bool:

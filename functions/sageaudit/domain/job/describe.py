@@ -21,6 +21,7 @@ from sageaudit.domain.job import (
     fields,
     hints,
 )
+from sageaudit.domain.job.buckets import used_buckets
 from sageaudit.domain.job.family import fingerprint
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
@@ -87,6 +88,7 @@ def parse(
         parent=_parent(answer),
         pipeline_step=_pipeline_step(shown_tags),
         tags=shown_tags,
+        buckets=used_buckets(kind, answer, shown_tags),
         hints=hints.of_answer(answer),
         fingerprint=(fingerprint(key, {"kind": kind.value, **hashed}) if key and hashed else None),
     )

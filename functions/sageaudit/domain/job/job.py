@@ -78,6 +78,18 @@ class InputChannel:
 
 
 @dataclass(frozen=True, slots=True)
+class UsedBucket:
+    """An S3 bucket that a job reads or writes.
+
+    `parameters`: paths in the Create*Job request that name it. `region`: None when not known.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WarmPool:
     """A training job's warm pool. `retained_s` is per instance and grows until it is final."""
 
@@ -196,6 +208,7 @@ class Job:
     billable_s: Decimal | None = None
     volume_gb: int | None = None
     channels: tuple[InputChannel, ...] = ()
+    buckets: tuple[UsedBucket, ...] = ()
     image: str | None = None
     entry_point: str | None = None
     max_runtime_s: int | None = None

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
-from sageaudit.domain.usage.series import Series, cut_all
+from sageaudit.domain.usage.series import Series, pick_all
 
 ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
 """Runs differ more from each other than the minutes of one run do, so a pool goes on to three times
@@ -65,7 +65,9 @@ def _seen(active: Measurements) -> Measurements | None:
             starts.append(known[0])
             stops.append(known[-1] + 1)
     start, stop = max(starts), min(stops)
-    series = {metric: cut_all(hosts, start, stop) for metric, hosts in active.series.items()}
+    series = {
+        metric: pick_all(hosts, range(start, stop)) for metric, hosts in active.series.items()
+    }
     series = {metric: hosts for metric, hosts in series.items() if hosts}
     return replace(active, points=stop - start, series=series) if start < stop else None
 

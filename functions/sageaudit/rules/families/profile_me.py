@@ -43,6 +43,7 @@ def _cheap(case: api.JobCase) -> str | None:
     needs=(api.Metric.CPU,),
     not_applicable=(_profiled, _cheap),
     in_chat=False,
+    once_a_family=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Averages all hosts: their GPUs if they have any, else their CPUs."""

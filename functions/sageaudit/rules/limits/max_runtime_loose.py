@@ -42,6 +42,7 @@ def _took_its_time(run: api.EarlierRun) -> bool:
     thresholds=(EXPOSED_FROM, TIMES_THE_RUN, RUNS_FROM),
     not_applicable=(_no_limit, api.free, api.serverless, api.prepaid, api.not_completed),
     in_chat=False,
+    once_a_family=True,
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Compares the limit with the run, or with the family's longest, and prices it."""

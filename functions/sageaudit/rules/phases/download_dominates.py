@@ -1,8 +1,9 @@
 """A File-mode download takes a large share of the billed time.
 
-What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, and a data
-    channel reads S3 in File mode, which copies the data to every instance before the code starts.
-    The SDK's own channels `code` and `sm_drivers` do not count.
+What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or costs at
+    least $10 and takes over 10 minutes, and a data channel reads S3 in File mode, which copies the
+    data to every instance before the code starts. The SDK's own channels `code` and `sm_drivers` do
+    not count. Up to 30 minutes whose message says that the image was pulled are image-pull-heavy's.
 Why it costs: Downloading is billed like Training: all instances wait for the copy.
 Saving: Between 0 and the whole Downloading phase, because FastFile and Pipe move the reads into
     Training, which may take longer. The low end, 0, is counted; the next run measures the rest.
@@ -34,8 +35,8 @@ def _no_copy(case: api.JobCase) -> str | None:
     id="SA101",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(downloading.SHARE_FROM, downloading.OVER),
-    not_applicable=(api.serverless, _no_copy),
+    thresholds=(*downloading.THRESHOLDS, downloading.PULL_AT_MOST),
+    not_applicable=(api.serverless, _no_copy, downloading.image_was_pulled),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""

@@ -1,13 +1,15 @@
 """Pulling the container image takes a large share of the billed time.
 
-What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, no data channel
-    is copied in File mode (then download-dominates applies), and Downloading includes the image
-    pull: its message says so, or the job started in 2024 or later.
+What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or costs at
+    least $10 and takes over 10 minutes, and it includes the image pull: its message says so, or the
+    job started in 2024 or later. Where a data channel is copied in File mode, only up to 30 minutes
+    whose message names the image; any other copy is download-dominates'.
 Why it costs: The image pull is billed like Training, on every instance.
 Saving: Between 0 and the whole Downloading phase, because any image must be pulled. The low end, 0,
     is counted; the next run measures the rest.
-When it is wrong: SageMaker mounts file systems and prepares some data in the same phase, and
-    reports no split.
+When it is wrong: SageMaker mounts file systems and copies data in the same phase, reports no split
+    and keeps only the phase's last message. With a copied channel no image is advised but the same
+    one nearby.
 What to do: A smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
     types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
     while it waits.
@@ -24,7 +26,7 @@ from sageaudit.rules.phases.phase_share import PhaseShare, range_caution
 
 
 def _copies_data(case: api.JobCase) -> str | None:
-    copies = downloading.copied_channels(case.job)
+    copies = downloading.copied_channels(case.job) and not downloading.may_be_all_image(case)
     return "a channel copies data in the same phase: see download-dominates" if copies else None
 
 
@@ -37,7 +39,7 @@ def _pulled_in_training(case: api.JobCase) -> str | None:
     id="SA105",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(downloading.SHARE_FROM, downloading.OVER),
+    thresholds=(*downloading.THRESHOLDS, downloading.PULL_AT_MOST),
     not_applicable=(api.serverless, _copies_data, _pulled_in_training),
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -53,23 +55,38 @@ def check(case: api.JobCase) -> api.Outcome:
         return share
     region = image_region(job.image)
     origin = f", from {region}" if region and region != job.region else ""
+    copied = downloading.copied_channels(job)
+    why = (
+        f"; its message names the image pull{origin}, and channels in File mode copy their data too"
+        if copied
+        else f" and no channel copies data: the image pull{origin}"
+    )
     return api.derived(
-        f"Downloading took {share.text} and no channel copies data: the image pull{origin}.",
+        f"Downloading took {share.text}{why}.",
         {
             **downloading.evidence(share),
+            "file_mode_channels": len(copied),
             "image_region": region,
             "message_says_image": job.image_pull_in_download,
         },
-        fix=_fix(job, region),
-        caution=range_caution("Any image must be pulled"),
+        fix=_fix(job, region, copies=bool(copied)),
+        caution=(
+            f"{range_caution('Any image must be pulled')}"
+            f"{' How much of the phase is the data is not recorded.' if copied else ''}"
+        ),
         **api.cut_up_to("Downloading", share.seconds),
     )
 
 
-def _fix(job: api.Job, region: str | None) -> tuple[api.Parameter, ...]:
-    """The same image in the job's region, else a smaller one; none for an image outside ECR."""
+def _fix(job: api.Job, region: str | None, *, copies: bool) -> tuple[api.Parameter, ...]:
+    """The same image in the job's region, else a smaller one; none for an image outside ECR.
+
+    Beside a copy of data it is not certain that the image is large, so no smaller one is named.
+    """
     if job.image is None or region is None:
         return ()
     nearer = job.image.replace(f".{region}.", f".{job.region}.", 1) if job.region else job.image
+    if nearer == job.image and copies:
+        return ()
     new = "<a smaller image>" if nearer == job.image else nearer
     return (api.Parameter("AlgorithmSpecification.TrainingImage", job.image, new),)

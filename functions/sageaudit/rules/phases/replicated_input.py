@@ -1,8 +1,9 @@
 """Every instance downloads all of the training data.
 
 What it checks: A training job on several instances of one type. Downloading is at least 20% of the
-    billed phases and over 5 minutes, and a File-mode channel named like "train" is distributed
-    FullyReplicated.
+    billed phases and over 5 minutes, or costs at least $10 and takes over 10 minutes, and a
+    File-mode channel named like "train" is distributed FullyReplicated. Up to 30 minutes whose
+    message says that the image was pulled are image-pull-heavy's.
 Why it costs: Each of n instances copies all data, and is billed for it. Data-parallel training
     gives each instance 1/n of the data to work on.
 Saving: Possible, never in a total: between 0 and (n - 1)/n of the Downloading phase. How much of
@@ -45,8 +46,14 @@ def _sampled(case: api.JobCase) -> str | None:
     id="SA102",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(downloading.SHARE_FROM, downloading.OVER),
-    not_applicable=(api.serverless, api.one_instance, _not_replicated, _sampled),
+    thresholds=(*downloading.THRESHOLDS, downloading.PULL_AT_MOST),
+    not_applicable=(
+        api.serverless,
+        api.one_instance,
+        _not_replicated,
+        _sampled,
+        downloading.image_was_pulled,
+    ),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges phases and channels; needs no metrics."""

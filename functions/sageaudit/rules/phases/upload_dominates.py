@@ -1,15 +1,19 @@
 """Uploading the results takes a large share of the billed time.
 
-What it checks: Uploading is at least 10% of the billed phases and over 2 minutes.
+What it checks: Uploading is at least 10% of the billed phases and over 2 minutes, or costs at least
+    $10 and takes over 10 minutes.
 Why it costs: Uploading is billed like Training: all instances wait while /opt/ml/model and
     /opt/ml/output/data are packed into model.tar.gz and output.tar.gz and sent to S3.
-Saving: Between 0 and the whole Uploading phase: files sent during training need not be sent at the
-    end, but the final model must be. The low end, 0, is counted; the next run measures the rest.
-When it is wrong: A large model that is needed as it is must be sent once.
-What to do: Write checkpoints to /opt/ml/checkpoints, which SageMaker copies to S3 during training,
-    not to /opt/ml/model; keep only the files that somebody reads. CompressionType NONE skips the
-    packing of a large model, and leaves many objects instead of one model.tar.gz: the model
-    registry, endpoints and every job that uses the artifact must expect that.
+Saving: Between 0 and the whole Uploading phase: the packing can be left out and the artifact made
+    smaller, but the final model must be sent. The low end, 0, is counted; the next run measures the
+    rest.
+When it is wrong: A large model that is needed as it is, and is not packed, must be sent once.
+What to do: CompressionType NONE skips the packing, which one core does for a large model. It leaves
+    many objects instead of one model.tar.gz: the model registry, endpoints and every job that uses
+    the artifact must expect that. Leave only the final weights in /opt/ml/model, without optimizer
+    state and without earlier epochs. CheckpointConfig copies /opt/ml/checkpoints during training:
+    it shortens an upload of many checkpoints, never that of one model, so it is named only where
+    the job shows signs of checkpoints.
 Sources: botocore, OutputDataConfig.CompressionType: "Select None to output an uncompressed model,
     recommended for large model outputs". 79 of 82 recorded uploads take 75 s or less, the others
     149, 293 and 907 s.
@@ -18,7 +22,13 @@ Sources: botocore, OutputDataConfig.CompressionType: "Select None to output an u
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.phase_share import PhaseShare, large_share, range_caution
+from sageaudit.rules.phases.phase_share import (
+    DEAR_FROM,
+    DEAR_OVER,
+    PhaseShare,
+    large_share,
+    range_caution,
+)
 
 SHARE_FROM = api.Threshold(
     "share_from_percent", 10, "percent of billed seconds", "a tenth of the bill", "our choice"
@@ -30,23 +40,26 @@ _READERS = (
     "endpoints and later jobs must expect that."
 )
 
+_CHECKPOINTS = " Checkpoints in S3 help only where the upload consists of checkpoints."
+
 
 @api.rule(
     id="SA103",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(SHARE_FROM, OVER),
+    thresholds=(SHARE_FROM, OVER, DEAR_FROM, DEAR_OVER),
     not_applicable=(api.serverless,),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""
     job, compression = case.job, case.job.output_compression
     share = large_share(
-        job, "Uploading", over_s=case.limit(OVER), from_percent=case.limit(SHARE_FROM)
+        case, "Uploading", over_s=case.limit(OVER), from_percent=case.limit(SHARE_FROM)
     )
     if not isinstance(share, PhaseShare):
         return share
     packed = compression != "NONE"
+    checkpoints = job.hints.own_checkpoints and not job.checkpointed
     unpack = api.Parameter("OutputDataConfig.CompressionType", compression, "NONE")
     return api.derived(
         f"Uploading took {share.text}, after the code had ended.",
@@ -57,8 +70,8 @@ def check(case: api.JobCase) -> api.Outcome:
             "compression": compression or "GZIP (the default)",
             "checkpointed": job.checkpointed,
         },
-        fix=() if job.checkpointed else (api.CHECKPOINTS,),
-        alternatives=((unpack,),) if packed else (),
-        caution=f"{_RANGE}{_READERS if packed else ''}",
+        fix=(unpack,) if packed else (),
+        alternatives=((api.CHECKPOINTS,),) if checkpoints else (),
+        caution=f"{_RANGE}{_READERS if packed else ''}{_CHECKPOINTS if checkpoints else ''}",
         **api.cut_up_to("Uploading", share.seconds),
     )

@@ -1,4 +1,7 @@
-"""What a warm pool would have done between the runs of a family: runs served, seconds retained."""
+"""What a warm pool did, or would have done, between the runs of a family.
+
+Seconds retained, runs served, and the keep-alive that pays best for the family's gaps.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,32 @@ def times_of_earlier(run: EarlierRun) -> RunTimes | None:
     return RunTimes(requested_at, run.ended_at, waited_s, worked_s)
 
 
+def gaps_between(runs: Sequence[RunTimes]) -> list[Decimal | None]:
+    """Seconds from the end of each run to the request of the next one, newest first.
+
+    None for a run that was requested while the run before was still active.
+    """
+    return [
+        seconds_between(before.ended_at, after.requested_at) for after, before in pairwise(runs)
+    ]
+
+
+def best_keep_alive(gaps: Sequence[Decimal | None], start_s: Decimal) -> int:
+    """The keep-alive in whole minutes, as seconds, that costs least over these gaps; 0 for none.
+
+    A pool waits for each gap, at most its keep-alive, and saves a start of `start_s` seconds where
+    the gap is shorter than that. None: no run took the pool over, however long it waited.
+    """
+
+    def net_s(keep_s: Decimal) -> Decimal:
+        waited = (keep_s if gap is None else min(gap, keep_s) for gap in gaps)
+        saved = sum(gap is not None and gap < keep_s for gap in gaps)
+        return sum(waited, _ZERO) - saved * start_s
+
+    kept = {(gap // _MINUTE + 1) * _MINUTE for gap in gaps if gap is not None}
+    return int(min((_ZERO, *sorted(kept)), key=net_s))
+
+
 def model_warm_pool(runs: Sequence[RunTimes], at_most_s: Decimal) -> PoolUse | None:
     """A pool between runs, newest first; None when no gap is at most `at_most_s` seconds.
 
@@ -66,9 +95,7 @@ def model_warm_pool(runs: Sequence[RunTimes], at_most_s: Decimal) -> PoolUse | N
     That pool waits to the end of its keep-alive in vain, as it does before a run that comes too
     late.
     """
-    gaps = [
-        seconds_between(before.ended_at, after.requested_at) for after, before in pairwise(runs)
-    ]
+    gaps = gaps_between(runs)
     served = [gap for gap in gaps if gap is not None and gap <= at_most_s]
     if not served:
         return None

@@ -1,7 +1,8 @@
 """A processing job ends with a long idle stretch while its results are uploaded.
 
 What it checks: An output is uploaded in mode EndOfJob, and CPU and GPU of all hosts were idle for
-    over 5 minutes and at least 10% of the run at the end of a completed job.
+    over 5 minutes and at least 10% of the run at the end of a completed job, or over 10 minutes
+    that cost at least $10.
 Why it costs: All instances are billed until the upload has ended.
 Saving: Between 0 and the whole idle stretch, because Continuous uploads move into the run, which
     may take longer. The low end, 0, is counted; the next run measures the rest. It includes the
@@ -19,6 +20,7 @@ from decimal import Decimal
 
 from sageaudit.domain.usage.edges import gpu_unrecorded, idle_tail
 from sageaudit.rules import api
+from sageaudit.rules.phases.phase_share import DEAR_FROM, DEAR_OVER, phase_usd
 
 OVER = api.Threshold("over_s", 300, "seconds", "some minutes to finish are usual", "our choice")
 SHARE_FROM = api.Threshold(
@@ -40,7 +42,7 @@ def _none_at_end(case: api.JobCase) -> str | None:
     id="SA803",
     scope=api.JobCase,
     kinds={api.JobKind.PROCESSING},
-    thresholds=(OVER, SHARE_FROM),
+    thresholds=(OVER, SHARE_FROM, DEAR_FROM, DEAR_OVER),
     needs=(api.Metric.CPU,),
     sees_gaps=True,
     finds_waste=True,
@@ -57,8 +59,8 @@ def check(case: api.JobCase) -> api.Outcome:
     tail = len(idle_tail(whole))
     tail_s = Decimal(tail * (whole.period_s or 0))
     percent = Decimal(100 * tail) / whole.points
-    short = tail_s <= case.limit(OVER) or percent < case.limit(SHARE_FROM)
-    if short or tail == whole.points:
+    long = tail_s > case.limit(OVER) and percent >= case.limit(SHARE_FROM)
+    if not (long or _dear(case, tail_s, percent)) or tail == whole.points:
         return api.Clear()
     if len(whole.hosts) < (whole.hosts_expected or 0):
         hosts = f"{len(whole.hosts)} of {whole.hosts_expected} hosts"
@@ -80,3 +82,10 @@ def check(case: api.JobCase) -> api.Outcome:
         ),
         **api.cut_up_to("Processing", tail_s),
     )
+
+
+def _dear(case: api.JobCase, tail_s: Decimal, percent: Decimal) -> bool:
+    """Is the stretch dear, although its share of the run is small?"""
+    run_usd = phase_usd(case.bill, "Processing")
+    dear = run_usd is not None and run_usd * percent / 100 >= case.limit(DEAR_FROM)
+    return dear and tail_s > case.limit(DEAR_OVER)

@@ -84,6 +84,7 @@ def _on_spot(case: api.FamilyCase, run: api.EarlierRun) -> bool:
     kinds={api.JobKind.TRAINING},
     thresholds=(FROM, SAFE_BELOW, RUNS_FROM),
     not_applicable=(_refused, _has_deadline, api.not_completed, _interrupted_much),
+    once_a_family=True,
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """How long the run took, and what its family's own spot runs were billed."""

@@ -1,43 +1,91 @@
-"""A warm pool was kept and paid for, and never reused.
+"""A warm pool was kept and paid for, and saved less than it cost.
 
-What it checks: The job's warm pool is Terminated, and was retained for longer than the next job
-    needs to download its image and data.
+What it checks: The job's warm pool is final. Either it was never reused (Terminated) and retained
+    for longer than the next job needs to download its image and data. Or a job took it over after
+    it had waited longer than a start takes, and at least three times as long, or at least five
+    times as long as the run itself. A start takes as long as the longest of the family's runs on
+    the same instances, at least 10 minutes. It is clear where the family's gaps make this
+    keep-alive the cheapest one.
 Why it costs: A retained pool is billed for every second and instance at the rate of the job, until
-    another job uses it or it ends.
-Saving: Measured: the retained seconds less the Downloading phase of this run, which is the most
-    that the next job pays for its image pull without a pool (SageMaker does not separate image pull
-    and data copy).
-When it is wrong: The last job of a chain always leaves a pool that no job uses. If the runs before
-    it reused their pools, shorten the period rather than remove it.
-What to do: Remove KeepAlivePeriodInSeconds, or set it only on jobs that another job follows within
-    it. A pool is reused only by a job with the same role, type, count, volume, network and
+    another job uses it or it ends. It saves one start, of which only the download is billed.
+Saving: Never reused: measured, the retained seconds less what a shorter keep-alive, or the
+    Downloading phase of this run, would have cost. Reused: derived, the retained seconds less that
+    keep-alive and a whole start, as if Starting were billed too; up to all retained seconds.
+When it is wrong: People who wait for each start may be worth more than the pool. The last job of a
+    chain always leaves a pool that no job uses: then the period is shortened, not removed.
+What to do: Set KeepAlivePeriodInSeconds to what the family's gaps suggest, the number of the fix:
+    it serves the gaps that cost less than a start, and ends before the others. Without such gaps
+    remove it. A pool is reused only by a job with the same role, type, count, volume, network and
     encryption settings.
 Sources: API reference, WarmPoolStatus: Available, Terminated, Reused, InUse; billed seconds x
     InstanceCount. SageMaker guide, managed warm pools. A published bill of 2023-12: 44 h of
-    training, 167 h of pool.
+    training, 167 h of pool. Recorded jobs: 39 to 239 s in Starting, 96 to 314 s in Downloading.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
+from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.rules import api
+from sageaudit.rules.phases.warm_pool_model import (
+    RunTimes,
+    best_keep_alive,
+    gaps_between,
+    times_of,
+    times_of_earlier,
+)
+
+START_AT_LEAST = api.Threshold(
+    "start_at_least_s", 600, "seconds", "239 s Starting and 314 s Downloading", "recorded jobs"
+)
+TIMES_THE_START = api.Threshold(
+    "times_the_start", 3, "retained / start", "two thirds are paid for nothing", "our choice"
+)
+TIMES_THE_WORK = api.Threshold(
+    "times_the_work", 5, "retained / billed run", "the pool is most of the bill", "our choice"
+)
+GAPS_FROM = api.Threshold("gaps_from", 3, "gaps", "fewer show no habit", "our choice")
+_KEEP_ALIVE = "ResourceConfig.KeepAlivePeriodInSeconds"
+_NEAR_S = 120
+"""Between the end of a run and its pool, and from a request to the takeover."""
+_ZERO = Decimal(0)
 
 
-def _no_pool(case: api.JobCase) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """The pools of a family's runs on the same instances, this run's with them.
+
+    `keep_s`: the keep-alive that pays best, None where too few gaps are known. Dollars are None
+    without a rate.
+    """
+
+    start_s: Decimal
+    keep_s: int | None
+    pools: int
+    pool_usd: Decimal | None
+    starts_saved: int
+    starts_saved_usd: Decimal | None
+
+
+def _no_pool(case: api.FamilyCase) -> str | None:
     return "it keeps no warm pool" if case.job.warm_pool is None else None
 
 
 @api.rule(
     id="SA404",
-    scope=api.JobCase,
+    scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
+    thresholds=(START_AT_LEAST, TIMES_THE_START, TIMES_THE_WORK, GAPS_FROM),
     not_applicable=(_no_pool, api.prepaid),
 )
-def check(case: api.JobCase) -> api.Outcome:
+def check(case: api.FamilyCase) -> api.Outcome:
     """Judges a pool only when its status and its seconds are final."""
-    job, pool = case.job, case.job.warm_pool
-    if pool is None or pool.status == "Reused":
+    pool = case.job.warm_pool
+    if pool is None:
         return api.Clear()
     if pool.status is None:
         return api.Unknown("pool_status_missing", "whether a warm pool was kept is not known")
@@ -47,25 +95,147 @@ def check(case: api.JobCase) -> api.Outcome:
     if pool.retained_s is None:
         reason = "how long the warm pool was retained is not known"
         return api.Unknown("retained_missing", reason)
+    if pool.status == "Reused":
+        return _reused(case, pool.retained_s)
+    return _never_reused(case, pool.retained_s)
+
+
+def _reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
+    """A pool that another run took over: was the wait worth a start?"""
+    family = _family(case, retained_s)
+    start_s, keep_s = family.start_s, family.keep_s or 0
+    job, waited = case.job, float(retained_s)
+    many_starts = waited >= case.limit(TIMES_THE_START) * float(start_s)
+    work_s = float(job.elapsed_s or 0)
+    much_work = work_s > 0 and waited >= case.limit(TIMES_THE_WORK) * work_s
+    if not (many_starts or much_work) or retained_s <= keep_s + start_s:
+        return api.Clear()
+    minutes = math.ceil(start_s / 60)
+    return api.derived(
+        f"The warm pool waited {api.duration(retained_s)} on "
+        f"{job.instances or 'unknown instances'} until another run took it over, to save a start "
+        f"of at most {minutes} min{_sums(family)}.",
+        _evidence(case, family) | {"retained_s": retained_s, "start_s": start_s},
+        # Where no habit is known: as long as a start, which costs at most twice the best choice.
+        fix=_fix(case, 60 * minutes if family.keep_s is None else family.keep_s),
+        change=api.ShortenPool(keep_s + start_s),
+        best=api.ShortenPool(_ZERO),
+        caution=(
+            "Starting is not billed and a waiting pool is: people wait longer for each start "
+            "that comes after the shorter keep-alive."
+        ),
+    )
+
+
+def _never_reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
+    job, pool = case.job, case.job.warm_pool
     download_s = _download_s(job)
     if download_s is None:
         return api.PHASES_MISSING
-    if pool.retained_s <= download_s:
+    family = _family(case, None)
+    keep_s = Decimal(family.keep_s or 0)
+    kept_s = max(keep_s, download_s)
+    asked_s = pool.keep_alive_s if pool else None
+    if retained_s <= kept_s:
         return api.Clear()
-    path = "ResourceConfig.KeepAlivePeriodInSeconds"
-    asked_s = pool.keep_alive_s
     return api.measured(
-        f"The warm pool was retained for {api.duration(pool.retained_s)} on "
+        f"The warm pool was retained for {api.duration(retained_s)} on "
         f"{job.instances or 'unknown instances'} and never reused; the next job downloads again "
-        f"in {api.duration(download_s)}.",
-        {"retained_s": pool.retained_s, "keep_alive_s": asked_s, "downloading_s": download_s},
-        fix=() if asked_s is None else (api.Parameter(path, asked_s, None),),
-        change=api.ShortenPool(download_s),
+        f"in {api.duration(download_s)}{_sums(family)}.",
+        _evidence(case, family)
+        | {"retained_s": retained_s, "keep_alive_s": asked_s, "downloading_s": download_s},
+        fix=_fix(case, int(keep_s)),
+        change=api.ShortenPool(kept_s),
         caution="The last job of a chain always leaves its pool: then shorten it instead.",
     )
+
+
+def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
+    """The shorter keep-alive, or none at all; nothing where it is not known what was asked for."""
+    pool = case.job.warm_pool
+    if pool is None or pool.keep_alive_s is None:
+        return ()
+    return (api.Parameter(_KEEP_ALIVE, pool.keep_alive_s, keep_s or None),)
 
 
 def _download_s(job: api.Job) -> Decimal | None:
     """Billed seconds before the code starts; None when the run is not split."""
     names = {phase.name for phase in job.phases}
     return job.phase_s("Downloading") if names & {"Training", "Downloading"} else None
+
+
+def _family(case: api.FamilyCase, gap_s: Decimal | None) -> _Family:
+    """This run's pool with those before it; `gap_s` until it was taken over, None: never."""
+    runs = _alike(case)
+    known = (times_of(case.job), *map(times_of_earlier, runs))
+    starts = [times for times in known if times is not None]
+    gaps = [gap_s, *gaps_between(starts)]
+    downloads = [_download_s(case.job), *(run.facts.phase_s.get("Downloading") for run in runs)]
+    waited_s = max((times.waited_s for times in starts), default=_ZERO)
+    downloading_s = max((seconds for seconds in downloads if seconds is not None), default=_ZERO)
+    start_s = max(Decimal(str(case.limit(START_AT_LEAST))), waited_s + downloading_s)
+    pools = _retained(runs, starts)
+    own_s = case.job.warm_pool.retained_s if case.job.warm_pool else None
+    saved = sum(reused for _, reused in pools) + (gap_s is not None)
+    retained_s = sum((seconds for seconds, _ in pools), own_s or _ZERO)
+    rate = cluster_usd_per_hour(case.job, case.market)
+    return _Family(
+        start_s=start_s,
+        keep_s=best_keep_alive(gaps, start_s) if len(gaps) >= case.limit(GAPS_FROM) else None,
+        pools=len(pools) + 1,
+        pool_usd=None if rate is None else rate * retained_s / 3600,
+        starts_saved=saved,
+        starts_saved_usd=None if rate is None else rate * saved * start_s / 3600,
+    )
+
+
+def _alike(case: api.FamilyCase) -> list[api.EarlierRun]:
+    """The earlier runs on the same instances, newest first: only such a run takes a pool over."""
+    instances = {(group.instance_type, group.count) for group in case.job.groups}
+    return [
+        run for run in case.runs if (run.facts.instance_type, run.facts.instance_count) in instances
+    ]
+
+
+def _retained(
+    runs: Sequence[api.EarlierRun], times: Sequence[RunTimes]
+) -> list[tuple[Decimal, bool]]:
+    """The retained seconds of each earlier pool, and whether a later run seems to have taken it."""
+    requests = [one.requested_at for one in times]
+    pools = []
+    for run in runs:
+        retained_s = run.facts.retained_s
+        if retained_s is None:
+            continue
+        waits = [(moment - run.ended_at).total_seconds() for moment in requests]
+        pools.append((retained_s, any(abs(wait - float(retained_s)) <= _NEAR_S for wait in waits)))
+    return pools
+
+
+def _sums(family: _Family) -> str:
+    """The family's pools against the starts that they saved, as the end of a sentence."""
+    if family.pools == 1 or family.pool_usd is None or family.starts_saved_usd is None:
+        return ""
+    starts = "1 start" if family.starts_saved == 1 else f"{family.starts_saved} starts"
+    return (
+        f"; the pools of {family.pools} runs cost ${family.pool_usd:,.2f} and saved {starts} "
+        f"worth ${family.starts_saved_usd:,.2f}"
+    )
+
+
+def _evidence(case: api.FamilyCase, family: _Family) -> dict[str, api.Evidence]:
+    """The numbers that both kinds of finding have."""
+    numbers: dict[str, api.Evidence] = {"work_s": case.job.elapsed_s}
+    if family.pools > 1:
+        numbers |= {
+            "pools": family.pools,
+            "pools_usd": _cents(family.pool_usd),
+            "starts_saved": family.starts_saved,
+            "starts_saved_usd": _cents(family.starts_saved_usd),
+            "suggested_keep_alive_s": family.keep_s,
+        }
+    return numbers
+
+
+def _cents(usd: Decimal | None) -> Decimal | None:
+    return None if usd is None else round(usd, 4)

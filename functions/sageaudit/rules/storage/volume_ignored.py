@@ -1,7 +1,8 @@
 """A volume size is set on a type with local storage, where it does nothing.
 
 What it checks: A training job whose instances all have local NVMe storage, with a VolumeSizeInGB
-    other than the 30 that SDK and console fill in.
+    other than the 30 that SDK and console fill in. Off by default: it saves nothing, and holds for
+    most GPU jobs.
 Why it costs: Nothing: SageMaker provisions no volume, and bills none. But somebody expected that
     size: the space is that of the local disks, fixed by the type.
 Saving: None.
@@ -34,6 +35,7 @@ def _no_size(case: api.JobCase) -> str | None:
     kinds={api.JobKind.TRAINING},
     thresholds=(DEFAULT,),
     not_applicable=(api.never_started, api.serverless, _no_size, has_volume),
+    on=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Reads the request and the catalogue; needs no metrics."""

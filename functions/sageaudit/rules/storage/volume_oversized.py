@@ -45,6 +45,7 @@ def _small(case: api.JobCase) -> str | None:
     coarsest_period_s=300,
     whole_run=True,
     not_applicable=(api.free, api.serverless, api.prepaid, has_local_storage, _small),
+    once_a_family=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the fullest host: every host has a volume of the same size."""

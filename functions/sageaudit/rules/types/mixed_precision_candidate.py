@@ -56,6 +56,7 @@ def _types(case: api.JobCase) -> list[InstanceType]:
     thresholds=(BUSY_FROM,),
     needs=(api.Metric.GPU,),
     not_applicable=(_other_image, _16_bit_already, _no_tensor_cores),
+    once_a_family=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts."""

@@ -1,7 +1,8 @@
 """A long deep-learning run on NVIDIA GPUs that Trainium may do for less.
 
 What it checks: A completed run of at least 4 hours on g5, p4d or p4de, in a PyTorch or Hugging Face
-    training container of AWS, in a region with a known price of a trn1 type.
+    training container of AWS, in a region with a known price of a trn1 type. Off by default: a
+    policy lists the rule under `rules.on` for teams that would port to Neuron.
 Why it costs: AWS states up to 50% lower cost to train on Trn1 than on comparable GPU instances.
 Saving: None is counted: only a training run shows how fast a model is there. The finding says how
     much faster it must be.
@@ -51,6 +52,7 @@ def _other_image(case: api.JobCase) -> str | None:
     kinds={api.JobKind.TRAINING},
     thresholds=(FROM,),
     not_applicable=(_other_family, no_other_type, api.not_completed, _other_image),
+    on=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Needs only what ran, for how long, and both prices."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
+from sageaudit.domain.job.buckets import KEY
 from sageaudit.errors import BadRecording
 from tests.fakes.jobs import START, training_answer
 
@@ -179,3 +180,28 @@ def test_algorithm_metrics_have_the_jobs_name_as_host(tmp_path: Path) -> None:
         ("train-vision", "validation:auc"), ("train-vision", "validation:auc"),
     ]  # fmt: skip
     assert recorded.series[0].values == (0.5, None)
+
+
+def test_the_regions_of_buckets_are_read(tmp_path: Path) -> None:
+    """By name; null means that S3 did not say."""
+    recorded = one(tmp_path, whole(buckets={"far": "eu-west-1", "hidden": None}))
+    assert recorded.describe[KEY] == {"far": "eu-west-1"}
+    assert KEY not in one(tmp_path, whole()).describe
+
+
+def test_a_sets_buckets_are_those_of_its_jobs(tmp_path: Path) -> None:
+    """A job's own come first."""
+    own = whole(buckets={"near": "us-east-1"})
+    recorded = read(
+        written(tmp_path, {"buckets": {"far": "eu-west-1"}, "children": [whole(), own]})
+    )
+    assert isinstance(recorded, RecordedSet)
+    regions = [child.describe[KEY] for child in recorded.children]
+    assert regions == [{"far": "eu-west-1"}, {"near": "us-east-1"}]
+
+
+@pytest.mark.parametrize("buckets", [{"far": "somewhere"}, {"far": 1}, ["far"], "far"])
+def test_a_region_that_is_none_is_refused_by_its_key(tmp_path: Path, buckets: object) -> None:
+    """One sentence that names it."""
+    with pytest.raises(BadRecording, match="buckets"):
+        read(written(tmp_path, whole(buckets=buckets)))

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
-from sageaudit.domain.job.job import DataSource, InputChannel, Job, Phase, Purchase
+from sageaudit.domain.job.job import DataSource, InputChannel, InstanceGroup, Job, Phase, Purchase
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
@@ -144,3 +144,33 @@ def test_on_spot_the_range_is_of_billed_seconds() -> None:
     span = priced(RULE, spot).range_usd
     assert span is not None
     assert usd(span[1]) == "0.505000"
+
+
+def test_a_dear_download_is_found_whatever_its_share() -> None:
+    """95 minutes of 20 hours on ten hosts of $1.515: an eighth of the time, $23.99."""
+    run = loads(5700, 66300, groups=(InstanceGroup("ml.g5.2xlarge", 10),))
+    assert found(RULE, run).summary.startswith(
+        "Downloading took 1 h 35 min of 20 h billed (8%, $23.99): data copy"
+    )
+    assert outcome(RULE, loads(5700, 66300)) == Clear()
+    assert outcome(RULE, run, limits={"dear_from_usd": 24}) == Clear()
+
+
+def test_a_pull_that_the_message_names_gets_no_advice_about_data() -> None:
+    """Up to half an hour: image-pull-heavy says it instead. No image takes longer."""
+    pulled = loads(1800, 3600, image_pull_in_download=True)
+    assert "image was pulled" in not_applicable(RULE, pulled)
+    said = found("image-pull-heavy", pulled)
+    assert "its message names the image pull" in said.summary
+    assert said.fix == ()
+    longer = loads(1801, 3600, image_pull_in_download=True)
+    assert isinstance(outcome(RULE, longer), Found)
+    assert "see download-dominates" in not_applicable("image-pull-heavy", longer)
+
+
+def test_a_shard_for_each_host_is_no_advice_for_an_image_pull() -> None:
+    """Every host needs the whole image."""
+    run = loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),))
+    assert isinstance(outcome("replicated-input", run), Found)
+    pulled = replace(run, image_pull_in_download=True)
+    assert "image was pulled" in not_applicable("replicated-input", pulled)

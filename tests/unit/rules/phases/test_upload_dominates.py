@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Job, Phase, Purchase
+from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Phase, Purchase
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 
 RULE = "upload-dominates"
+TYPE = "ml.g5.2xlarge"
 
 
 def sends(train_s: int, upload_s: int, **changes: Any) -> Job:
@@ -23,21 +24,16 @@ def sends(train_s: int, upload_s: int, **changes: Any) -> Job:
 
 
 def test_a_long_upload_is_found() -> None:
-    """15 of 60 minutes: checkpoints while it trains; no packing as the other way."""
+    """15 of 60 minutes: no packing. Checkpoints are no fix for the upload of one model."""
     what = found(RULE, sends(2700, 900, output_compression="GZIP"))
     assert what.summary == ("Uploading took 15 min of 1 h billed (25%), after the code had ended.")
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == (
-        "CheckpointConfig.S3Uri",
-        None,
-        "s3://<bucket>/<prefix>",
-    )
-    [[other]] = what.alternatives
-    assert (other.path, other.old, other.new) == (
         "OutputDataConfig.CompressionType",
         "GZIP",
         "NONE",
     )
+    assert what.alternatives == ()
     assert "model registry" in (what.caution or "")
     assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
 
@@ -81,7 +77,33 @@ def test_packing_is_the_default() -> None:
     """An answer that does not say it is GZIP."""
     what = found(RULE, sends(2700, 900, checkpointed=True))
     assert what.evidence["compression"] == "GZIP (the default)"
-    assert what.alternatives[0][0].old is None
+    assert what.fix[0].old is None
+
+
+def test_checkpoints_are_named_only_where_the_job_writes_some() -> None:
+    """As the other way, with its condition; not where they go to S3 already."""
+    writes = Hints(own_checkpoints=True)
+    what = found(RULE, sends(2700, 900, hints=writes))
+    [[other]] = what.alternatives
+    assert (other.path, other.old) == ("CheckpointConfig.S3Uri", None)
+    assert "only where the upload consists of checkpoints" in (what.caution or "")
+    assert found(RULE, sends(2700, 900, hints=writes, checkpointed=True)).alternatives == ()
+
+
+def test_a_dear_upload_is_found_whatever_its_share() -> None:
+    """40 minutes of 20 hours on eight hosts: $8.08 is not, on ten hosts $10.10 is."""
+    assert outcome(RULE, sends(69600, 2400, groups=(InstanceGroup(TYPE, 8),))) == Clear()
+    what = found(RULE, sends(69600, 2400, groups=(InstanceGroup(TYPE, 10),)))
+    assert what.summary == (
+        "Uploading took 40 min of 20 h billed (3%, $10.10), after the code had ended."
+    )
+
+
+def test_a_dear_upload_of_ten_minutes_is_usual() -> None:
+    """On forty hosts at $1.515: $10.10, and one second more is long."""
+    many = (InstanceGroup(TYPE, 40),)
+    assert outcome(RULE, sends(71400, 600, groups=many)) == Clear()
+    assert isinstance(outcome(RULE, sends(71400, 601, groups=many)), Found)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sageaudit.domain.job.job import Phase
 from sageaudit.rules.phases.warm_pool_model import (
     PoolUse,
     RunTimes,
+    best_keep_alive,
     model_warm_pool,
     times_of,
     times_of_earlier,
@@ -70,3 +73,34 @@ def test_a_job_says_when_it_was_requested() -> None:
     )
     assert times_of(job(phases=(Phase("Starting", START, None, billed=False),))) is None
     assert times_of(job(training_s=None, ended_at=None)) is None
+
+
+def test_the_best_keep_alive_serves_the_gaps_that_cost_less_than_a_start() -> None:
+    """Four minutes between runs, one night: the fifth minute ends the pool."""
+    gaps = [Decimal(240), Decimal(240), Decimal(240), Decimal(43_200), None]
+    assert best_keep_alive(gaps, Decimal(600)) == 300
+
+
+def test_no_keep_alive_is_best_where_each_gap_costs_more_than_a_start() -> None:
+    """An hour between runs; and where nobody ever came back."""
+    assert best_keep_alive([Decimal(3600)] * 9, Decimal(600)) == 0
+    assert best_keep_alive([None, None], Decimal(600)) == 0
+    assert best_keep_alive([], Decimal(600)) == 0
+
+
+@given(
+    st.lists(st.none() | st.integers(0, 90_000).map(Decimal), max_size=12),
+    st.integers(0, 3_000).map(Decimal),
+)
+def test_no_other_keep_alive_costs_less(gaps: list[Decimal | None], start_s: Decimal) -> None:
+    """Every whole minute of a day tried: none is cheaper than the one that is named."""
+
+    def net_s(minutes: int) -> Decimal:
+        keep_s = Decimal(60 * minutes)
+        waited = [keep_s if gap is None else min(gap, keep_s) for gap in gaps]
+        served = [gap for gap in gaps if gap is not None and gap < keep_s]
+        return sum(waited, Decimal(0)) - len(served) * start_s
+
+    best_s = best_keep_alive(gaps, start_s)
+    assert net_s(best_s // 60) <= min(net_s(minutes) for minutes in range(0, 1440, 7))
+    assert best_s % 60 == 0

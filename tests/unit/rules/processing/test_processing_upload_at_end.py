@@ -10,7 +10,7 @@ from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, RuleName
-from sageaudit.domain.job.job import Job, Upload
+from sageaudit.domain.job.job import InstanceGroup, Job, Upload
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.batch_jobs import batch_job, used
 from tests.fakes.jobs import market
@@ -125,3 +125,11 @@ def test_other_jobs_are_not_its_concern(changes: dict[str, Any], why: str) -> No
     """The advised job among them."""
     run = replace(processing(), **changes)
     assert why in not_applicable(RULE, run, ends_idle(run, 18))
+
+
+def test_a_dear_idle_end_is_found_whatever_its_share() -> None:
+    """30 of 600 minutes on fifty hosts of $0.46: a twentieth of the run, $11.50."""
+    run = processing(600, groups=(InstanceGroup("ml.m5.2xlarge", 50),))
+    assert isinstance(outcome(RULE, run, ends_idle(run, 30, 600)), Found)
+    few = processing(600, groups=(InstanceGroup("ml.m5.2xlarge", 40),))
+    assert outcome(RULE, few, ends_idle(few, 30, 600)) == Clear()

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, Phase, Purchase, WarmPool
 from sageaudit.domain.job.kinds import JobKind
@@ -26,6 +28,40 @@ def pooled(retained_s: int | None = 3600, status: str | None = "Terminated", **m
         "warm_pool": WarmPool(status, 3600, retained),
     }
     return job("ml.m5.xlarge", 2, **plain | more)
+
+
+def pools(*gaps_s: int) -> tuple[EarlierRun, ...]:
+    """Earlier runs of 10 minutes, newest first, each with a pool that the next run took over.
+
+    `gaps_s`: from the end of each to the request of the next one, the newest first.
+    """
+    begun, runs = START - timedelta(seconds=120), []
+    for number, gap_s in enumerate(gaps_s):
+        ended = begun - timedelta(seconds=gap_s)
+        facts = RunFacts(
+            Purchase.ON_DEMAND,
+            elapsed_s=Decimal(600),
+            retained_s=Decimal(gap_s),
+            instance_type="ml.m5.xlarge",
+            instance_count=2,
+            phase_s={"Starting": Decimal(20), "Downloading": Decimal(30), "Training": Decimal(570)},
+        )
+        runs.append(
+            EarlierRun(
+                f"run-{number}",
+                "training",
+                "Completed",
+                "train",
+                None,
+                ended,
+                Decimal(1),
+                Decimal(0),
+                Decimal(0),
+                facts,
+            )
+        )
+        begun = ended - timedelta(seconds=620)
+    return tuple(runs)
 
 
 def test_a_pool_that_nobody_took_is_found() -> None:
@@ -67,9 +103,100 @@ def test_a_pool_of_no_seconds_is_clear() -> None:
     assert outcome(RULE, run) == Clear()
 
 
-def test_a_reused_pool_is_clear() -> None:
-    """Another job took it."""
-    assert outcome(RULE, pooled(status="Reused")) == Clear()
+def test_a_pool_that_was_taken_over_soon_is_clear() -> None:
+    """Within three times the 10 minutes that a start may take."""
+    assert outcome(RULE, pooled(140, "Reused")) == Clear()
+    assert outcome(RULE, pooled(1799, "Reused")) == Clear()
+
+
+def test_a_pool_that_waited_much_longer_than_a_start_takes_is_found() -> None:
+    """57 minutes for one start: two hosts at $0.46 an hour, less the 10 minutes of that start."""
+    finding = priced(RULE, pooled(3420, "Reused"))
+    assert finding.found.summary == (
+        "The warm pool waited 57 min on 2 x ml.m5.xlarge until another run took it over, "
+        "to save a start of at most 10 min."
+    )
+    assert usd(finding.saving_usd) == usd(Decimal("0.46") * (3420 - 600) / 3600)
+    assert [usd(end) for end in finding.range_usd or ()] == [
+        usd(Decimal("0.46") * (3420 - 600) / 3600),
+        usd(Decimal("0.46") * 3420 / 3600),
+    ]
+    assert (finding.found.confidence, finding.found.bucket) == (
+        Confidence.DERIVED,
+        Bucket.AVOIDABLE,
+    )
+
+
+def test_without_a_familys_gaps_the_keep_alive_becomes_as_long_as_a_start() -> None:
+    """Ten minutes: a pool that ends then never costs more than twice the best choice."""
+    [fix] = found(RULE, pooled(3420, "Reused")).fix
+    assert (fix.old, fix.new) == (3600, 600)
+
+
+def test_a_long_start_makes_a_longer_wait_worth_it() -> None:
+    """20 minutes of Starting and Downloading: 59 minutes of pool are under three times that."""
+    split = phases(("Starting", -600), ("Downloading", 600), ("Training", 3000))
+    assert outcome(RULE, pooled(3540, "Reused", phases=split)) == Clear()
+    assert isinstance(outcome(RULE, pooled(3600, "Reused", phases=split)), Found)
+
+
+def test_exactly_three_starts_are_too_long() -> None:
+    """1,800 s; the threshold is the policy's."""
+    assert isinstance(outcome(RULE, pooled(1800, "Reused")), Found)
+    assert outcome(RULE, pooled(1800, "Reused"), limits={"times_the_start": 4}) == Clear()
+
+
+def test_a_wait_of_many_times_the_work_is_too_long_too() -> None:
+    """20 minutes of pool after a run of four: five times the work and more than a start."""
+    short = {"training_s": Decimal(240), "billable_s": Decimal(240)}
+    assert isinstance(outcome(RULE, pooled(1200, "Reused", **short)), Found)
+    assert outcome(RULE, pooled(1199, "Reused", **short)) == Clear()
+    shorter = {"training_s": Decimal(60), "billable_s": Decimal(60)}
+    assert outcome(RULE, pooled(600, "Reused", **shorter)) == Clear()
+
+
+def test_the_fix_serves_the_familys_short_gaps() -> None:
+    """Gaps of 4 minutes and one of 50: 5 minutes of keep-alive serve the first and end before."""
+    what = found(RULE, pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240))
+    [fix] = what.fix
+    assert (fix.old, fix.new) == (3600, 300)
+    assert what.evidence["starts_saved"] == 5
+    assert "; the pools of 5 runs cost $" in what.summary
+    finding = priced(RULE, pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240))
+    assert usd(finding.saving_usd) == usd(Decimal("0.46") * (3000 - 300 - 600) / 3600)
+
+
+def test_a_family_that_comes_back_late_is_advised_to_keep_none() -> None:
+    """Every gap costs five starts: no keep-alive is worth it."""
+    [fix] = found(RULE, pooled(3000, "Reused"), earlier=pools(3000, 3000, 3000)).fix
+    assert (fix.old, fix.new) == (3600, None)
+
+
+def test_the_last_pool_of_a_chain_is_shortened_not_removed() -> None:
+    """Its own gap never ended; the gaps before it were 4 minutes."""
+    what = found(RULE, pooled(3600), earlier=pools(240, 240, 240))
+    [fix] = what.fix
+    assert (fix.old, fix.new) == (3600, 300)
+    finding = priced(RULE, pooled(3600), earlier=pools(240, 240, 240))
+    assert usd(finding.saving_usd) == usd(Decimal("0.46") * (3600 - 300) / 3600)
+
+
+def test_a_keep_alive_that_fits_the_familys_gaps_is_clear() -> None:
+    """Five minutes for gaps of four: the last one runs out, as it must."""
+    run = pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300)))
+    assert isinstance(outcome(RULE, run), Found)
+    assert outcome(RULE, run, earlier=pools(240, 240, 240)) == Clear()
+
+
+def test_runs_on_other_instances_say_nothing_of_this_pool() -> None:
+    """A job of another type cannot take it over."""
+    other = tuple(
+        replace(run, facts=replace(run.facts, instance_type="ml.m5.large"))
+        for run in pools(240, 240, 240)
+    )
+    what = found(RULE, pooled(3600), earlier=other)
+    assert what.fix[0].new is None
+    assert "pools" not in what.evidence
 
 
 @pytest.mark.parametrize("status", ["Available", "InUse", "SomethingNew"])
