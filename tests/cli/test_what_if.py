@@ -200,7 +200,7 @@ def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_p
 
 def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path) -> None:
     """They are no reason to say that no other type fits."""
-    path = recorded(tmp_path, LITTLE)
+    path = recorded(tmp_path, LITTLE | {"GPUUtilization": 0.0})
     document = what_if("--recording", path, "--output", "json").document()
     named = [row for row in document["candidates"] if row["would_hold"]]
     assert named

@@ -52,7 +52,8 @@ class Duration:
 class Candidate:
     """One type: a refusal, or the run's duration and cost (USD). None means unknown.
 
-    `would_hold`: refused only because no price of it can be compared, so that it may be cheaper.
+    `would_hold`: no larger than today's type, and refused only because no price of it can be
+    compared: it may be the cheaper one.
     """
 
     type: InstanceType

@@ -112,14 +112,7 @@ class Resize:
 
         Each of them may be the cheaper one. The smallest come first.
         """
-        today = self.today
-        found = [
-            candidate.type
-            for candidate in self.candidates
-            if candidate.would_hold
-            and candidate.type.gpus <= today.gpus
-            and candidate.type.vcpu <= today.vcpu
-        ]
+        found = [candidate.type for candidate in self.candidates if candidate.would_hold]
         return tuple(sorted(found, key=lambda other: (other.gpus, other.vcpu, other.name)))
 
     def cheaper(self, candidate: Candidate) -> bool:
@@ -202,12 +195,11 @@ class _Trial:
     def candidate(self, other: InstanceType) -> Candidate:
         """The type with its bill, or with the reason for its refusal."""
         rate = _rate(self.job, self.market, other)
-        if self.job.kind not in other.kinds:
-            why = f"{self.job.kind.value} jobs do not take {other.name}"
-            return Candidate(other, rate, Refusal(Constraint.NOT_OFFERED, why))
+        if refused := self._not_sold(other, rate):
+            unpriced = refused.constraint is Constraint.BILL
+            holds = unpriced and self._may_be_cheaper(other)
+            return Candidate(other, rate, refused, would_hold=holds)
         takes = self._takes(other)
-        if unpriced := self._not_compared(other, rate):
-            return Candidate(other, rate, unpriced, would_hold=isinstance(takes, Duration))
         if isinstance(takes, Refusal):
             return Candidate(other, rate, takes)
         after, at_best = self._bill(other, takes.counted), self._bill(other, takes.best)
@@ -219,12 +211,10 @@ class _Trial:
         even = self._break_even(takes, usd, best_usd)
         return Candidate(other, rate, None, takes, usd, best_usd, even)
 
-    def _takes(self, other: InstanceType) -> Duration | Refusal:
-        headroom = 1 + float(self.headroom_percent) / 100
-        broken = next(refusals(self.job, self.today, self.need, other, headroom), None)
-        return broken or Move(self.job, self.today, self.need, self.headroom_percent, other).takes()
-
-    def _not_compared(self, other: InstanceType, rate: Rate | None) -> Refusal | None:
+    def _not_sold(self, other: InstanceType, rate: Rate | None) -> Refusal | None:
+        if self.job.kind not in other.kinds:
+            why = f"{self.job.kind.value} jobs do not take {other.name}"
+            return Refusal(Constraint.NOT_OFFERED, why)
         if rate is None:
             why = f"no price known for {other.name} in {self.job.region}"
             return Refusal(Constraint.BILL, why)
@@ -236,6 +226,15 @@ class _Trial:
             why = f"{other.name} and {self.today.name} have no price of one time and kind"
             return Refusal(Constraint.BILL, why)
         return None
+
+    def _may_be_cheaper(self, other: InstanceType) -> bool:
+        larger = other.gpus > self.today.gpus or other.vcpu > self.today.vcpu
+        return not larger and isinstance(self._takes(other), Duration)
+
+    def _takes(self, other: InstanceType) -> Duration | Refusal:
+        headroom = 1 + float(self.headroom_percent) / 100
+        broken = next(refusals(self.job, self.today, self.need, other, headroom), None)
+        return broken or Move(self.job, self.today, self.need, self.headroom_percent, other).takes()
 
     def _bill(self, other: InstanceType, times: Decimal) -> Bill:
         return bill(SetType(other.name, times).apply(self.job), self.market)

@@ -185,6 +185,8 @@ class Move:
         )
 
     def _to_check(self, ratio: TimesAsLong | None) -> Iterator[str]:
+        if ratio is not None and ratio.high < 1 and self._share_one == 1:
+            yield "A faster GPU is counted as no faster: what else the run waits for is not known."
         yield from to_check(self.job, self.today, self.other)
         peaks = self.today.gpu_peaks, self.other.gpu_peaks
         if ratio is None or len(self._classes) == 1 or peaks[0] is None or peaks[1] is None:

@@ -15,7 +15,8 @@ When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GP
     that the image's CUDA has no code for, and a family that a built-in algorithm does not document.
 What to do: Try one run on the g type, or give the GPU more work: a larger batch, several models.
 Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU utilisation at most
-    20%, GPU memory at most 10 GB, at most 12 cores a GPU. Peaks: NVIDIA's data sheets.
+    20%, GPU memory at most 10 GB, at most 12 cores a GPU. Ratios:
+    docs/gpu-throughput.md.
 """
 
 from __future__ import annotations

@@ -136,6 +136,22 @@ def test_what_is_no_sign_of_mixed_precision(name: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "on"),
     [
+        ("fp8", "true", True),
+        ("mixed_precision", "fp8", True),
+        ("fp8", "false", False),
+        ("no_fp8", "true", False),
+        ("fp16", "true", False),
+        ("precision", "bf16", False),
+    ],
+)
+def test_fp8_is_more_than_16_bits(name: str, value: str, on: bool) -> None:
+    """Fewer GPUs have it, and other ratios hold for it."""
+    assert told({name: value}).fp8 is on
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "on"),
+    [
         ("use_flash_attention_2", "true", True),
         ("attn_implementation", '"flash_attention_2"', True),
         ("flash-attn", "1", True),

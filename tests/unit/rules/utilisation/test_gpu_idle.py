@@ -160,7 +160,7 @@ def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
     assert what.fix == ()
     assert "ml.m5.large, does not fit (vCPU: 4.6 needed" in (what.caution or "")
     none = market(hourly_usd={"ml.g4dn.xlarge": "0.736"})
-    assert "no type known here is cheaper by the hour" in (
+    assert "no type with a known price is cheaper by the hour" in (
         found(RULE, ONE, of, on=none).caution or ""
     )
 

@@ -135,7 +135,7 @@ def test_p4_types_take_amazons_own_library() -> None:
         ("HyperParameters.sagemaker_distributed_dataparallel_enabled", "true"),
         ("HyperParameters.sagemaker_instance_type", "ml.p4d.24xlarge"),
     ]
-    assert "no GPU type known here is cheaper by the hour" in (what.caution or "")
+    assert "no GPU type with a known price is cheaper by the hour" in (what.caution or "")
 
 
 def test_a_smaller_size_may_have_more_gpus_than_needed() -> None:
