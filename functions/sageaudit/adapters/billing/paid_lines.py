@@ -1,16 +1,13 @@
 """What was paid for each line of usage: cost and usage reports (legacy, CUR 2.0) and FOCUS exports.
 
-Cost columns, by AWS's data dictionaries of Data Exports:
+Costs after discounts are line_item_net_unblended_cost (AWS has net columns only in accounts with a
+discount; else line_item_unblended_cost) and, in FOCUS, BilledCost, which is 0 for usage under a
+Savings Plan. What the plan costs: savings_plan_(net_)savings_plan_effective_cost, EffectiveCost.
+Source: the data dictionaries of AWS Data Exports.
 
-| | cost after discounts | with a Savings Plan's share |
-|---|---|---|
-| CUR | line_item_net_unblended_cost, which is there only in accounts with a discount; else
-line_item_unblended_cost | savings_plan_(net_)savings_plan_effective_cost of covered usage |
-| FOCUS 1.0, 1.2 | BilledCost, which is 0 for covered usage | EffectiveCost |
-
-A FOCUS 1.0 export has the usage type in x_UsageType. 1.2 has no such column, so SkuMeter is read.
-A file is read once, row by row. A row that occurs twice is counted once: two versions of one report
-repeat each other.
+A FOCUS 1.0 export has the usage type in x_UsageType, one of 1.2 in SkuMeter (as real exports showed
+in DigitalPebble/spruce#250). Files are read once, row by row. A line that occurs twice is counted
+once, because two versions of a report repeat each other.
 """
 
 from __future__ import annotations

@@ -112,6 +112,7 @@ class _Tally:
     """Whether usage lines have their discounts in their own cost."""
     seen: dict[tuple[str, str, str], list[Decimal]] = field(default_factory=dict)
     left_out: dict[str, list[Decimal]] = field(default_factory=dict)
+    accounts: set[str] = field(default_factory=set)
     payers: set[str] = field(default_factory=set)
     precision: Precision = field(default_factory=Precision)
 
@@ -170,7 +171,13 @@ def learn(lines: Iterable[ReportLine], basis: Basis, source: str) -> Lesson:
             NoUsage(kind, int(lines_), usd)
             for kind, (lines_, usd) in sorted(tally.left_out.items())
         ),
-        notes=tuple(_notes(tally, sum((free for _, free in found), _ZERO))),
+        notes=tuple(
+            _notes(
+                tally,
+                sum((free for _, free in found), _ZERO),
+                averaged=any(rate.rate.note is not None for rate in learnt),
+            )
+        ),
     )
 
 
@@ -189,6 +196,7 @@ def _count(line: PaidLine, tally: _Tally) -> None:
     if not line.quantity:
         tally.leave_out("Usage without a quantity", usd)
         return
+    tally.accounts.add(line.account)
     tally.payers.add(line.payer)
     tally.net = tally.net or line.net
     product = _product(usage, line.region)
@@ -277,7 +285,7 @@ def _paid_share(spans: Iterable[Span], discount: Decimal) -> Decimal:
     return (whole + discount) / whole if whole and discount else Decimal(1)
 
 
-def _notes(tally: _Tally, free: Decimal) -> Iterator[str]:
+def _notes(tally: _Tally, free: Decimal, *, averaged: bool) -> Iterator[str]:
     covered = sum((span.covered for span in tally.covered.values()), _ZERO)
     if covered:
         yield (
@@ -290,6 +298,11 @@ def _notes(tally: _Tally, free: Decimal) -> Iterator[str]:
         yield (
             f"the report has lines of {len(tally.payers)} payer accounts, which may have prices of"
             " their own: --account learns those of one account"
+        )
+    elif averaged and len(tally.accounts) > 1:
+        yield (
+            f"the report has lines of {len(tally.accounts)} accounts: where an average is of their"
+            " different prices, --account learns those of one account"
         )
 
 

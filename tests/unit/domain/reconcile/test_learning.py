@@ -270,6 +270,14 @@ def test_several_payers_are_said() -> None:
     assert note.startswith("the report has lines of 2 payer accounts")
 
 
+def test_accounts_with_different_prices_are_said() -> None:
+    """An average is right for neither; where all pay the same there is nothing to say."""
+    other = replace(LINE, account="222233334444")
+    [note] = taught(LINE, replace(other, usd=Decimal("1.5150000000"))).notes
+    assert note.startswith("the report has lines of 2 accounts")
+    assert not taught(LINE, other).notes
+
+
 PRICES = st.decimals("0.05", "110", places=7)
 SECONDS = st.lists(st.integers(1, 200_000), min_size=1, max_size=40)
 PLACES = st.sampled_from([Decimal("1e-10"), Decimal("1e-8"), Decimal("0.0001"), Decimal("0.01")])
