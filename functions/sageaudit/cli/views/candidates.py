@@ -33,8 +33,8 @@ _NEEDS = {
 }
 
 _BY_RATIO = (
-    "Types without a known rate of the job's day are priced by the ratio of the newest rates "
-    "(price_note in --output json)."
+    "Some types have no known rate of the job's day, or none of your own: price_note in "
+    "--output json says how each is priced."
 )
 
 CandidateRow = Mapping[str, Any]
