@@ -6,8 +6,8 @@ Savings Plan. What the plan costs: savings_plan_(net_)savings_plan_effective_cos
 Source: the data dictionaries of AWS Data Exports.
 
 A FOCUS 1.0 export has the usage type in x_UsageType, one of 1.2 in SkuMeter (as real exports showed
-in DigitalPebble/spruce#250). Files are read once, row by row. A line that occurs twice is counted
-once, because two versions of a report repeat each other.
+in DigitalPebble/spruce#250). Files are read once, row by row. A line that an earlier file
+has too is counted once, because two versions of a report repeat each other.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ class PaidLines:
     parquet: ParquetReader = read_parquet
     read_lines: int = 0
     repeats: int = 0
-    _remembered: set[int] = field(default_factory=set)
+    _files: int = 0
+    _remembered: dict[int, int] = field(default_factory=dict)
+    """Lines by their hash, and the file that had them first."""
 
     @property
     def forgets(self) -> bool:
@@ -97,6 +99,7 @@ class PaidLines:
     def read(self, path: Path) -> Iterator[ReportLine]:
         """SageMaker's lines of one report. Raises BadUsage naming the file."""
         with opened(path, lambda name: column(name) in _COLUMNS, self.parquet) as (header, rows):
+            self._files += 1
             positions = positions_of(header)
             read = _reader(path, positions)
             cell, here = cells(positions), 0
@@ -120,14 +123,13 @@ class PaidLines:
         if self.account is not None and owner != self.account:
             return False
         resource = cell(row, "line_item_resource_id") or cell(row, "resource_id")
-        # Without a job's name, equal lines may be of two jobs.
+        # Without a job's name, or within one file, equal lines may be of two jobs or hosts.
         if isinstance(line, PaidLine) and resource and not self.forgets:
             start = cell(row, "line_item_usage_start_date") or cell(row, "charge_period_start")
-            known = hash((line, resource, start))
-            if known in self._remembered:
+            first = self._remembered.setdefault(hash((line, resource, start)), self._files)
+            if first != self._files:
                 self.repeats += 1
                 return False
-            self._remembered.add(known)
         return True
 
 

@@ -52,11 +52,11 @@ def _lines(reports: PaidLines, paths: Sequence[Path]) -> Iterator[ReportLine]:
 def _notes(reports: PaidLines) -> Iterator[str]:
     if reports.repeats:
         yield (
-            f"{reports.repeats:,} lines occur twice (two versions of one report?):"
+            f"{reports.repeats:,} lines are in two of the files (two versions of one report?):"
             " each is counted once"
         )
     if reports.forgets:
-        yield f"lines that occur twice are found among the first {MOST_REMEMBERED:,} only"
+        yield f"lines that are in two files are found among the first {MOST_REMEMBERED:,} only"
 
 
 def _known(path: Path, basis: Basis, account: str | None) -> OwnRates:
