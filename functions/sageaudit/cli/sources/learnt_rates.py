@@ -10,7 +10,8 @@ from sageaudit.adapters.billing.paid_lines import MOST_REMEMBERED, PaidLines
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.prices import price_table
 from sageaudit.domain.prices.own_rates import Basis, Merged, OwnRates, merged, own_rates
-from sageaudit.domain.reconcile.learning import Lesson, learn
+from sageaudit.domain.reconcile.learning import learn
+from sageaudit.domain.reconcile.lesson import Lesson
 from sageaudit.domain.reconcile.paid_line import ReportLine
 from sageaudit.errors import BadUsage
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.own_rates import Basis, OwnRate
-from sageaudit.domain.reconcile.learning import Lesson, NoUsage, learn
+from sageaudit.domain.reconcile.learning import learn
+from sageaudit.domain.reconcile.lesson import Lesson, NoUsage
 from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
 from sageaudit.errors import BadUsage
 
