@@ -314,7 +314,7 @@ def test_parts_of_one_report_are_read_together_and_repeats_counted_once(
     second = report(*hours_of(P4D, hours=2), name="2.csv")
     version = report(*hours_of(G5, hours=5), name="3.csv", shape="legacy")
     done = learn("--cur", first, "--cur", second, "--cur", version)
-    assert "5 lines occur twice (two versions of one report?): each is counted once" in done.stdout
+    assert "5 lines are in two of the files (two versions of one report?)" in done.stdout
     assert [(row["type"], row["quantity"], row["source"]) for row in stored()] == [
         ("ml.g5.2xlarge", 5, "1.csv, 2.csv, 3.csv"), ("ml.p4d.24xlarge", 2, "1.csv, 2.csv, 3.csv"),
     ]  # fmt: skip

@@ -1,16 +1,13 @@
 """What was paid for each line of usage: cost and usage reports (legacy, CUR 2.0) and FOCUS exports.
 
-Cost columns, by AWS's data dictionaries of Data Exports:
+Costs after discounts are line_item_net_unblended_cost (AWS has net columns only in accounts with a
+discount; else line_item_unblended_cost) and, in FOCUS, BilledCost, which is 0 for usage under a
+Savings Plan. What the plan costs: savings_plan_(net_)savings_plan_effective_cost, EffectiveCost.
+Source: the data dictionaries of AWS Data Exports.
 
-| | cost after discounts | with a Savings Plan's share |
-|---|---|---|
-| CUR | line_item_net_unblended_cost, which is there only in accounts with a discount; else
-line_item_unblended_cost | savings_plan_(net_)savings_plan_effective_cost of covered usage |
-| FOCUS 1.0, 1.2 | BilledCost, which is 0 for covered usage | EffectiveCost |
-
-A FOCUS 1.0 export has the usage type in x_UsageType. 1.2 has no such column, so SkuMeter is read.
-A file is read once, row by row. A row that occurs twice is counted once: two versions of one report
-repeat each other.
+A FOCUS 1.0 export has the usage type in x_UsageType, one of 1.2 in SkuMeter (as real exports showed
+in DigitalPebble/spruce#250). Files are read once, row by row. A line that an earlier file
+has too is counted once, because two versions of a report repeat each other.
 """
 
 from __future__ import annotations
@@ -90,7 +87,9 @@ class PaidLines:
     parquet: ParquetReader = read_parquet
     read_lines: int = 0
     repeats: int = 0
-    _remembered: set[int] = field(default_factory=set)
+    _files: int = 0
+    _remembered: dict[int, int] = field(default_factory=dict)
+    """Lines by their hash, and the file that had them first."""
 
     @property
     def forgets(self) -> bool:
@@ -100,6 +99,7 @@ class PaidLines:
     def read(self, path: Path) -> Iterator[ReportLine]:
         """SageMaker's lines of one report. Raises BadUsage naming the file."""
         with opened(path, lambda name: column(name) in _COLUMNS, self.parquet) as (header, rows):
+            self._files += 1
             positions = positions_of(header)
             read = _reader(path, positions)
             cell, here = cells(positions), 0
@@ -123,14 +123,13 @@ class PaidLines:
         if self.account is not None and owner != self.account:
             return False
         resource = cell(row, "line_item_resource_id") or cell(row, "resource_id")
-        # Without a job's name, equal lines may be of two jobs.
+        # Without a job's name, or within one file, equal lines may be of two jobs or hosts.
         if isinstance(line, PaidLine) and resource and not self.forgets:
             start = cell(row, "line_item_usage_start_date") or cell(row, "charge_period_start")
-            known = hash((line, resource, start))
-            if known in self._remembered:
+            first = self._remembered.setdefault(hash((line, resource, start)), self._files)
+            if first != self._files:
                 self.repeats += 1
                 return False
-            self._remembered.add(known)
         return True
 
 

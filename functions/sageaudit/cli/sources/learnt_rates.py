@@ -10,7 +10,8 @@ from sageaudit.adapters.billing.paid_lines import MOST_REMEMBERED, PaidLines
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.prices import price_table
 from sageaudit.domain.prices.own_rates import Basis, Merged, OwnRates, merged, own_rates
-from sageaudit.domain.reconcile.learning import Lesson, learn
+from sageaudit.domain.reconcile.learning import learn
+from sageaudit.domain.reconcile.lesson import Lesson
 from sageaudit.domain.reconcile.paid_line import ReportLine
 from sageaudit.errors import BadUsage
 
@@ -52,11 +53,11 @@ def _lines(reports: PaidLines, paths: Sequence[Path]) -> Iterator[ReportLine]:
 def _notes(reports: PaidLines) -> Iterator[str]:
     if reports.repeats:
         yield (
-            f"{reports.repeats:,} lines occur twice (two versions of one report?):"
+            f"{reports.repeats:,} lines are in two of the files (two versions of one report?):"
             " each is counted once"
         )
     if reports.forgets:
-        yield f"lines that occur twice are found among the first {MOST_REMEMBERED:,} only"
+        yield f"lines that are in two files are found among the first {MOST_REMEMBERED:,} only"
 
 
 def _known(path: Path, basis: Basis, account: str | None) -> OwnRates:

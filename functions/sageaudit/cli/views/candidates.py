@@ -39,8 +39,8 @@ _BY_ESTIMATE = (
     "such a type is possible only, as SageMaker may not sell it here."
 )
 _BY_RATIO = (
-    "Types without a known rate of the job's day are priced by the ratio of the newest rates "
-    "(price_note in --output json)."
+    "Some types have no known rate of the job's day, or none of your own: price_note in "
+    "--output json says how each is priced."
 )
 
 CandidateRow = Mapping[str, Any]

@@ -19,7 +19,7 @@ from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.policy.discounts import Discounts, percent_off
 from sageaudit.domain.prices.own_rates import Basis, Merged, OwnRate
 from sageaudit.domain.prices.price_list import STORAGE
-from sageaudit.domain.reconcile.learning import Learnt, Lesson
+from sageaudit.domain.reconcile.lesson import Learnt, Lesson
 from sageaudit.domain.reconcile.usage_type import JOBS
 from sageaudit.text.money import rate as shown_rate
 from sageaudit.text.money import usd

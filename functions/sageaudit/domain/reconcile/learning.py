@@ -15,9 +15,16 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
-from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.own_rates import REGION, TYPE, Basis, OwnRate
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
+from sageaudit.domain.reconcile.lesson import (
+    Learnt,
+    Lesson,
+    NotLearnt,
+    NoUsage,
+    Product,
+    Seen,
+)
 from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
 from sageaudit.domain.reconcile.price_stretches import Precision, Span, Stretch, stretches
 from sageaudit.domain.reconcile.usage_type import Usage, parsed
@@ -29,71 +36,6 @@ _UNITS = {
     "GB-months": frozenset({"", "gb-mo", "gb-month", "gb-months"}),
 }
 _ZERO = Decimal(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """What a rate is for: an instance type or ML storage of a component in a region."""
-
-    region: str
-    component: Component
-    what: str
-
-    @property
-    def unit(self) -> str:
-        """What its quantity counts: instance-hours or GB-months."""
-        return "GB-months" if self.what == STORAGE else "hours"
-
-
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """A rate, its cost, and the public price that the report itself names."""
-
-    rate: OwnRate
-    usd: Decimal
-    list_usd: Decimal | None
-
-
-@dataclass(frozen=True, slots=True)
-class NotLearnt:
-    """A product without a rate on some days; `why` is a sentence without a full stop."""
-
-    product: Product
-    first: date
-    last: date
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """SageMaker usage in no rate, because it is no job's or for the reason `why`."""
-
-    text: str
-    area: str
-    why: str
-    quantity: Decimal
-    usd: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class NoUsage:
-    """Lines of one kind that are no usage at a price, with their sum."""
-
-    kind: str
-    lines: int
-    usd: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """What a report teaches, and what of it is in no rate."""
-
-    basis: Basis
-    learnt: tuple[Learnt, ...]
-    not_learnt: tuple[NotLearnt, ...]
-    seen: tuple[Seen, ...]
-    left_out: tuple[NoUsage, ...]
-    notes: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -112,6 +54,7 @@ class _Tally:
     """Whether usage lines have their discounts in their own cost."""
     seen: dict[tuple[str, str, str], list[Decimal]] = field(default_factory=dict)
     left_out: dict[str, list[Decimal]] = field(default_factory=dict)
+    accounts: set[str] = field(default_factory=set)
     payers: set[str] = field(default_factory=set)
     precision: Precision = field(default_factory=Precision)
 
@@ -170,7 +113,13 @@ def learn(lines: Iterable[ReportLine], basis: Basis, source: str) -> Lesson:
             NoUsage(kind, int(lines_), usd)
             for kind, (lines_, usd) in sorted(tally.left_out.items())
         ),
-        notes=tuple(_notes(tally, sum((free for _, free in found), _ZERO))),
+        notes=tuple(
+            _notes(
+                tally,
+                sum((free for _, free in found), _ZERO),
+                averaged=any(rate.rate.note is not None for rate in learnt),
+            )
+        ),
     )
 
 
@@ -189,6 +138,7 @@ def _count(line: PaidLine, tally: _Tally) -> None:
     if not line.quantity:
         tally.leave_out("Usage without a quantity", usd)
         return
+    tally.accounts.add(line.account)
     tally.payers.add(line.payer)
     tally.net = tally.net or line.net
     product = _product(usage, line.region)
@@ -277,7 +227,7 @@ def _paid_share(spans: Iterable[Span], discount: Decimal) -> Decimal:
     return (whole + discount) / whole if whole and discount else Decimal(1)
 
 
-def _notes(tally: _Tally, free: Decimal) -> Iterator[str]:
+def _notes(tally: _Tally, free: Decimal, *, averaged: bool) -> Iterator[str]:
     covered = sum((span.covered for span in tally.covered.values()), _ZERO)
     if covered:
         yield (
@@ -290,6 +240,11 @@ def _notes(tally: _Tally, free: Decimal) -> Iterator[str]:
         yield (
             f"the report has lines of {len(tally.payers)} payer accounts, which may have prices of"
             " their own: --account learns those of one account"
+        )
+    elif averaged and len(tally.accounts) > 1:
+        yield (
+            f"the report has lines of {len(tally.accounts)} accounts: where an average is of their"
+            " different prices, --account learns those of one account"
         )
 
 

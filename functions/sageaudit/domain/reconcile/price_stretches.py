@@ -22,6 +22,8 @@ _FINEST = 10
 _EXACT_BELOW = 6
 """Quantities with fewer decimals in the whole report were not rounded; costs may have been."""
 _MOST_PLACES = 12
+_SHOWN = Decimal("0.0001")
+"""USD to which the ends of an average are shown."""
 _HALF = Decimal("0.5")
 _ZERO = Decimal(0)
 
@@ -199,7 +201,7 @@ def _mixture(span: Span, precision: Precision, unit: str, paid_share: Decimal) -
     rounding = 4 * precision.error(span.high, span.least)
     if span.high - span.low <= rounding + _SAME_WITHIN * span.high:
         return None
-    ends = (_shortest(end * paid_share, rounding) for end in (span.low, span.high))
+    ends = (_shortest(end * paid_share, max(rounding, _SHOWN)) for end in (span.low, span.high))
     return f"the average of prices from {' to '.join(f'${end:f}' for end in ends)}"
 
 

@@ -186,14 +186,20 @@ def test_only_the_wanted_account_is_read(read: Read) -> None:
 
 
 def test_lines_of_two_versions_of_a_report_are_counted_once(tmp_path: Path) -> None:
-    """In one file or in two; another hour or another job is no repeat."""
+    """Another hour or another job is no repeat, nor are equal lines of one file: several hosts."""
     text = cost_reports.cur2([CHARGE, CHARGE, replace(CHARGE, job="job-2")])
     (tmp_path / "a").write_text(text)
-    (tmp_path / "b").write_text(cost_reports.legacy([CHARGE, replace(CHARGE, seconds=60)]))
+    (tmp_path / "b").write_text(cost_reports.legacy([CHARGE, CHARGE, replace(CHARGE, seconds=60)]))
     reports = PaidLines()
     found = [line for name in ("a", "b") for line in reports.read(tmp_path / name)]
-    assert len(found) == 3
-    assert (reports.repeats, reports.read_lines, reports.forgets) == (2, 3, False)
+    assert len(found) == 4
+    assert (reports.repeats, reports.read_lines, reports.forgets) == (2, 4, False)
+
+
+def test_equal_lines_without_a_job_are_no_repeats(read: Read) -> None:
+    """A report without resource ids has one line for several jobs."""
+    charge = replace(CHARGE, changes={"line_item_resource_id": ""})
+    assert len(read(cost_reports.cur2([charge]), cost_reports.cur2([charge]))) == 2
 
 
 def test_repeats_are_looked_for_among_a_bounded_number_of_lines(
@@ -201,8 +207,8 @@ def test_repeats_are_looked_for_among_a_bounded_number_of_lines(
 ) -> None:
     """The memory has an end, and it says so."""
     monkeypatch.setattr(paid_lines, "MOST_REMEMBERED", 1)
-    other = replace(CHARGE, job="job-2")
-    assert len(read(cost_reports.cur2([CHARGE, other, other]))) == 3
+    text = cost_reports.cur2([CHARGE, replace(CHARGE, job="job-2")])
+    assert len(read(text, text)) == 4
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.own_rates import Basis, OwnRate
-from sageaudit.domain.reconcile.learning import Lesson, NoUsage, learn
+from sageaudit.domain.reconcile.learning import learn
+from sageaudit.domain.reconcile.lesson import Lesson, NoUsage
 from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
 from sageaudit.errors import BadUsage
 
@@ -268,6 +269,14 @@ def test_several_payers_are_said() -> None:
     """Each may have a contract of its own."""
     [note] = taught(LINE, replace(LINE, payer="222200001111")).notes
     assert note.startswith("the report has lines of 2 payer accounts")
+
+
+def test_accounts_with_different_prices_are_said() -> None:
+    """An average is right for neither; where all pay the same there is nothing to say."""
+    other = replace(LINE, account="222233334444")
+    [note] = taught(LINE, replace(other, usd=Decimal("1.5150000000"))).notes
+    assert note.startswith("the report has lines of 2 accounts")
+    assert not taught(LINE, other).notes
 
 
 PRICES = st.decimals("0.05", "110", places=7)
