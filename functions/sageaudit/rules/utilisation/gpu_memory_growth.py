@@ -14,8 +14,8 @@ What to do: PyTorch: keep `loss.item()`, not `loss`; detach what is stored over 
     under `torch.no_grad()`; `torch.cuda.memory_summary()` shows what holds the memory. TensorFlow:
     no new graph in each step.
 Sources: SageMaker Debugger, GPUMemoryIncrease: increase 5 points (its guide: 10), patience
-     1,000 samples of 500 ms, about 8 minutes, and window 500 (its guide; 10 in its code),
-    about 4. It fires at a single rise, as each start and each evaluation has; here the slope and
+    1,000 samples of 500 ms, about 8 minutes, and window 500 (its guide; 10 in its code), about 4.
+    It fires at a single rise, as each start and each evaluation has; here the slope and
     the distance to the limit decide. PyTorch, CUDA semantics: the caching allocator keeps freed
     memory, so a plateau, however high, is no leak.
 """
