@@ -1,7 +1,7 @@
 """GPU memory grows steadily and will run out: it looks like a leak.
 
 What it checks: A host's GPU memory rises in most twelfths of the run (windows of at least 4
-    minutes, each at its median), evenly until the end, by more than 10 points in all. If it goes
+    minutes, each at its median), evenly until the end, by more than 5 points in all. If it goes
     on like this, it is full before MaxRuntimeInSeconds and within twice the time that the run took;
     or the run did fail for lack of GPU memory. The first 8 active minutes are left out.
 Why it costs: Nothing yet. A leak ends a long run with "CUDA out of memory", and then all is lost.
@@ -13,9 +13,9 @@ When it is wrong: A plan that makes sequences or batches longer at every step gr
 What to do: PyTorch: keep `loss.item()`, not `loss`; detach what is stored over steps; evaluate
     under `torch.no_grad()`; `torch.cuda.memory_summary()` shows what holds the memory. TensorFlow:
     no new graph in each step.
-Sources: SageMaker Debugger, GPUMemoryIncrease: increase 10 points (its guide; 5 in its code),
-    patience 1,000 samples of 500 ms, about 8 minutes, and window 500 (its guide; 10 in its code),
-    about 4. It fires at a single rise, as each start and each evaluation has; here the slope and
+Sources: SageMaker Debugger, GPUMemoryIncrease: increase 5 points (its guide: 10), patience
+    1,000 samples of 500 ms, about 8 minutes, and window 500 (its guide; 10 in its code), about 4.
+    It fires at a single rise, as each start and each evaluation has; here the slope and
     the distance to the limit decide. PyTorch, CUDA semantics: the caching allocator keeps freed
     memory, so a plateau, however high, is no leak.
 """
@@ -29,7 +29,7 @@ from sageaudit.rules import api
 from sageaudit.rules.growth_words import about_hours, points_an_hour
 
 _DEBUGGER = "Debugger GPUMemoryIncrease"
-INCREASE_OVER = api.Threshold("increase_over", 10, "points of GPU memory", "a rise", _DEBUGGER)
+INCREASE_OVER = api.Threshold("increase_over", 5, "points of GPU memory", "a rise", _DEBUGGER)
 WINDOW = api.Threshold("window_minutes", 4, "minutes", "500 samples of 500 ms", _DEBUGGER)
 PATIENCE = api.Threshold("patience_minutes", 8, "minutes", "1,000 samples of 500 ms", _DEBUGGER)
 SOON = api.Threshold(
