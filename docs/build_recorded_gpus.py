@@ -46,9 +46,9 @@ of these ({share}) the GPU did no work: {list} at list price, without the {unpri
 without a known price. {counted} of that is counted as avoidable or lost.
 
 {figures} of them are in the key `idle_capacity` of their audits, which is in no sum. {found} have a
-finding: about their phases or their use, or one that counts dollars. For the others the
-column *what the audit says* has the reason of `gpu-underused`. Messages and the terminal show idle capacity from $10 on, so none
-of these runs gets that line.
+finding: about their phases or their use, or one that counts dollars. For the others the column
+*what the audit says* has the reason of `gpu-underused`. Messages and the terminal show idle
+capacity from $10 on, so none of these runs gets that line.
 
 {short} of them have under 15 active minutes, which is too short for a rule to judge them alone.
 With a history, such a run is judged together with the last ones of its family. The column *after
