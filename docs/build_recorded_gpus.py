@@ -25,6 +25,7 @@ from sageaudit.domain.audit.document import (
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric
+from sageaudit.domain.usage.pool import Pool, pool, short_use
 from sageaudit.rules import catalogue
 from sageaudit.text.estimate import about
 from sageaudit.text.money import share, usd
@@ -40,6 +41,8 @@ _OF_USE = ("SA1", "SA2")
 """Rules on phases and use: those that speak of a GPU that does not work."""
 _JUDGES_USE = "gpu-underused"
 """The rule whose answer is the reason where no rule has a finding."""
+REPEATS = 9
+"""Runs before a short one: as many as its audit reads at most."""
 _ZERO = Decimal(0)
 
 _PAGE = """\
@@ -51,18 +54,28 @@ of these ({share}) the GPU did no work: {list} at list price{guessed}. {counted}
 as avoidable or lost.
 
 {figures} of them are in the key `idle_capacity` of their audits, which is in no sum. {found} have a
-finding: about their phases or their use, or one that counts dollars. For the others the last column
-says why `gpu-underused` has none. Messages and the terminal show idle capacity from $10 on, so none
-of these runs gets that line.
+finding: about their phases or their use, or one that counts dollars. For the others the column
+*what the audit says* has the reason of `gpu-underused`. Messages and the terminal show idle
+capacity from $10 on, so none of these runs gets that line.
 
-| recording | ran on | hours | mean GPU use | idle GPU-hours | at list price | what the audit says |
-|---|---|--:|--:|--:|--:|---|
+{short} of them have under 15 active minutes, which is too short for a rule to judge them alone.
+With a history, such a run is judged together with the last ones of its family. The column *after
+runs like it* says what the audit finds if the family had run it {repeats} times before.
+
+{head}
+|---|---|--:|--:|--:|--:|---|---|
 {rows}
 
 *Hours* are those billed for each instance. *Mean GPU use* is that of all recorded points. *Idle
 GPU-hours* are of the whole billed time, with download and upload, in which no GPU works; a missing
 point counts as work.
 """
+
+
+_COLUMNS = (
+    *("recording", "ran on", "hours", "mean GPU use", "idle GPU-hours", "at list price"),
+    *("what the audit says", "after runs like it"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +85,34 @@ class LowJob:
     recording: str
     mean: float
     audit: AuditDocument
+    in_family: AuditDocument | None
+    """The audit of a short one after REPEATS runs like it; None for one that is judged alone."""
 
     @property
     def findings(self) -> list[FindingDocument]:
         """Those that stand and are about its phases or its use, or count dollars."""
-        return [
-            finding
-            for finding in self.audit["findings"]
-            if stands(finding) and (finding["id"].startswith(_OF_USE) or _counts(finding))
-        ]
+        return _findings(self.audit)
 
     @property
     def reason(self) -> str | None:
         """Why gpu-underused has no finding; None where it judged."""
-        for row in (*self.audit["unknown"], *self.audit["not_applicable"]):
-            if row["rule"] == _JUDGES_USE:
-                return row["reason"]
-        return None
+        return _reason(self.audit)
+
+
+def _findings(audit: AuditDocument) -> list[FindingDocument]:
+    return [
+        finding
+        for finding in audit["findings"]
+        if stands(finding) and (finding["id"].startswith(_OF_USE) or _counts(finding))
+    ]
+
+
+def _reason(audit: AuditDocument) -> str | None:
+    """Why gpu-underused has no finding; None where it judged."""
+    for row in (*audit["unknown"], *audit["not_applicable"]):
+        if row["rule"] == _JUDGES_USE:
+            return row["reason"]
+    return None
 
 
 def gpu_jobs() -> Iterator[LowJob]:
@@ -106,7 +130,8 @@ def gpu_jobs() -> Iterator[LowJob]:
             if value is not None
         ]
         if len(points) >= MIN_POINTS:
-            yield LowJob(path.stem, math.fsum(points) / len(points), _audit(run))
+            mean = math.fsum(points) / len(points)
+            yield LowJob(path.stem, mean, _audit(run), _in_family(run))
 
 
 def low(jobs: list[LowJob]) -> list[LowJob]:
@@ -114,9 +139,17 @@ def low(jobs: list[LowJob]) -> list[LowJob]:
     return [job for job in jobs if job.mean < LOW_PERCENT]
 
 
-def _audit(run: Run) -> AuditDocument:
+def _audit(run: Run, family: Pool | None = None) -> AuditDocument:
     ruleset = catalogue.ruleset()
-    return document(audit_job(run.job, run.usage, run.market, Policy(), ruleset, now=run.now))
+    audit = audit_job(run.job, run.usage, run.market, Policy(), ruleset, now=run.now, pool=family)
+    return document(audit)
+
+
+def _in_family(run: Run) -> AuditDocument | None:
+    own = short_use(run.usage)
+    if own is None:
+        return None
+    return _audit(run, pool(own, [(run.job.name, run.usage)] * REPEATS))
 
 
 def page() -> str:
@@ -143,6 +176,9 @@ def page() -> str:
         found=sum(bool(job.findings) for job in rows),
         rows="\n".join(_row(job) for job in rows),
         figures=len(figures),
+        short=sum(job.in_family is not None for job in rows),
+        repeats=REPEATS,
+        head=f"| {' | '.join(_COLUMNS)} |",
     )
 
 
@@ -162,7 +198,8 @@ def _row(job: LowJob) -> str:
         f"{job.mean:.1f}%",
         idle,
         value,
-        _said(job),
+        _said(job.audit),
+        "the same: it is judged alone" if job.in_family is None else _said(job.in_family),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -185,12 +222,12 @@ def _without_a_rate(figures: list[IdleCapacityDocument], estimated: list[LowJob]
     return f", without {' and '.join(parts)}" if parts else ""
 
 
-def _said(job: LowJob) -> str:
+def _said(audit: AuditDocument) -> str:
     """Its findings with their dollars, else the reason."""
-    found = [_finding(finding) for finding in job.findings]
+    found = [_finding(finding) for finding in _findings(audit)]
     if found:
         return ", ".join(found)
-    return f"no finding: {job.reason or 'every rule on use is clear'}"
+    return f"no finding: {_reason(audit) or 'every rule on use is clear'}"
 
 
 def _counts(finding: FindingDocument) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.text.headline import headline
-from sageaudit.text.message import message_of, money_notes
+from sageaudit.text.message import message_of, money_notes, pool_note
 from tests.fakes.documents import (
     document,
     finding,
@@ -295,3 +295,35 @@ def test_the_bound_of_a_spot_bill_is_said_once() -> None:
         "spot run without billable seconds: the bill is an upper bound"
     ]
     assert not [note for note in notes if "incomplete" in note]
+
+
+def pooled(runs: int, avoidable_usd: str | None) -> dict[str, Any]:
+    """The head of an audit that was judged with earlier runs of its family."""
+    pool = {
+        "runs": runs,
+        "active_minutes": Decimal(41),
+        "own_active_minutes": Decimal(8),
+        "earlier_runs": [f"run-{number}" for number in range(runs - 1)],
+        "avoidable_usd": None if avoidable_usd is None else Decimal(avoidable_usd),
+    }
+    return {"audit": {**document()["audit"], "pool": pool}}
+
+
+def test_a_short_run_says_with_which_it_was_judged_and_what_they_all_count() -> None:
+    """The headline has its own dollars, the context the sum."""
+    judged = document(**pooled(6, "1.8412"))
+    note = (
+        "Short runs are judged together: this one with the last 5 runs of its family, "
+        "$1.84 avoidable in all of them."
+    )
+    assert pool_note(judged) == note
+    assert note in message_of(judged).context
+    assert pool_note(document(**pooled(2, None))) == (
+        "Short runs are judged together: this one with the last run of its family."
+    )
+
+
+def test_other_runs_have_no_such_note() -> None:
+    """Neither those judged alone, nor audits that were stored before there were pools."""
+    alone = {"audit": {**document()["audit"], "pool": None}}
+    assert pool_note(document(**alone)) is pool_note(document()) is None

@@ -10,6 +10,7 @@ import re
 from textwrap import fill
 
 from sageaudit.cli.views import track_record
+from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
 from sageaudit.rules.judge import BUSY_GPU_PERCENT
 
@@ -83,6 +84,9 @@ def _card(rule: Rule) -> list[str]:
             f"{rule.min_active_minutes:g} {minutes}, a point at least every "
             f"{rule.coarsest_period_s} s."
         )
+    if rule.pools:
+        less = f"Under {MIN_ACTIVE_MINUTES} active minutes"
+        lines.append(f"{less}, a run is judged together with the last ones of its family.")
     if rule.per_host:
         lines.append("Compares hosts: Unknown when the job has several instance groups.")
     if rule.about_cpu:

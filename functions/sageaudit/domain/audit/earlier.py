@@ -13,7 +13,7 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.job_outputs import MOST_METRICS
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pool import active_minutes, use_digest
+from sageaudit.domain.usage.pool import use_digest
 
 FOUND_COMPARED = frozenset({"poor-scaling", "spot-interrupted-much"})
 """Findings of an earlier run that rules ask for when they judge a later one."""
@@ -26,8 +26,8 @@ class RunFacts:
     `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding. `data_pinned`: its data cannot have changed under the same fingerprint.
-    `active_minutes`: from its first work to its last. `use_digest`: of the minutes that it adds to
-    the pools of later runs (`domain/usage/pool`), if any.
+    `use_digest`: of the minutes that a short run adds to the pools of later ones
+    (`domain/usage/pool`); None for a run that adds none.
     """
 
     purchase: Purchase
@@ -43,7 +43,6 @@ class RunFacts:
     phase_s: Mapping[str, Decimal] = field(default_factory=dict)
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
     found: tuple[str, ...] = ()
-    active_minutes: Decimal | None = None
     use_digest: str | None = None
 
 
@@ -78,7 +77,6 @@ def facts_of(
     """What is stored of this run for comparison with later runs of its family."""
     group = job.groups[0] if len(job.groups) == 1 else None
     seconds = {phase.name: job.phase_s(phase.name) for phase in job.phases}
-    minutes = None if usage is None else active_minutes(usage)
     return RunFacts(
         purchase=job.purchase,
         instance_type=group.instance_type if group else None,
@@ -93,7 +91,6 @@ def facts_of(
         reason_class=reason_class,
         final_metrics=dict(islice(job.final_metrics.items(), MOST_METRICS)),
         found=tuple(found),
-        active_minutes=None if minutes is None else Decimal(str(minutes)),
         use_digest=None if usage is None else use_digest(usage),
     )
 

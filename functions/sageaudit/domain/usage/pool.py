@@ -46,10 +46,16 @@ class Pool:
 
 def short_use(usage: Measurements) -> Measurements | None:
     """The active minutes of a run that has some, but too few to be judged alone; else None."""
-    active = usage.active()
-    if active.minutes >= MIN_ACTIVE_MINUTES or _seen(active) is None:
+    grid = range(usage.points)
+    first = next(filter(usage.worked, grid), None)
+    if first is None:
         return None
-    return active if any(map(active.worked, range(active.points))) else None
+    last = next(filter(usage.worked, reversed(grid)))
+    if (last + 1 - first) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
+        return None  # known without looking at each minute: most runs are long
+    active = usage.active()
+    short = active.minutes < MIN_ACTIVE_MINUTES
+    return active if short and _seen(active) is not None else None
 
 
 def _seen(active: Measurements) -> Measurements | None:
@@ -70,12 +76,6 @@ def _seen(active: Measurements) -> Measurements | None:
     }
     series = {metric: hosts for metric, hosts in series.items() if hosts}
     return replace(active, points=stop - start, series=series) if start < stop else None
-
-
-def active_minutes(usage: Measurements) -> float | None:
-    """Minutes from the first work of a run to its last; None where no work was seen."""
-    active = usage.active()
-    return active.minutes if any(map(active.worked, range(active.points))) else None
 
 
 def use_digest(usage: Measurements) -> str | None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.pool import (
     ENOUGH_MINUTES,
-    active_minutes,
     pool,
     short_use,
     use_digest,
@@ -95,12 +94,11 @@ def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
 
 
 def test_a_run_that_never_worked_adds_nothing() -> None:
-    """It has no active minutes, however long it waited."""
+    """However long it waited."""
     hung = usage(
         ran(600, "ml.g5.2xlarge"), series(Metric.CPU, [0.0] * 10), series(Metric.GPU, [0.0] * 10)
     )
     assert short_use(hung) is None
-    assert active_minutes(hung) is None
     assert use_digest(hung) is None
 
 
@@ -113,7 +111,7 @@ def test_a_long_run_is_judged_alone() -> None:
         series(Metric.CPU, [0.0] * 40 + [100.0] * 14 + [0.0] * 6),
         series(Metric.GPU, [0.0] * 60),
     )
-    assert own(waiting).minutes == active_minutes(waiting) == 14
+    assert own(waiting).minutes == 14
 
 
 percents = st.lists(st.floats(2, 100), min_size=1, max_size=14)
