@@ -111,10 +111,18 @@ def _by_pool(rule: Rule, case: FamilyCase) -> Outcome:
     """The rule's answer on the minutes of the family's last runs, if the run's own say the same.
 
     So a run that was busy itself is never blamed for others, and an idle one not excused by them.
+    Where the run is unlike the others, only the newest of them are asked: the code may have changed
+    since the older ones.
     """
     pool = case.pool
     assert pool is not None  # noqa: S101 - asked before
-    pooled = replace(case, usage=pool.usage, whole=pool.usage, pooled=True)
+    outcome = _with_runs_of(pool, rule, case)
+    unlike = isinstance(outcome, Unknown) and outcome.code == UNLIKE_FAMILY
+    return _with_runs_of(pool.newest, rule, case) if unlike and pool.newest else outcome
+
+
+def _with_runs_of(pool: Pool, rule: Rule, case: FamilyCase) -> Outcome:
+    pooled = replace(case, usage=pool.usage, whole=pool.usage, pool=pool, pooled=True)
     if gate := _metrics_gate(rule, pool.usage):
         too_short = isinstance(gate, Unknown) and gate.code == _TOO_SHORT
         return _still_too_short(rule, pool) if too_short and pool.names else gate

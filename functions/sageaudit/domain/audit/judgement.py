@@ -134,7 +134,7 @@ def judgement(
         return WHOLE
     answered = any(isinstance(one.outcome, Found | Clear) for one in waste if one.sees_devices)
     outcomes = [one.outcome for one in waste]
-    reasons_of_use = _reasons(job, usage, outcomes, pool, answered=answered)
+    reasons_of_use = _reasons(job, usage, outcomes, pool)
     said = (*_without_dollars(billed, savings), *reasons_of_use)
     reasons = tuple(dict.fromkeys(said))[:_MOST]
     if answered:
@@ -186,7 +186,7 @@ def _not_ended(job: Job) -> str:
 
 
 def _reasons(
-    job: Job, usage: Measurements, waste: Sequence[Outcome], pool: Pool | None, *, answered: bool
+    job: Job, usage: Measurements, waste: Sequence[Outcome], pool: Pool | None
 ) -> Iterator[str]:
     if job.purchase is Purchase.SERVERLESS:
         yield "It is serverless: CloudWatch has no metrics of the machines that it ran on."
@@ -198,7 +198,7 @@ def _reasons(
     elif not waste:
         yield "The policy switches off every rule that judges the use of the machines."
     codes = {outcome.code for outcome in unknown}
-    if pool is not None and pool.enough and answered:
+    if pool is not None and pool.enough:
         codes.discard("too_short")
     yield from unjudged_use(usage, codes, pool)
     if UNLIKE_FAMILY in codes and pool is not None:

@@ -74,7 +74,12 @@ def type_refused(job: Job, today: InstanceType, other: InstanceType) -> str | No
         return "between several instances the network may be what limits another GPU"
     reasons = (_link_refused(today, other), _precision_refused(job, today, other))
     named = next(filter(None, reasons), None)
-    return named or _cuda_refused(job, other) or not_documented(job, today, other)
+    return named or image_refused(job, today, other)
+
+
+def image_refused(job: Job, today: InstanceType, other: InstanceType) -> str | None:
+    """Why the run's image is not for the other type's GPU, or None."""
+    return _cuda_refused(job, other) or not_documented(job, today, other)
 
 
 def not_documented(job: Job, today: InstanceType, other: InstanceType) -> str | None:

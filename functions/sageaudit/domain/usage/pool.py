@@ -26,12 +26,15 @@ class Pool:
     `own`: the active minutes of the run itself. Minutes before the first point of CPU and GPU are
     in neither: points come late, and of a short run a third may lack them. `for_peaks` are all of
     them, and the run's own again: it needs what any of them used, and no less than it used itself.
+    `newest`: the pool of only as many of the newest runs as are enough, None where that is all of
+    them: after a change of the code the newest runs are alike, and the older ones are not.
     """
 
     names: tuple[str, ...]
     usage: Measurements
     own: Measurements
     for_peaks: tuple[Measurements, ...]
+    newest: Pool | None = None
 
     @property
     def runs(self) -> int:
@@ -106,6 +109,7 @@ def pool(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> P
     names: list[str] = []
     whole, seen = [active], [own]
     minutes = own.minutes
+    newest = None
     runs = iter(earlier)
     while minutes < ENOUGH_MINUTES and (run := next(runs, None)) is not None:
         part = short_use(run[1])
@@ -115,7 +119,21 @@ def pool(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> P
             whole.insert(0, part)
             seen.insert(0, points)
             minutes += points.minutes
-    return Pool(tuple(names), _joined(seen), own, (_joined(whole), active))
+            if newest is None and minutes >= MIN_ACTIVE_MINUTES:
+                newest = _pool(names, whole, seen)
+    if newest is not None and newest.names == tuple(names):
+        newest = None
+    return _pool(names, whole, seen, newest)
+
+
+def _pool(
+    names: list[str],
+    whole: list[Measurements],
+    seen: list[Measurements],
+    newest: Pool | None = None,
+) -> Pool:
+    """Of the runs in their order, the oldest first; the last one is judged."""
+    return Pool(tuple(names), _joined(seen), seen[-1], (_joined(whole), whole[-1]), newest)
 
 
 def _alike(part: Measurements, own: Measurements) -> bool:

@@ -1,7 +1,8 @@
 """An on-demand run that managed spot training could have made cheaper.
 
 What it checks: A completed on-demand training job of at least 30 minutes on one type, without warm
-    pool, training plan, instance groups or deadline tag. Its family has no spot run on this type
+    pool, training plan, instance groups or deadline tag. With the runs of its family it cost $4 or
+    more. Its family has no spot run on this type
     that was interrupted too much. Several p4, p5 or p6 instances are left out: AWS reserves these
     in Capacity Blocks because they are sought after, and a run needs all of them at once.
 Why it costs: Managed spot bills fewer seconds of the same run; on demand bills all of them.
@@ -29,6 +30,9 @@ from sageaudit.domain.bill.compatibility import spot_refused, spot_scarce
 from sageaudit.rules import api
 
 FROM = api.Threshold("from_s", 1800, "seconds", "shorter runs save cents", "our choice")
+FROM_USD = api.Threshold(
+    "from_usd", 4, "USD, with its family's runs", "60% of less changes no request", "our choice"
+)
 SAFE_BELOW = api.Threshold(
     "safe_below_s", 3600, "seconds", "MaxWait without checkpoints", "SageMaker spot guide"
 )
@@ -82,7 +86,7 @@ def _on_spot(case: api.FamilyCase, run: api.EarlierRun) -> bool:
     id="SA401",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(FROM, SAFE_BELOW, RUNS_FROM),
+    thresholds=(FROM, FROM_USD, SAFE_BELOW, RUNS_FROM),
     not_applicable=(_refused, _has_deadline, api.not_completed, _interrupted_much),
     once_a_family=True,
 )
@@ -95,9 +99,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     safe = job.checkpointed or job.elapsed_s < case.limit(SAFE_BELOW)
     share = _billed_share(case)
-    if share.counted >= 1:
-        return api.Clear()
     by_own_runs = bool(safe and share.own_runs)
+    if share.counted >= 1 or not (by_own_runs or _spends(case)):
+        return api.Clear()
     found = api.derived if by_own_runs else api.possible
     checkpoints = ", with checkpoints" if job.checkpointed else ""
     return found(
@@ -113,6 +117,13 @@ def check(case: api.FamilyCase) -> api.Outcome:
         best=api.SetPurchase(share.best) if safe else None,
         caution=_caution(share, safe=safe),
     )
+
+
+def _spends(case: api.FamilyCase) -> bool:
+    """Whether the family spends enough for a change of its request; an unknown bill may be more."""
+    own = case.bill.total_usd
+    known = [run.total_usd for run in case.runs if run.total_usd is not None]
+    return own is None or float(sum(known, own)) >= case.limit(FROM_USD)
 
 
 def _worth(share: _BilledShare, *, safe: bool) -> str:

@@ -2,14 +2,14 @@
 
 What it checks: The job's warm pool is final. Either it was never reused (Terminated) and retained
     for longer than the next job needs to download its image and data. Or a job took it over after
-    it had waited longer than a start takes, and at least three times as long, or at least five
-    times as long as the run itself. A start takes as long as the longest of the family's runs on
+    it had waited at least twice as long as a start takes, or at least five times as long as the
+    run itself. A start takes as long as the longest of the family's runs on
     the same instances, at least 10 minutes. It is clear where the family's gaps make this
     keep-alive the cheapest one.
 Why it costs: A retained pool is billed for every second and instance at the rate of the job, until
     another job uses it or it ends. It saves one start, of which only the download is billed.
-Saving: Never reused: measured, the retained seconds less what a shorter keep-alive, or the
-    Downloading phase of this run, would have cost. Reused: derived, the retained seconds less that
+Saving: Never reused: measured, the retained seconds less what a shorter keep-alive would have
+    cost. Reused: derived, the retained seconds less that
     keep-alive and a whole start, as if Starting were billed too; up to all retained seconds.
 When it is wrong: People who wait for each start may be worth more than the pool. The last job of a
     chain always leaves a pool that no job uses: then the period is shortened, not removed.
@@ -43,7 +43,7 @@ START_AT_LEAST = api.Threshold(
     "start_at_least_s", 600, "seconds", "239 s Starting and 314 s Downloading", "recorded jobs"
 )
 TIMES_THE_START = api.Threshold(
-    "times_the_start", 3, "retained / start", "two thirds are paid for nothing", "our choice"
+    "times_the_start", 2, "retained / start", "half is paid for nothing", "our choice"
 )
 TIMES_THE_WORK = api.Threshold(
     "times_the_work", 5, "retained / billed run", "the pool is most of the bill", "our choice"
@@ -134,18 +134,16 @@ def _never_reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
         return api.PHASES_MISSING
     family = _family(case, None)
     keep_s = Decimal(family.keep_s or 0)
-    kept_s = max(keep_s, download_s)
     asked_s = pool.keep_alive_s if pool else None
-    if retained_s <= kept_s:
+    if retained_s <= max(keep_s, download_s):
         return api.Clear()
     return api.measured(
         f"The warm pool was retained for {api.duration(retained_s)} on "
-        f"{job.instances or 'unknown instances'} and never reused; the next job downloads again "
-        f"in {api.duration(download_s)}{_sums(family)}.",
+        f"{job.instances or 'unknown instances'} and never reused{_sums(family)}.",
         _evidence(case, family)
         | {"retained_s": retained_s, "keep_alive_s": asked_s, "downloading_s": download_s},
         fix=_fix(case, int(keep_s)),
-        change=api.ShortenPool(kept_s),
+        change=api.ShortenPool(keep_s),
         caution="The last job of a chain always leaves its pool: then shorten it instead.",
     )
 

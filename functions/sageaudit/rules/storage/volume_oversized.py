@@ -1,7 +1,7 @@
 """The storage volume is far larger than what was used of it.
 
 What it checks: A volume of more than 30 GB on instances that get an EBS volume, of which at most
-    35% was used at any minute of the run, by DiskUtilization.
+    35% was used at any minute of the run, by DiskUtilization. What is too much cost $0.10 or more.
 Why it costs: Each instance's volume is billed by GB and time, used or not. It is small beside the
     instance: 100 GB for an hour cost about $0.02.
 Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB. If
@@ -26,8 +26,19 @@ PEAK_BELOW = api.Threshold(
     "peak_at_most_percent", 35, "percent of the volume", "asked in excess", "Job Defense Shield"
 )
 TIMES_THE_PEAK = api.Threshold("times_the_peak", 2, "new size / peak use", "headroom", "our choice")
+FROM_USD = api.Threshold("from_usd", 0.1, "USD", "nobody changes a job for less", "our choice")
 _STREAMED = frozenset({"Pipe", "FastFile"})
 """Any other data is on the volume: a processing input without a mode is copied (File)."""
+
+
+def _cheap(case: api.JobCase, too_much_gb: int) -> bool:
+    """Whether so much of each volume cost too little to speak of; an unknown price may be high."""
+    paid = [line.usd for line in case.bill.lines if line.item == "storage"]
+    size = case.job.volume_gb
+    if not paid or not size or None in paid:
+        return False
+    usd = sum(filter(None, paid)) * too_much_gb / size
+    return float(usd) < case.limit(FROM_USD)
 
 
 def _small(case: api.JobCase) -> str | None:
@@ -40,7 +51,7 @@ def _small(case: api.JobCase) -> str | None:
     id="SA501",
     scope=api.JobCase,
     kinds=set(api.VOLUME_PATHS),
-    thresholds=(OVER, PEAK_BELOW, TIMES_THE_PEAK),
+    thresholds=(OVER, PEAK_BELOW, TIMES_THE_PEAK, FROM_USD),
     needs=(api.Metric.DISK,),
     coarsest_period_s=300,
     whole_run=True,
@@ -57,7 +68,7 @@ def check(case: api.JobCase) -> api.Outcome:
     peak = max(max(line.present) for line in case.whole.series[api.Metric.DISK].values())
     used_gb = peak * size / 100
     new_size = max(int(case.limit(OVER)), ceil(used_gb * case.limit(TIMES_THE_PEAK)))
-    if peak > case.limit(PEAK_BELOW) or new_size >= size:
+    if peak > case.limit(PEAK_BELOW) or new_size >= size or _cheap(case, size - new_size):
         return api.Clear()
     copies = sum(
         channel.source is api.DataSource.S3 and channel.mode not in _STREAMED

@@ -57,6 +57,7 @@ def _types(case: api.JobCase) -> list[InstanceType]:
     needs=(api.Metric.GPU,),
     not_applicable=(_other_image, _16_bit_already, _no_tensor_cores),
     once_a_family=True,
+    on=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts."""

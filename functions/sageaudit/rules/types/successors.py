@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sageaudit.domain.bill.type_vetoes import image_refused
 from sageaudit.domain.prices.market import InstanceType, Rate
 from sageaudit.rules import api
 
@@ -21,10 +22,22 @@ def successors(case: api.JobCase, today: InstanceType) -> str:
 
     One without a price is said to have none: it may not be sold there.
     """
-    known = (case.market.types.get(name) for name in today.successors)
     names = [
         row.name if hourly_rate(case, row) else f"{row.name} (no price known here)"
-        for row in known
-        if row is not None and not row.legacy and case.job.kind in row.kinds
+        for row in _current(case, today)
+        if image_refused(case.job, today, row) is None
     ]
     return f"Its successors: {' or '.join(names)}." if names else ""
+
+
+def image_bars_all(case: api.JobCase, today: InstanceType) -> bool:
+    """Whether there are successors, and the run's image is for none of their GPUs."""
+    rows = _current(case, today)
+    return bool(rows) and all(image_refused(case.job, today, row) for row in rows)
+
+
+def _current(case: api.JobCase, today: InstanceType) -> list[InstanceType]:
+    known = (case.market.types.get(name) for name in today.successors)
+    return [
+        row for row in known if row is not None and not row.legacy and case.job.kind in row.kinds
+    ]

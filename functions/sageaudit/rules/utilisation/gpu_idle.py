@@ -40,6 +40,7 @@ from sageaudit.rules.utilisation.gpu_use import FROM, LITTLE_BELOW, LITTLE_P95_T
         "cheaper-type",
         "cpu-bottleneck",
         "gpu-too-big",
+        "gpu-underused",
         "old-generation",
         "profile-me",
         "trainium-candidate",

@@ -39,7 +39,8 @@ def almost_nothing(case: api.JobCase) -> bool:
     """
     usage = case.usage
     hosts = usage.series.get(api.Metric.GPU, {}).values()
-    if not hosts or not usage.gpus or usage.minutes < _limit(case, FROM):
+    short = usage.minutes < _limit(case, FROM) and not case.pooled
+    if not hosts or not usage.gpus or short:
         return False
     mean = max(api.mean(line.present) for line in hosts) * usage.gpus
     p95 = api.percentile_of_busiest(hosts, 95) * usage.gpus
