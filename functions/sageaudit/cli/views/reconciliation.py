@@ -167,10 +167,10 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
 
 def _doubts(result: Reconciliation) -> Iterator[str]:
     """Estimated rates of the history, and managed-spot rates of AWS's."""
-    if result.audited.estimated_lines:
-        guesses = counted(result.audited.estimated_lines, "line")
+    if count := result.audited.estimated_lines:
+        guesses, amount = counted(count, "line"), usd(result.audited.estimated_usd)
         yield (
-            f"{guesses} of the history at an estimated rate, {usd(result.audited.estimated_usd)} in all: "
+            f"{guesses} of the history at an estimated rate, {amount} in all: "
             "compare the quantities, not the dollars"
         )
     yield from map(spot_note, result.spend.managed_spot)
