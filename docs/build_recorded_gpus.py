@@ -50,8 +50,8 @@ _PAGE = """\
 
 {jobs} recorded jobs have at least three GPU points. In {low} of them the mean of these points is
 under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours together. In {idle}
-of these ({share}) the GPU did no work: {list} at list price{guessed}. {counted} of that is counted
-as avoidable or lost.
+of these ({share}) the GPU did no work: {list} at list price{guessed}.
+{counted} of that is counted as avoidable or lost.
 
 {figures} of them are in the key `idle_capacity` of their audits, which is in no sum. {found} have a
 finding: about their phases or their use, or one that counts dollars. For the others the column

@@ -16,8 +16,9 @@ from sageaudit.domain.audit.trial import trial_of
 from sageaudit.domain.audit.tuning_savings import allocate_trials
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
+from sageaudit.domain.bill.by_estimate import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Finding, Found, RuleName, by_estimate
+from sageaudit.domain.bill.finding import Finding, Found, RuleName
 from sageaudit.domain.bill.idle_capacity import idle_capacity
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.family import family
@@ -224,7 +225,7 @@ def audit_account(
 def _founds(outcomes: Outcomes, *, estimated: bool) -> list[tuple[RuleName, Found]]:
     """The findings among the outcomes; `estimated`: dollars that they name may be estimates."""
     founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
-    return [(name, by_estimate(found)) for name, found in founds] if estimated else founds
+    return [(name, marked(found)) for name, found in founds] if estimated else founds
 
 
 def _severities(policy: Policy) -> Severities:

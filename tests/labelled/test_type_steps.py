@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.market import InstanceType
@@ -21,7 +21,7 @@ from tests.labelled.test_no_ping_pong import Document, audited, remembered, stan
 
 AT_MOST = 4
 DAY = timedelta(days=1)
-_PRICES = replace(packaged.prices(), day=BEGIN.date())
+_PRICES = sources.offline_book(REGION, Component.TRAINING, BEGIN.date())
 
 
 def hourly_usd(name: str) -> Decimal | None:

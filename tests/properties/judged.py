@@ -70,11 +70,14 @@ def candidates(told: Document) -> list[Document]:
 
 
 def savings(told: Document) -> dict[str, Decimal]:
-    """What each type that holds the run certainly saves, where it saves."""
+    """What each type of a known rate that holds the run certainly saves, where it saves."""
     return {
         row["type"]: row["saving_usd"]
         for row in candidates(told)
-        if row["fits"] and row["saving_usd"] is not None and row["saving_usd"] > 0
+        if row["fits"]
+        and not row["estimated"]
+        and row["saving_usd"] is not None
+        and row["saving_usd"] > 0
     }
 
 

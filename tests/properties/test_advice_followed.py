@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from hypothesis import given
 
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.bill.finding import Finding
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import Component
 from tests.labelled.advised import Way, followed, ways
 from tests.labelled.machine import REGION
 from tests.properties.judged import EXEMPT, Document, audited, held
@@ -26,7 +26,8 @@ _ROUNDS = 3
 
 def hourly_usd(name: str) -> Decimal:
     """Today's price of one instance."""
-    rate = packaged.market().hourly(REGION, JobKind.TRAINING, name)
+    book = sources.offline_book(REGION, Component.TRAINING, None)
+    rate = book.hourly(REGION, Component.TRAINING, name)
     return Decimal("Infinity") if rate is None else rate.usd
 
 

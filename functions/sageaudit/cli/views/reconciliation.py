@@ -77,8 +77,8 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
             "prepaid_or_free_lines": result.audited.unpaid_lines,
             "unpriced_lines": result.unpriced_lines,
         },
-        "estimated_lines": result.estimated_lines,
-        "managed_spot_usage_types": list(result.managed_spot),
+        "estimated_lines": result.audited.estimated_lines,
+        "managed_spot_usage_types": list(result.spend.managed_spot),
         "notes": list(notes(reconciled)),
     }
 
@@ -99,7 +99,7 @@ def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
         "outside_audits_percent": _centi(percent(result.outside_usd, whole)),
         "jobs_only_in_aws_usd": _micro(result.jobs_only_in_aws_usd),
         "jobs_only_in_aws_percent": _centi(percent(result.jobs_only_in_aws_usd, whole)),
-        "estimated_history_usd": _micro(result.estimated_usd),
+        "estimated_history_usd": _micro(result.audited.estimated_usd),
     }
 
 
@@ -162,13 +162,18 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
     if result.unpriced_lines:
         unknown = counted(result.unpriced_lines, "line")
         yield f"{unknown} of the history without quantity or price: not in any sum"
-    if result.estimated_lines:
-        guesses = counted(result.estimated_lines, "line")
+    yield from _doubts(result)
+
+
+def _doubts(result: Reconciliation) -> Iterator[str]:
+    """Estimated rates of the history, and managed-spot rates of AWS's."""
+    if count := result.audited.estimated_lines:
+        guesses, amount = counted(count, "line"), usd(result.audited.estimated_usd)
         yield (
-            f"{guesses} of the history at an estimated rate, {usd(result.estimated_usd)} in all: "
+            f"{guesses} of the history at an estimated rate, {amount} in all: "
             "compare the quantities, not the dollars"
         )
-    yield from map(spot_note, result.managed_spot)
+    yield from map(spot_note, result.spend.managed_spot)
 
 
 def show(reconciled: ReconciledMonth, console: Console) -> None:
@@ -209,7 +214,7 @@ def _summary(result: Reconciliation) -> Iterator[str]:
     shares = [f"{usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
     yield f"AWS {usd(whole)}: {', '.join(shares)}"
     matched = usd(result.history_usd(Presence.MATCHED))
-    history = about(usd(result.history_usd()), estimated=result.estimated_lines > 0)
+    history = about(usd(result.history_usd()), estimated=result.audited.estimated_lines > 0)
     yield (
         f"History {history}: {matched} matched, "
         f"{usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "

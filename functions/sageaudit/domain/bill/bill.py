@@ -263,16 +263,18 @@ def _missing(job: Job, basis: Basis, lines: list[Line]) -> Iterator[str]:
     if job.region is None:
         yield "the region is not known"
         return
+    component = job.kind.row.component.value
     unpriced = dict.fromkeys(
         group.instance_type
         for group, line in zip(job.groups, (x for x in lines if x.item == "compute"), strict=False)
         if line.usd is None
     )
     for instance_type in unpriced:
-        yield f"no {job.kind.row.component.value} price known for {instance_type} in {job.region}"
+        yield f"no {component} price known for {instance_type} in {job.region}"
+    no_price = f"no ML storage price for {job.region} ({component})"
     for item in dict.fromkeys(x.item for x in lines if "storage" in x.item and x.usd is None):
         why = next(x for x in lines if x.item == item and x.usd is None)
-        reason = why.note if why.quantity is None else _no_storage_price(job)
+        reason = why.note if why.quantity is None else no_price
         yield f"{item.replace('_', ' ')}: {reason}"
     yield from estimates_of(lines)
     pool = job.warm_pool
@@ -281,11 +283,6 @@ def _missing(job: Job, basis: Basis, lines: list[Line]) -> Iterator[str]:
             yield "warm pool: the seconds that it was retained are not known"
         elif not pool.final:
             yield "warm pool: still available, its figure grows"
-
-
-def _no_storage_price(job: Job) -> str:
-    """Named by component, since one may have a price and another not."""
-    return f"no ML storage price for {job.region} ({job.kind.row.component.value})"
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:

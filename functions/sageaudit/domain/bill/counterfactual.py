@@ -17,21 +17,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.by_estimate import estimate_of, possible_at_most
 from sageaudit.domain.bill.change import Change, SetCount, SetType, Stage
 from sageaudit.domain.bill.compatibility import refused
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Confidence,
-    Exemption,
-    Finding,
-    Found,
-    RuleName,
-    Severity,
-)
+from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market, comparable
 
-_MAY_NOT_SELL = "a possible saving, as SageMaker may not sell the type here"
 REST = "rest"
 """The slice of a bill that no finding takes."""
 _ZERO = Decimal(0)
@@ -115,7 +107,7 @@ def allocate(
 ) -> Savings:
     """Computes the dollars of every finding. Pure; independent of the order of `founds`."""
     pairs = [
-        (name, _by_estimate(_compatible(found, job, savings_plan=savings_plan), job, market))
+        (name, possible_at_most(_compatible(found, job, savings_plan=savings_plan), job, market))
         for name, found in sorted(founds, key=lambda pair: pair[0].id)
     ]
     total = billed.total_usd
@@ -143,7 +135,7 @@ def allocate(
                 superseded_by=superseded.get(name.name),
                 subsumed_by=subsumed.get(name.name),
                 exempt=exempt.get(name.name),
-                estimated=bool(billed.estimated) or _estimate_of(found, job, market) is not None,
+                estimated=bool(billed.estimated) or estimate_of(found, job, market) is not None,
             )
         )
     findings.sort(key=_rank)
@@ -167,25 +159,6 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
         if why
         else found
     )
-
-
-def _by_estimate(found: Found, job: Job, market: Market) -> Found:
-    """The same advice, possible at most, where the rate of its new type is an estimate."""
-    how = _estimate_of(found, job, market)
-    if how is None:
-        return found
-    said = " ".join(filter(None, (found.caution, f"{how}: {_MAY_NOT_SELL}.")))
-    if not found.bucket.counted:
-        return replace(found, caution=said)
-    return replace(found, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=said)
-
-
-def _estimate_of(found: Found, job: Job, market: Market) -> str | None:
-    """How the rate of a finding's new type was estimated; None for a known one, and without."""
-    if not isinstance(found.change, SetType):
-        return None
-    rate = market.hourly(job.region, job.kind, found.change.instance_type)
-    return None if rate is None else rate.estimated
 
 
 def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:

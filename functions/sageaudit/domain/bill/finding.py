@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import TypedDict
@@ -113,17 +113,6 @@ class FoundDetails(TypedDict, total=False):
     change: Change | None
     best: Change | None
     caution: str | None
-
-
-_BY_ESTIMATE = "Its dollars rest on an estimated rate."
-
-
-def by_estimate(found: Found) -> Found:
-    """The same finding, which says that its own text's dollars are estimates, if it has any."""
-    names_dollars = "$" in found.summary or any("usd" in key.split("_") for key in found.evidence)
-    if not names_dollars:
-        return found
-    return replace(found, caution=" ".join(filter(None, (found.caution, _BY_ESTIMATE))))
 
 
 Outcome = Found | Clear | Unknown | NotApplicable

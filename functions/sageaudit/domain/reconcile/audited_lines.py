@@ -48,6 +48,17 @@ class Audited:
     running: int = 0
     unpaid_lines: int = 0
 
+    @property
+    def estimated_lines(self) -> int:
+        """Number of lines at an estimated rate; they are in the history's sums."""
+        return sum(line.estimated for line in self.lines)
+
+    @property
+    def estimated_usd(self) -> Decimal:
+        """The dollars at an estimated rate."""
+        known = (line.usd for line in self.lines if line.estimated and line.usd is not None)
+        return sum(known, Decimal(0))
+
 
 def lines_of(document: AuditDocument, month: str) -> Iterator[AuditedLine]:
     """Yields the bill lines that belong to `month` (YYYY-MM, UTC).

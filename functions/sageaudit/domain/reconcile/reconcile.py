@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.prices.price_list import spot_usage_types
 from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.domain.reconcile.usage_type import JOBS, parsed
@@ -132,21 +131,6 @@ class Reconciliation:
     def unpriced_lines(self) -> int:
         """Number of history lines without a dollar amount; they are left out of every sum."""
         return sum(line.usd is None for line in self.audited.lines)
-
-    @property
-    def estimated_lines(self) -> int:
-        """Number of history lines at an estimated rate; they are in the history's sums."""
-        return sum(line.estimated for line in self.audited.lines)
-
-    @property
-    def estimated_usd(self) -> Decimal:
-        """The history's dollars at an estimated rate."""
-        return sum((line.usd or _ZERO for line in self.audited.lines if line.estimated), _ZERO)
-
-    @property
-    def managed_spot(self) -> tuple[str, ...]:
-        """AWS's usage types with managed-spot rates, sorted; no figure here uses them."""
-        return spot_usage_types(line.usage_type for line in self.spend.lines)
 
     @property
     def outside_usd(self) -> Decimal:

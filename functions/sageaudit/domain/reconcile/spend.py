@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
+from sageaudit.domain.prices.price_list import spot_usage_types
+
 USAGE_TYPES = ("Usage", "DiscountedUsage", "SavingsPlanCoveredUsage")
 """Line item types (record types in Cost Explorer) that are usage, at on-demand cost.
 
@@ -41,3 +43,8 @@ class AwsSpend:
     lines: tuple[AwsLine, ...]
     excluded: tuple[Excluded, ...] = ()
     estimated: bool = False
+
+    @property
+    def managed_spot(self) -> tuple[str, ...]:
+        """Usage types with managed-spot rates, sorted; no figure here uses them."""
+        return spot_usage_types(line.usage_type for line in self.lines)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED, facts
+from sageaudit.domain.bill.by_estimate import marked
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.change import CutPhase, SetType
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName, by_estimate
+from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName
 from sageaudit.domain.bill.resize import Resize, resize
 from sageaudit.domain.bill.type_rate import small_type
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
@@ -210,7 +211,7 @@ def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("summary", "evidence", "marked"),
+    ("summary", "evidence", "says"),
     [
         ("It cost $3.", {}, True),
         ("It was slow.", {"total_usd": 3}, True),
@@ -219,9 +220,9 @@ def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:
     ],
 )
 def test_a_finding_that_names_dollars_says_that_they_are_estimates(
-    summary: str, evidence: dict[str, int], marked: bool
+    summary: str, evidence: dict[str, int], says: bool
 ) -> None:
     """Beside the caveat that it has."""
     found = Found(Confidence.MEASURED, Bucket.LOST, summary, evidence, caution="Careful.")
-    said = "Careful. Its dollars rest on an estimated rate." if marked else "Careful."
-    assert by_estimate(found).caution == said
+    said = "Careful. Its dollars rest on an estimated rate." if says else "Careful."
+    assert marked(found).caution == said

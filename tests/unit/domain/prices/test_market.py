@@ -184,3 +184,23 @@ def test_no_saving_is_above_the_bill(then: Decimal, today: Decimal, other: Decim
     savings = [done.saves(candidate) for candidate in done.certain]
     assert all(saving is not None and 0 < saving <= total for saving in savings)
     assert bool(savings) == (other < today)
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedPrices(DatedPrices):
+    """The other type's rate is an estimate, whatever the day."""
+
+    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        rate = DatedPrices.newest(self, region, component, instance_type)
+        if rate is None or instance_type != OTHER:
+            return rate
+        return replace(rate, kind="estimate", estimated="how", unlisted="not in the list")
+
+
+def test_a_ratio_with_an_estimate_in_it_is_an_estimate() -> None:
+    """$1.20 then and $0.92 today; about $0.46 for the other: half of $1.20, and no known rate."""
+    past = Market(TYPES, GuessedPrices(then={OWN: ("1.20", "past")})).relative_to(RUN)
+    rate = hourly(past, OTHER)
+    assert (rate.usd, rate.by_ratio, rate.kind) == (Decimal("0.6"), True, "estimate")
+    assert (rate.estimated, rate.unlisted, rate.negotiated) == ("how", "not in the list", False)
+    assert hourly(past, OWN).kind == "list"

@@ -414,7 +414,7 @@ def test_lines_at_an_estimated_rate_are_compared_by_quantity_and_counted() -> No
     )
     marks = {row.usage: row.estimated for row in found.rows}
     assert marks == {"USE1-Train:ml.m6i.large": True, "USE1-Train:ml.m5.large": False}
-    assert (found.estimated_lines, found.estimated_usd) == (1, Decimal("0.4608"))
+    assert (found.audited.estimated_lines, found.audited.estimated_usd) == (1, Decimal("0.4608"))
     assert found.history_usd() == Decimal("1.4608")
 
 
@@ -428,8 +428,8 @@ def test_a_managed_spot_usage_type_is_seen_and_compared_with_no_job() -> None:
     """AWS's dollars stay in its total; no line of the history is matched with it."""
     name = "USE1-TrSpt:ml.m5.xlarge"
     found = held([metered(name, "4", "0.3")], [audited("USE1-Train:ml.m5.xlarge", "4", "0.92")])
-    assert found.managed_spot == (name,)
+    assert found.spend.managed_spot == (name,)
     assert only(found.with_presence(Presence.ONLY_IN_AWS)).usage == name
     assert [area.name for area in found.areas] == ["managed spot (TrSpt), compared with no job"]
     assert (found.aws_usd(), found.jobs_only_in_aws_usd) == (Decimal("0.3"), 0)
-    assert held([metered("USE1-Train:ml.m5.xlarge", "4", "1")], []).managed_spot == ()
+    assert held([metered("USE1-Train:ml.m5.xlarge", "4", "1")], []).spend.managed_spot == ()
