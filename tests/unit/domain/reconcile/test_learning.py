@@ -221,11 +221,7 @@ def test_what_no_price_table_knows_is_seen_and_no_rate_is_guessed() -> None:
     assert not lesson.not_learnt
     spot = "managed spot (TrSpt), compared with no job"
     assert {(seen.text, seen.area, seen.why) for seen in lesson.seen} == {
-        (
-            "TrSpt:ml.g5.2xlarge",
-            "managed spot (TrSpt), compared with no job",
-            "no price table knows it",
-        ),
+        ("TrSpt:ml.g5.2xlarge", spot, "no price table knows it"),
         ("TrainWarmPool:ml.g5.2xlarge", "other", "no price table knows it"),
         ("Host:ml.g5.2xlarge", "endpoints", "no price table knows it"),
         ("Train:VolumeUsage.gp3", "jobs", "no price table knows it"),
