@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -106,8 +107,9 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
         )
         return dict(document(audit))
 
-    plain = audited(Policy())
-    plan = audited(Policy(discounts=Discounts(savings_plan=True)))
+    told = Policy(thresholds={"spot-not-used": {"from_usd": 0.0}})
+    plain = audited(told)
+    plan = audited(replace(told, discounts=Discounts(savings_plan=True)))
     assert plain["bill"]["total_usd"] == plan["bill"]["total_usd"]
     assert UNDER_A_PLAN in plan["bill"]["notes"]
     assert UNDER_A_PLAN not in plain["bill"]["notes"]

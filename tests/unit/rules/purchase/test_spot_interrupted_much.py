@@ -166,7 +166,7 @@ def test_where_spot_cost_nothing_of_the_kind_it_says_nothing(
 
 def test_the_advised_run_is_not_sent_back_to_spot() -> None:
     """spot-not-used does not apply after a spot run of the family on this type had this finding."""
-    next_run = ran(3600, "ml.m5.xlarge", checkpointed=True)
+    next_run = ran(100_000, "ml.m5.xlarge", checkpointed=True)
     bad = earlier_run(purchase=Purchase.SPOT, found=(RULE,))
     assert isinstance(outcome("spot-not-used", next_run, earlier=[]), Found)
     answer = outcome("spot-not-used", next_run, earlier=[bad])

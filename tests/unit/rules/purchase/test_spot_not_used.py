@@ -18,29 +18,39 @@ GPU = "ml.g5.2xlarge"
 
 
 def test_an_on_demand_run_is_worth_a_trial() -> None:
-    """Half an hour of $1.515; 14683 of 37026 s billed at worst, 52 of 175 at best."""
-    finding = priced(RULE, ran(1800, GPU))
+    """Half an hour of 6 x $1.515; 14683 of 37026 s billed at worst, 52 of 175 at best."""
+    finding = priced(RULE, ran(1800, GPU, 6))
     assert (finding.found.bucket, finding.found.confidence) == (
         Bucket.POSSIBLE,
         Confidence.HEURISTIC,
     )
-    # 0.7575 x (1 - 14683/37026) and 0.7575 x (1 - 52/175)
-    assert usd(finding.saving_usd) == "0.457106"
+    # 4.545 x (1 - 14683/37026) and 4.545 x (1 - 52/175)
+    assert usd(finding.saving_usd) == "2.742636"
     assert finding.range_usd is not None
-    assert [usd(end) for end in finding.range_usd] == ["0.457106", "0.532414"]
+    assert [usd(end) for end in finding.range_usd] == ["2.742636", "3.194486"]
     assert finding.severity.value == "low"
 
 
 def test_exactly_thirty_minutes_are_long_enough() -> None:
     """Shorter runs save cents."""
-    assert isinstance(outcome(RULE, ran(1800, GPU)), Found)
-    assert outcome(RULE, ran(1799, GPU)) == Clear()
+    assert isinstance(outcome(RULE, ran(1800, GPU, 6)), Found)
+    assert outcome(RULE, ran(1799, GPU, 6)) == Clear()
+
+
+def test_a_run_of_a_cheap_family_is_left_alone() -> None:
+    """$1.38 alone are no reason to change a request; two runs for $1.31 each before it make $4."""
+    cheap = ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0)
+    assert outcome(RULE, cheap, earlier=[]) == Clear()
+    assert isinstance(outcome(RULE, cheap, earlier=[], limits={"from_usd": 1.38}), Found)
+    before = [earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)]
+    assert isinstance(outcome(RULE, cheap, earlier=before), Found)
+    assert outcome(RULE, cheap, earlier=before[:1]) == Clear()
 
 
 def test_an_hour_without_checkpoints_gets_no_figure() -> None:
     """An interruption would start it again; one second less is the limit of MaxWait."""
-    assert priced(RULE, ran(3599, GPU)).saving_usd is not None
-    long = priced(RULE, ran(3600, GPU))
+    assert priced(RULE, ran(3599, GPU, 6)).saving_usd is not None
+    long = priced(RULE, ran(3600, GPU, 6))
     assert (long.saving_usd, long.range_usd) == (None, None)
     assert "checkpoints" in (long.found.caution or "")
 
@@ -55,7 +65,7 @@ def test_checkpoints_make_a_long_run_safe() -> None:
 
 def test_the_wait_limit_is_above_the_run_limit() -> None:
     """The API refuses a MaxWait under MaxRuntime."""
-    what = found(RULE, ran(1800, GPU, max_runtime_s=7200))
+    what = found(RULE, ran(1800, GPU, 6, max_runtime_s=7200))
     [wait] = [fix for fix in what.fix if fix.path.endswith("MaxWaitTimeInSeconds")]
     assert isinstance(wait.new, int)
     assert wait.new > 7200
@@ -86,7 +96,7 @@ def test_where_spot_cannot_be_or_was_used_it_says_nothing(
 
 def test_without_times_it_does_not_know() -> None:
     """A completed job whose answer has no times."""
-    run = ran(1800, GPU, started_at=None, ended_at=None, training_s=None)
+    run = ran(1800, GPU, 6, started_at=None, ended_at=None, training_s=None)
     assert unknown(RULE, run) == "times_missing"
 
 
@@ -139,15 +149,15 @@ def test_the_worst_quartile_counts() -> None:
 )  # fmt: skip
 def test_fewer_than_three_usable_runs_leave_a_guess(runs: list[EarlierRun]) -> None:
     """Two; not completed; on another type; on demand; without one of the two times."""
-    what = found(RULE, ran(1800, GPU), earlier=runs)
+    what = found(RULE, ran(1800, GPU, 6), earlier=runs)
     assert (what.bucket, what.confidence) == (Bucket.POSSIBLE, Confidence.HEURISTIC)
     assert what.evidence["savings_percent"] == "60 to 70"
 
 
 def test_spot_that_saved_its_family_nothing_is_not_advised() -> None:
     """The worst quartile was billed for every second."""
-    assert outcome(RULE, ran(1800, GPU), earlier=spot_runs(300, 400, 1000)) == Clear()
-    assert isinstance(outcome(RULE, ran(1800, GPU), earlier=spot_runs(300, 400, 999)), Found)
+    assert outcome(RULE, ran(1800, GPU, 6), earlier=spot_runs(300, 400, 1000)) == Clear()
+    assert isinstance(outcome(RULE, ran(1800, GPU, 6), earlier=spot_runs(300, 400, 999)), Found)
 
 
 def test_own_runs_make_no_long_run_safe() -> None:

@@ -76,13 +76,22 @@ def test_exactly_30_gb_are_not_large() -> None:
     run = trains(30)
     assert "30 GB" in not_applicable(RULE, run, filled(run, 1))
     run = trains(31)
+    assert isinstance(outcome(RULE, run, filled(run, 1), limits={"from_usd": 0}), Found)
+
+
+def test_a_few_cents_are_not_spoken_of() -> None:
+    """Two hours of 370 GB too many are 370 x 2 / 744 x $0.14 = $0.14; of 200 GB, 8 cents."""
+    run = trains(400)
     assert isinstance(outcome(RULE, run, filled(run, 1)), Found)
+    run = trains(230)
+    assert outcome(RULE, run, filled(run, 1)) == Clear()
 
 
 def test_exactly_35_percent_is_little_and_more_is_not() -> None:
     """35% of 400 GB: twice 140 are 280."""
     run = trains(400)
-    assert found(RULE, run, filled(run, 35)).fix[0].new == 280
+    few_gb = {"from_usd": 0.0}
+    assert found(RULE, run, filled(run, 35), limits=few_gb).fix[0].new == 280
     assert outcome(RULE, run, filled(run, 35.1)) == Clear()
 
 
@@ -115,7 +124,7 @@ def test_a_processing_job_has_its_own_path() -> None:
     inputs = (InputChannel("in", DataSource.S3, None, None),)
     run = batch_job(JobKind.PROCESSING, 60)
     run = ran(3600, kind=run.kind, phases=run.phases, volume_gb=400, channels=inputs)
-    [fix] = found(RULE, run, filled(run, 10, 60)).fix
+    [fix] = found(RULE, run, filled(run, 10, 60), limits={"from_usd": 0}).fix
     assert fix.path == "ProcessingResources.ClusterConfig.VolumeSizeInGB"
     assert fix.new == "<80 + GB of the input>"
 
