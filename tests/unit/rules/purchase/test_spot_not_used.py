@@ -25,9 +25,9 @@ def test_an_on_demand_run_is_worth_a_trial() -> None:
         Confidence.HEURISTIC,
     )
     # 4.545 x (1 - 14683/37026) and 4.545 x (1 - 52/175)
-    assert usd(finding.saving_usd) == "2.742636"
+    assert usd(finding.saving_usd) == "2.742639"
     assert finding.range_usd is not None
-    assert [usd(end) for end in finding.range_usd] == ["2.742636", "3.194486"]
+    assert [usd(end) for end in finding.range_usd] == ["2.742639", "3.194486"]
     assert finding.severity.value == "low"
 
 
