@@ -24,27 +24,15 @@ _CENT = Decimal("0.01")
 DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     "two-of-eight-h100": (
         ("avoidable",),
-        "an A100 is taken to be up to 3.2 times weaker, by data sheet; measured work says 2.3",
+        "on an A100 it took up to 2.3 times as long, more than the 2 allowed; the rest lack NVLink",
     ),
     "hung-in-the-middle-p5": (
-        ("avoidable", "says"),
-        "no rule finds hours of idle GPUs between hours of work; idle capacity shows them",
-    ),
-    "hung-at-the-end-g5": (
-        ("avoidable", "says"),
-        "idle-tail takes a process that waits on one core for work; idle capacity shows it",
+        ("says",),
+        "idle-middle says it and counts the hours; the expert wrote before there was that rule",
     ),
     "download-95-minutes-p4d": (
         ("avoidable",),
         "how much of a download FastFile saves is a range from 0, and the expert counts half",
-    ),
-    "cpu-preprocessing-head-g5": (
-        ("says",),
-        "the cores worked before the GPU did; the expert wants the wait told without dollars",
-    ),
-    "cpu-loader-bound-g5-12x": (
-        ("says",),
-        "cpu-bottleneck wants the GPU at 10% or less while the CPU is at its limit",
     ),
     "one-host-of-eight-lacks-series": (
         ("idle",),
@@ -53,6 +41,38 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     "tuning-plateau-and-failed-trials": (
         ("says",),
         "eight trials after the best one are too few for tuning-plateau",
+    ),
+    "gpu-at-one-percent-g4dn-xlarge": (
+        ("avoidable",),
+        "said, without dollars: how long a CPU takes for what a GPU does in 1% was never measured",
+    ),
+    "failed-after-three-minutes-g5-xlarge": (
+        ("judged", "idle", "noise"),
+        "the list shows the seven cents, all of them judged as lost; no message is sent for them",
+    ),
+    "download-20-of-30-minutes-g4dn-xlarge": (
+        ("judged",),
+        "nine minutes of work are too few to judge its use; its phases are told all the same",
+    ),
+    "quiet-processing-m5-xlarge": (
+        ("idle",),
+        "the first minute has no point, which counts as work here: 0.48 vCPU-hours idle, not 0.51",
+    ),
+    "family-all-idle-g5-xlarge": (
+        ("family",),
+        "the first two runs were too little evidence when audited; the second look counts them",
+    ),
+    "family-mended-g4dn-xlarge": (
+        ("family",),
+        "said, without dollars: no ratio of this GPU to a CPU was measured, and none is smaller",
+    ),
+    "family-broken-g5-2xlarge": (
+        ("avoidable", "family"),
+        "said, without dollars: the family's healthy runs need the GPU, so no type is smaller",
+    ),
+    "family-pool-dearer-than-its-starts-g5-2xlarge": (
+        ("family",),
+        "a start may wait for capacity, so ten minutes are taken off for each; the upper end has all",
     ),
 }
 """By scenario: the points in which the audit differs from the expert, and why."""

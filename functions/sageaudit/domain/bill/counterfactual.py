@@ -29,6 +29,9 @@ REST = "rest"
 _ZERO = Decimal(0)
 _ONE_WINNER = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
 
+_SHOWN = Decimal("0.005")
+"""Dollars: less is shown as under one cent, and nobody changes a run for that."""
+
 
 @dataclass(frozen=True, slots=True)
 class SeverityLimits:
@@ -54,7 +57,8 @@ class Severities:
         *,
         priced: bool,
     ) -> Severity:
-        """The severity of one finding; a `possible` one, or a range counted as 0, is low at most.
+        """The severity of one finding; a `possible` one, or a range counted as 0, is low at most;
+        less than a cent is info.
 
         `priced` is False for advice without dollars, in contrast to unknown dollars.
         """
@@ -68,7 +72,7 @@ class Severities:
             return Severity.HIGH
         if share >= self.limits.medium_usd:
             return Severity.MEDIUM
-        return Severity.LOW if share or (span and span[1]) else Severity.INFO
+        return Severity.LOW if max(share, span[1] if span else share) >= _SHOWN else Severity.INFO
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def _gpu_count(need: Need, other: InstanceType) -> Refusal | None:
     """The mean work must fit: GPUs that share it then take less than twice as long."""
     holds = need.held_by(other.gpus)
     if holds is None:
-        why = f"the use of the GPU was not recorded ({need.unknown})"
+        why = f"the use of the GPU is not known ({need.unknown})"
         return Refusal(Constraint.NOT_RECORDED, why)
     if holds:
         return None
@@ -72,7 +72,7 @@ def _gpu_count(need: Need, other: InstanceType) -> Refusal | None:
 def _peak(constraint: Constraint, unit: str, need: Need, offered: float) -> Refusal | None:
     holds = need.held_by(offered)
     if holds is None:
-        why = f"the {constraint.value} used was not recorded ({need.unknown})"
+        why = f"the {constraint.value} used is not known ({need.unknown})"
         return Refusal(Constraint.NOT_RECORDED, why)
     if holds:
         return None
@@ -100,7 +100,7 @@ class _GpuMemory:
         if not self.need.today or (offered >= each and (copies or other.gpus >= self.today.gpus)):
             return None
         if self.need.needed is None:
-            why = f"the {Constraint.GPU_MEMORY.value} used was not recorded ({self.need.unknown})"
+            why = f"the {Constraint.GPU_MEMORY.value} used is not known ({self.need.unknown})"
             return Refusal(Constraint.NOT_RECORDED, why)
         if offered < each:
             return _too_small(min(self.need.needed * self.headroom, each), offered)

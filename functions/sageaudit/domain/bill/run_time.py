@@ -67,7 +67,7 @@ class Move:
             return ratio
         found = self._bounded(ratio)
         if found.counted > MOST_TIMES_AS_LONG and self.need.gpus.unknown:
-            why = f"the use of the GPU was not recorded ({self.need.gpus.unknown})"
+            why = f"the use of the GPU is not known ({self.need.gpus.unknown})"
             return Refusal(Constraint.NOT_RECORDED, why)
         if found.counted > MOST_TIMES_AS_LONG:
             why = f"it may take {found.counted:.1f} times as long: {found.because[:-1]}"
@@ -167,7 +167,7 @@ class Move:
         if not said:
             return f"Assumes the same run time: {self._it_holds()}."
         if self.need.gpus.unknown:
-            said[-1] += "; its use was not recorded, so it is counted as always busy"
+            said[-1] += "; how busy it was is not known, so it is counted as always busy"
             return " ".join([f"{_started(', and '.join(said))}.", *self._to_check(ratio)])
         used = f"the GPU was busy for {busy:.0%} of the time"
         if self.today.gpus > 1:
@@ -212,7 +212,7 @@ class Move:
         held = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
         resources = (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)
         if any(resource.unknown for resource in resources):
-            held = f"what was not recorded does not shrink, and {held}"
+            held = f"what is not known does not shrink, and {held}"
         if today.gpus and need.gpu_idle:
             held = f"the GPU did nothing, and {held}"
         if self.other.family == today.family:

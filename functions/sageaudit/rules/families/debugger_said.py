@@ -1,6 +1,8 @@
 """SageMaker Debugger's own rules found issues with the run.
 
-What it checks: A rule evaluation of the job ended with the status IssuesFound.
+What it checks: A rule evaluation of the job ended with the status IssuesFound. Not where only those
+    did that say nothing of cost: rules on initial weights and input data, and the reports, whose
+    status is not that of one rule.
 Why it costs: Debugger samples each half second, and finds what minute means hide: I/O wait, single
     GPUs, tensors.
 Saving: None: Debugger gives no prices. A finding here about the same cause has the dollars.
@@ -20,6 +22,18 @@ from sageaudit.rules import api
 
 _MOST_CHARACTERS = 300
 _NOT_FINISHED = frozenset({"InProgress", "Stopping"})
+_ANSWERS = frozenset({"IssuesFound", "NoIssuesFound"})
+_NOT_OF_COST = frozenset(
+    {
+        "CheckInputImages",
+        "ClassImbalance",
+        "CreateXgboostReport",
+        "FeatureImportanceOverweight",
+        "PoorWeightInitialization",
+        "ProfilerReport",
+    }
+)
+"""Built-in rules by their usual names, which the SDK may end with `-` and digits."""
 
 
 def _not_evaluated(case: api.JobCase) -> str | None:
@@ -37,19 +51,26 @@ def check(case: api.JobCase) -> api.Outcome:
     """Debugger's own words are the evidence."""
     evaluations = case.job.evaluations
     issues = [evaluation for evaluation in evaluations if evaluation.status == "IssuesFound"]
-    if not issues:
+    if not any(_of_cost(issue) for issue in issues):
         if any(evaluation.status in _NOT_FINISHED for evaluation in evaluations):
             return api.Unknown("debugger_not_finished", "Debugger had not ended its evaluation")
         return api.Clear()
     names = ", ".join(issue.rule for issue in issues)
+    silent = sum(evaluation.status not in _ANSWERS for evaluation in evaluations)
+    no_answer = f"; {silent} gave no answer" if silent else ""
     return api.fact(
-        f"{len(issues)} of {len(evaluations)} Debugger rules found issues: {names}.",
+        f"{len(issues)} of {len(evaluations)} Debugger rules found issues: {names}{no_answer}.",
         {
             "rules_evaluated": len(evaluations),
             **{issue.rule: _shortened(issue) for issue in issues},
         },
         caution="Debugger gives no prices, so nothing is counted.",
     )
+
+
+def _of_cost(issue: RuleEvaluation) -> bool:
+    """A rule with a name of its own may be about anything, and is told."""
+    return issue.rule.rstrip("-0123456789") not in _NOT_OF_COST
 
 
 def _shortened(issue: RuleEvaluation) -> str:

@@ -217,7 +217,7 @@ def _sums(family: _Family) -> str:
     starts = "1 start" if family.starts_saved == 1 else f"{family.starts_saved} starts"
     return (
         f"; the pools of {family.pools} runs cost ${family.pool_usd:,.2f} and saved {starts} "
-        f"worth ${family.starts_saved_usd:,.2f}"
+        f"worth at most ${family.starts_saved_usd:,.2f}"
     )
 
 

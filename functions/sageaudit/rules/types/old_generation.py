@@ -18,8 +18,9 @@ Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose
 
 from __future__ import annotations
 
+from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import best_type, no_other_type
+from sageaudit.rules.types.another_type import BestType, best_type, no_other_type
 from sageaudit.rules.types.successors import hourly_rate, image_bars_all, said, successors
 
 
@@ -45,7 +46,7 @@ def check(case: api.JobCase) -> api.Outcome:
     newer = best.first.type if best.first else None
     if newer is None and image_bars_all(case, today):
         return api.Clear()
-    details = best.details(case, "" if newer else successors(case, today))
+    details = best.details(case, _too_short(case, best) if newer else successors(case, today))
     now, then = hourly_rate(case, today), hourly_rate(case, newer) if newer else None
     summary = f"It ran on {case.job.instances}, an old generation"
     if newer and now and then:
@@ -59,4 +60,18 @@ def check(case: api.JobCase) -> api.Outcome:
             "successor_usd_per_hour": then.usd if then else None,
         },
         **details,
+    )
+
+
+def _too_short(case: api.JobCase, best: BestType) -> str:
+    """What was recorded of the GPU in a run too short to choose a smaller type by; else empty."""
+    lines = case.usage.series.get(api.Metric.GPU, {}).values()
+    points = [value for line in lines for value in line.present]
+    if best.run is None or not best.run.need.gpus.unknown or not points:
+        return ""
+    if case.usage.minutes >= MIN_ACTIVE_MINUTES:
+        return ""
+    return (
+        f"In its {case.usage.minutes:.0f} active minutes the GPU averaged {api.mean(points):.0f}%: "
+        "too few of them to choose a smaller type by."
     )

@@ -299,6 +299,14 @@ def test_severity_follows_the_dollars_of_one_run(hours: float, severity: str) ->
     assert savings.findings[0].severity.value == severity
 
 
+@pytest.mark.parametrize(("seconds", "severity"), [(1, "info"), (2, "low")])
+def test_less_than_a_cent_is_info(seconds: int, severity: str) -> None:
+    """$0.0041 is shown as under one cent, $0.0082 as one."""
+    lost = ran(seconds, "ml.g4dn.12xlarge", 3, status="Failed")
+    savings = allocated(lost, found(602, DropRun(), Bucket.LOST))
+    assert savings.findings[0].severity.value == severity
+
+
 def test_a_trial_is_low_however_dear() -> None:
     """A heuristic is never shown as the main thing."""
     dear = ran(720_000, "ml.g4dn.12xlarge", 3)

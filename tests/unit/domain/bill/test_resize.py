@@ -154,8 +154,8 @@ def test_gpus_are_needed_for_the_mean_work() -> None:
             Constraint.MEMORY,
             "host memory: 46.1 GiB needed with headroom, 32 GiB offered",
         ),
-        ({"cpu": 2}, Constraint.NOT_RECORDED, "the host memory used was not recorded (no points)"),
-        ({"memory": 2}, Constraint.NOT_RECORDED, "the vCPU used was not recorded (no points)"),
+        ({"cpu": 2}, Constraint.NOT_RECORDED, "the host memory used is not known (no points)"),
+        ({"memory": 2}, Constraint.NOT_RECORDED, "the vCPU used is not known (no points)"),
         ({"cpu": 60}, Constraint.VCPU, "vCPU: 11.5 needed with headroom, 8 offered"),
     ],
 )

@@ -150,7 +150,7 @@ def test_unrecorded_gpus_count_as_busy_all_the_time_and_are_not_said_to_be() -> 
     assert found.because == (
         "W took 1.50 to 2.00 times as long as S on 6 measured training works "
         "(the widest range of 16-bit and FP32, as the run's precision is not known); "
-        "its use was not recorded, so it is counted as always busy."
+        "how busy it was is not known, so it is counted as always busy."
     )
     refused = moved(machine(1, ratios=half("2.01")), machine(1, "W"))
     assert isinstance(refused, Refusal)

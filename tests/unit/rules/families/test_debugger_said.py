@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job, RuleEvaluation
 from tests.fakes.jobs import job
@@ -25,6 +27,29 @@ def test_what_debugger_found_is_told_in_its_words() -> None:
     assert what.summary == "2 of 3 Debugger rules found issues: Rule1, Rule3."
     assert what.evidence == {"rules_evaluated": 3, "Rule1": MET, "Rule3": MET}
     assert what.confidence is Confidence.MEASURED
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("ProfilerReport",), ("PoorWeightInitialization", "ProfilerReport-1643526487")],
+)
+def test_what_says_nothing_of_cost_is_not_told_alone(names: tuple[str, ...]) -> None:
+    """A report's status names no rule; initial weights are no waste. With others all are named."""
+    alone = tuple(RuleEvaluation(name, "IssuesFound", None) for name in names)
+    assert outcome(RULE, job(evaluations=alone)) == Clear()
+    with_loss = (*alone, RuleEvaluation("LossNotDecreasing", "IssuesFound", None))
+    assert found(RULE, job(evaluations=with_loss)).summary == (
+        f"{len(with_loss)} of {len(with_loss)} Debugger rules found issues: "
+        f"{', '.join((*names, 'LossNotDecreasing'))}."
+    )
+
+
+def test_rules_without_an_answer_are_no_rules_without_issues() -> None:
+    """One still ran and one failed: only one of four found nothing."""
+    run = said("IssuesFound", "NoIssuesFound", "InProgress", "Error")
+    assert found(RULE, run).summary == (
+        "1 of 4 Debugger rules found issues: Rule1; 2 gave no answer."
+    )
 
 
 def test_it_has_no_dollars() -> None:

@@ -216,7 +216,22 @@ def test_what_a_gpu_run_used_must_be_known() -> None:
     assert (what.fix, what.bucket, what.confidence) == ((), Bucket.NONE, Confidence.HEURISTIC)
     assert what.caution == (
         "Nothing is counted: whether ml.g5.2xlarge fits is not known "
-        "(the host memory used was not recorded (no points)). Its successors: ml.g5.2xlarge."
+        "(the host memory used is not known (no points)). Its successors: ml.g5.2xlarge."
+    )
+
+
+def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
+    """Eight minutes of a GPU at 2%: the move that holds in any case is counted, and no more."""
+    run = ran(480, "ml.p3.2xlarge", 1, volume_gb=0)
+    raw = [series(Metric.GPU, [2] * 8), series(Metric.CPU, [200] * 8)]
+    absent = Missing("metric_missing", "no points")
+    short = measure(run, raw, packaged.types(), absent=absent)
+    what = found(RULE, run, short, on=on(g5_4xlarge="2.03"))
+    assert [fix.new for fix in what.fix] == ["ml.g5.4xlarge"]
+    caution = what.caution or ""
+    assert "how busy it was is not known, so it is counted as always busy" in caution
+    assert caution.endswith(
+        "active minutes the GPU averaged 2%: too few of them to choose a smaller type by."
     )
 
 

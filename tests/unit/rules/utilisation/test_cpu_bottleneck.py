@@ -68,6 +68,7 @@ def test_the_milder_tier_says_what_it_saw() -> None:
     what = found(RULE, ONE, minutes(ONE, (60, 70, 5)))
     assert what.summary == ("The CPU averaged 70% and the GPU 5% over 1 h on 1 x ml.g4dn.xlarge.")
     assert what.alternatives == ()
+    assert "waiting_percent" not in what.evidence
 
 
 def test_cpu_and_gpu_are_compared_in_the_same_minute() -> None:

@@ -167,8 +167,8 @@ def test_the_cheapest_type_that_holds_everything_is_advised(use: dict[str, float
         ({"gpu": 20, "gpu_memory": 26, "cpu": 5, "memory": 5}, "GPU memory: 20.0 GiB needed"),
         ({"gpu": 20, "gpu_memory": 5, "cpu": 30, "memory": 5}, "vCPU: 17.3 needed"),
         ({"gpu": 20, "gpu_memory": 5, "cpu": 5, "memory": 30}, "host memory: 69.1 GiB needed"),
-        ({"gpu": 20, "cpu": 5, "memory": 5}, "the GPU memory used was not recorded"),
-        ({"gpu": 20, "gpu_memory": 5, "cpu": 5}, "the host memory used was not recorded"),
+        ({"gpu": 20, "cpu": 5, "memory": 5}, "the GPU memory used is not known"),
+        ({"gpu": 20, "gpu_memory": 5, "cpu": 5}, "the host memory used is not known"),
     ],
 )
 def test_a_type_is_refused_with_the_constraint_that_binds(use: dict[str, float], why: str) -> None:

@@ -84,14 +84,14 @@ def test_every_host_must_sit_at_one_core() -> None:
 
 @pytest.mark.parametrize("memory", [None, 95])
 def test_without_a_smaller_type_that_holds_it_there_are_no_dollars(memory: float | None) -> None:
-    """Memory not recorded, or more than a smaller type has: the cores can still be used."""
+    """Memory not known, or more than a smaller type has: the cores can still be used."""
     finding = priced(RULE, RUN, cores(RUN, [1.0] * 60, memory=memory))
     assert (finding.found.bucket, finding.found.fix) == (Bucket.NONE, ())
     assert finding.saving_usd is None
     caution = finding.found.caution or ""
     assert caution.startswith("Nothing is counted: ")
     assert "threads and workers" in caution
-    assert ("not recorded" in caution) is (memory is None)
+    assert ("memory used is not known" in caution) is (memory is None)
 
 
 def test_no_older_generation_is_advised_to_a_current_type() -> None:
