@@ -251,7 +251,7 @@ def _last_day(text: str, first: date, where: str) -> date:
     if not text:
         return first
     end = _day(text, where)
-    if not any(digit in "123456789" for digit in text[10:19]):
+    if end > first and not any(digit in "123456789" for digit in text[10:19]):
         end -= timedelta(days=1)
     return max(first, end)
 
