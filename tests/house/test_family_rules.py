@@ -39,4 +39,4 @@ def test_no_finding_is_compared_for_nothing() -> None:
 
 def test_what_is_told_once_is_compared() -> None:
     """A later run names the one that was told: it is judged again when that one is told no more."""
-    assert TOLD_ONCE == {rule.name.name for rule in catalogue.load() if rule.once_a_family}
+    assert {rule.name.name for rule in catalogue.load() if rule.once_a_family} == TOLD_ONCE

@@ -24,7 +24,7 @@ CONFIG = Config(
 MOST_BUCKETS = 10
 """Asked for one job: a job names two or three."""
 WITHIN_S = 6
-"""No bucket is asked later than this after the first one of a job: a stranger's answers are slow."""
+"""After the first one of a job no bucket is asked later than this: answers may be slow."""
 REST_S = 600
 """So long an account and region is not asked again after no answer, or a throttled one."""
 _MOST_KEPT = 5_000
