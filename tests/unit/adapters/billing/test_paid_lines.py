@@ -110,7 +110,12 @@ def test_discounts_as_lines_keep_their_usage_type(read: Read) -> None:
     charge = replace(CHARGE, kind="EdpDiscount", usd=Decimal("-0.15"), quantity=Decimal(0))
     assert read(cost_reports.cur2([charge])) == [
         DiscountLine(
-            "EdpDiscount", "USE1-Train:ml.g5.2xlarge", "us-east-1", LINE.first, Decimal("-0.15")
+            "EdpDiscount",
+            "USE1-Train:ml.g5.2xlarge",
+            "us-east-1",
+            LINE.first,
+            Decimal("-0.15"),
+            PAYER,
         )
     ]
 
