@@ -16,6 +16,8 @@ from click.testing import CliRunner
 from sageaudit.cli.main import commands
 from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
 
+DAY = timedelta(days=1)
+FIVE = Doing(5, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))
 SHORT = Plot("ml.g5.xlarge", alike(1, Doing(13, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
 
 
@@ -63,6 +65,30 @@ def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:
     found = ["gpu-underused" in rules(made[f"nightly-{number}-{number}"]) for number in range(4)]
     assert found == [False, True, True, True]
     assert audited(files[::-1]) == made
+
+
+def test_a_run_in_two_files_is_one_run(files: list[Path], tmp_path: Path) -> None:
+    """A copy has no minutes of its own: the run after it stays too short."""
+    one = training(replace(SHORT, name="five", begin=BEGIN, hosts=alike(1, FIVE)), 1)
+    then = training(replace(SHORT, name="six", begin=BEGIN + DAY, hosts=alike(1, FIVE)), 2)
+    paths = [tmp_path / f"{number}.json" for number in range(4)]
+    for path, told in zip(paths, (one, one, one, then), strict=True):
+        path.write_text(json.dumps(told))
+    made = audited(paths)
+    assert made["six-2"]["audit"]["pool"] is None
+    assert made["six-2"] == audited([paths[0], paths[3]])["six-2"]
+
+
+@pytest.mark.parametrize("old", ["111122223333", "us-east-1"])
+def test_a_family_is_one_of_an_account_and_a_region(
+    files: list[Path], tmp_path: Path, old: str
+) -> None:
+    """As in the history: another team's run of the same name says nothing of this one."""
+    new = {"111122223333": "222233334444", "us-east-1": "us-west-2"}[old]
+    other = tmp_path / "other.json"
+    other.write_text(files[0].read_text().replace(old, new))
+    made = audited([other, files[1]])
+    assert made["nightly-1-1"] == audited([files[1]])["nightly-1-1"]
 
 
 def test_a_file_that_cannot_be_read_does_not_matter(files: list[Path], tmp_path: Path) -> None:

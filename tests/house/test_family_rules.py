@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from sageaudit.domain.audit.earlier import FOUND_COMPARED
+from sageaudit.domain.audit.earlier import FOUND_COMPARED, TOLD_ONCE
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, Rule
 
@@ -34,4 +34,9 @@ def test_a_rule_asks_only_for_findings_that_are_compared(rule: Rule) -> None:
 def test_no_finding_is_compared_for_nothing() -> None:
     """Each of them has later runs judged again."""
     asked = {name.strip('"') for rule in OF_A_FAMILY for name in _FOUND.findall(source(rule))}
-    assert asked == FOUND_COMPARED
+    assert asked == FOUND_COMPARED - TOLD_ONCE
+
+
+def test_what_is_told_once_is_compared() -> None:
+    """A later run names the one that was told: it is judged again when that one is told no more."""
+    assert {rule.name.name for rule in catalogue.load() if rule.once_a_family} == TOLD_ONCE

@@ -60,7 +60,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "family-all-idle-g5-xlarge": (
         ("family",),
-        "the first two runs were too little evidence when audited; the second look counts them",
+        "the first two runs had too little evidence with them to be judged",
     ),
     "family-mended-g4dn-xlarge": (
         ("family",),
@@ -72,7 +72,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "family-pool-dearer-than-its-starts-g5-2xlarge": (
         ("family",),
-        "a start may wait for capacity, so ten minutes are taken off for each; the upper end has all",
+        "ten minutes of start are taken off for each, as it may wait for capacity; the upper end is all",
     ),
 }
 """By scenario: the points in which the audit differs from the expert, and why."""

@@ -33,7 +33,8 @@ def headline(document: AuditDocument) -> str:
     if lost and not avoidable:
         word = "was lost"
     rest = "; the rest was not judged" if document["judged"] == Judged.NO else ""
-    more = f", and up to {_sum(perhaps)} more was lost" if perhaps > 0 else ""
+    upper = about(_sum(perhaps), estimated=bool(estimates(document["bill"])))
+    more = f", and up to {upper} more was lost" if perhaps > 0 else ""
     return f"{_part(document['bill'], money, whole)} {word}{more}{rest}"
 
 

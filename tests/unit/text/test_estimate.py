@@ -65,6 +65,8 @@ def test_the_headline_has_no_percentage_and_says_about() -> None:
     assert headline({**audit, "avoidable_usd": BILL["total_usd"]}) == (
         "all of about $1.39 (estimated rate) was avoidable"
     )
+    perhaps: AuditDocument = {**audit, "lost_up_to_usd": (audit["lost_usd"] or 0) + Decimal("0.3")}
+    assert headline(perhaps) == f"{said}, and up to about $0.30 more was lost"
     unpriced = with_bill(total_usd=None)
     assert headline(unpriced) == "about $0.96 (estimated rate) was avoidable"
 

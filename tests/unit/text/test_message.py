@@ -318,6 +318,9 @@ def test_a_short_run_says_with_which_it_was_judged_and_what_they_all_count() -> 
     )
     assert pool_note(judged) == note
     assert note in message_of(judged).context
+    by_estimate = {"bill": {**BILL, "missing": ["a guess"], "estimated": ["a guess"]}}
+    about = pool_note(document(**pooled(6, "1.8412"), **by_estimate))
+    assert about == note.replace("$1.84", "about $1.84")
     assert pool_note(document(**pooled(2, None))) == (
         "Short runs are judged together: this one with the last run of its family."
     )

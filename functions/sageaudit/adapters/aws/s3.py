@@ -23,6 +23,8 @@ CONFIG = Config(
 """An audit does without the answer, so it waits for few seconds."""
 MOST_BUCKETS = 10
 """Asked for one job: a job names two or three."""
+WITHIN_S = 6
+"""After the first one of a job no bucket is asked later than this: answers may be slow."""
 REST_S = 600
 """So long an account and region is not asked again after no answer, or a throttled one."""
 _MOST_KEPT = 5_000
@@ -46,9 +48,11 @@ class S3Buckets:
     def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
         """The regions of the first ten buckets, those that are known. Raises nothing of AWS."""
         asked = list(dict.fromkeys(names))[:MOST_BUCKETS]
+        until = self._clock() + WITHIN_S
         for name in asked:
-            rests = self._clock() < self._rests_until.get((account, region), 0)
-            if name not in self._kept and not rests:
+            now = self._clock()
+            rests = now < self._rests_until.get((account, region), 0)
+            if name not in self._kept and not rests and now < until:
                 self._ask(account, region, name)
         known = ((name, self._kept.get(name)) for name in asked)
         return {name: found for name, found in known if found is not None}

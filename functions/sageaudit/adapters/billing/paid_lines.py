@@ -163,7 +163,8 @@ def _of_cur(row: Sequence[object], cell: Cell, where: str) -> ReportLine | None:
     region = region or cell(row, "product_region_code") or cell(row, "product_region")
     start = cell(row, "line_item_usage_start_date") or cell(row, "bill_billing_period_start_date")
     if kind in _DISCOUNTS:
-        return DiscountLine(kind, usage_type, region or None, _day(start, where), gross or _ZERO)
+        day, payer = _day(start, where), cell(row, "bill_payer_account_id")
+        return DiscountLine(kind, usage_type, region or None, day, gross or _ZERO, payer)
     if kind not in {"Usage", _COVERED}:
         return LeftOut(kind or "no line item type", paid or _ZERO)
     quantity = amount(cell(row, "line_item_usage_amount"), where, "line_item_usage_amount")
@@ -251,7 +252,7 @@ def _last_day(text: str, first: date, where: str) -> date:
     if not text:
         return first
     end = _day(text, where)
-    if not any(digit in "123456789" for digit in text[10:19]):
+    if end > first and not any(digit in "123456789" for digit in text[10:19]):
         end -= timedelta(days=1)
     return max(first, end)
 

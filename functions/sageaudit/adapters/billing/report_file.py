@@ -17,6 +17,8 @@ from sageaudit.errors import BadUsage
 
 _LONGEST_LINE = 4_000_000
 _LARGEST_EXPONENT = 15
+_SMALLEST_EXPONENT = -30
+"""AWS writes ten decimals; binary noise in them is above this. A rate divides by quantities."""
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 Table = tuple[Sequence[str], Iterable[Sequence[object]]]
@@ -79,7 +81,8 @@ def amount(text: str, where: str, name: str) -> Decimal | None:
         number = Decimal(text)
     except InvalidOperation:
         raise BadUsage(f"{where}: {name} is not a number ({text[:40]})") from None
-    if not number.is_finite() or number.adjusted() > _LARGEST_EXPONENT:
+    size = number.adjusted() if number.is_finite() and number else 0
+    if not number.is_finite() or not _SMALLEST_EXPONENT <= size <= _LARGEST_EXPONENT:
         raise BadUsage(f"{where}: {name} is not an amount ({text[:40]})")
     return number
 

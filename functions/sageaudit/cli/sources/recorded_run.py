@@ -55,24 +55,31 @@ class RecordedRuns:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(dict.fromkeys(paths))
+        self._families: dict[str | None, _Families] = {}
 
     def pool(self, run: Run, family_tag: str | None) -> Pool | None:
         """The minutes of a short run with those of its family before it; None for a long one."""
         ended_at = run.job.ended_at
         if ended_at is None or short_use(run.usage) is None:
             return None
-        named = family(run.job, family_tag)
-        before = [
-            (earlier, other)
-            for other in self._runs
-            if (earlier := _earlier(other, family_tag)) is not None
-            and earlier.family == named
-            and earlier.ended_at < ended_at
-            and may_pool(run.job, earlier)
-        ]
-        before.sort(key=lambda pair: pair[0].ended_at, reverse=True)
-        uses = [(earlier.name, other.usage) for earlier, other in before[:POOL_RUNS]]
+        before = {
+            (earlier.name, earlier.ended_at): (earlier, other)
+            for earlier, other in self._family(run.job, family_tag)
+            if earlier.ended_at < ended_at and may_pool(run.job, earlier)
+        }
+        newest = sorted(before.values(), key=lambda pair: pair[0].ended_at, reverse=True)
+        uses = [(earlier.name, other.usage) for earlier, other in newest[:POOL_RUNS]]
         return pool_of(run.job, run.usage, uses)
+
+    def _family(self, job: Job, family_tag: str | None) -> list[tuple[EarlierRun, Run]]:
+        """The runs of a job's family in its account and region; one in two files is there twice."""
+        if family_tag not in self._families:
+            found: _Families = {}
+            for other in self._runs:
+                if (earlier := _earlier(other, family_tag)) is not None:
+                    found.setdefault(_place(other.job, earlier.family), []).append((earlier, other))
+            self._families[family_tag] = found
+        return self._families[family_tag].get(_place(job, family(job, family_tag)), [])
 
     @cached_property
     def _runs(self) -> list[Run]:
@@ -84,6 +91,15 @@ class RecordedRuns:
                 of_file = (read,) if isinstance(read, Recording) else read.children
                 runs += [of_recording(one) for one in of_file]
         return runs
+
+
+_Place = tuple[str | None, str | None, str]
+_Families = dict[_Place, list[tuple[EarlierRun, Run]]]
+
+
+def _place(job: Job, named: str) -> _Place:
+    """A family is one of an account and region, as in the history."""
+    return job.account, job.region, named
 
 
 def _earlier(run: Run, family_tag: str | None) -> EarlierRun | None:

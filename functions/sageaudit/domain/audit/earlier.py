@@ -15,8 +15,19 @@ from sageaudit.domain.job.job_outputs import MOST_METRICS
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.pool import use_digest
 
-FOUND_COMPARED = frozenset({"poor-scaling", "spot-interrupted-much"})
-"""Findings of an earlier run that rules ask for when they judge a later one."""
+TOLD_ONCE = frozenset(
+    {
+        "cross-region-data",
+        "max-runtime-loose",
+        "mixed-precision-candidate",
+        "profile-me",
+        "spot-not-used",
+        "volume-oversized",
+    }
+)
+"""Rules whose findings name the earlier run of the family that was told the same."""
+FOUND_COMPARED = TOLD_ONCE | {"poor-scaling", "spot-interrupted-much"}
+"""Findings of an earlier run that are asked for when a later one is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +116,7 @@ def run_stamp(run: EarlierRun) -> str:
     facts["found"] = sorted(FOUND_COMPARED.intersection(run.facts.found))
     summed_usd = run.avoidable_usd if run.facts.use_digest else None
     ended_at = run.ended_at.astimezone(UTC).isoformat()
-    own = (run.name, run.kind, run.status, ended_at, run.total_usd, summed_usd)
+    own = (run.name, run.kind, run.status, ended_at, run.total_usd, summed_usd, run.estimated)
     told = [*map(_exact, own), *((name, _exact(facts[name])) for name in sorted(facts))]
     return f"{zlib.crc32(repr(told).encode()):08x}"
 

@@ -48,10 +48,12 @@ class _Tally:
     basis: Basis
     spans: dict[Product, dict[tuple[date, date], Span]] = field(default_factory=dict)
     covered: dict[Product, Span] = field(default_factory=dict)
-    discounts: dict[tuple[str, str, str | None, str], list[Decimal]] = field(default_factory=dict)
-    """Lines and USD by kind, usage type, region and month."""
-    net: bool = False
-    """Whether usage lines have their discounts in their own cost."""
+    discounts: dict[tuple[str, str, str | None, str, str], list[Decimal]] = field(
+        default_factory=dict
+    )
+    """Lines and USD by kind, usage type, region, month and payer."""
+    net: set[str] = field(default_factory=set)
+    """The payers whose usage lines have their discounts in their own cost."""
     seen: dict[tuple[str, str, str], list[Decimal]] = field(default_factory=dict)
     left_out: dict[str, list[Decimal]] = field(default_factory=dict)
     accounts: set[str] = field(default_factory=set)
@@ -64,7 +66,7 @@ class _Tally:
         counted[1] += usd
 
     def discount(self, line: DiscountLine) -> None:
-        key = (line.kind, line.usage_type, line.region, f"{line.day:%Y-%m}")
+        key = (line.kind, line.usage_type, line.region, f"{line.day:%Y-%m}", line.payer)
         counted = self.discounts.setdefault(key, [_ZERO, _ZERO])
         counted[0] += 1
         counted[1] += line.usd
@@ -140,7 +142,8 @@ def _count(line: PaidLine, tally: _Tally) -> None:
         return
     tally.accounts.add(line.account)
     tally.payers.add(line.payer)
-    tally.net = tally.net or line.net
+    if line.net:
+        tally.net.add(line.payer)
     product = _product(usage, line.region)
     if product is not None and line.unit.lower() in _UNITS[product.unit]:
         tally.count(product, line, usd)
@@ -169,9 +172,9 @@ def _discounts(tally: _Tally) -> dict[tuple[Product, str], Decimal]:
     Raises BadUsage for one that names no usage type.
     """
     found: dict[tuple[Product, str], Decimal] = {}
-    for (kind, usage_type, region, month), (lines, usd) in tally.discounts.items():
+    for (kind, usage_type, region, month, payer), (lines, usd) in tally.discounts.items():
         product = _product(parsed(usage_type), region)
-        if tally.net:
+        if payer in tally.net:
             tally.leave_out(f"{kind} (the net costs have it already)", usd, lines)
         elif product is not None:
             found[product, month] = found.get((product, month), _ZERO) + usd

@@ -42,13 +42,14 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class DiscountLine:
-    """A discount as a line of its own; the net costs of usage lines have it already."""
+    """A discount as a line of its own; where its payer has net costs, they have it already."""
 
     kind: str
     usage_type: str
     region: str | None
     day: date
     usd: Decimal
+    payer: str = ""
 
 
 ReportLine = PaidLine | LeftOut | DiscountLine

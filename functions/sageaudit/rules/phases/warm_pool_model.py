@@ -17,6 +17,8 @@ from sageaudit.domain.job.job import Job, seconds_between
 _WAITING = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
 _MINUTE = Decimal(60)
 _ZERO = Decimal(0)
+LONGEST_S = 3600
+"""The most that KeepAlivePeriodInSeconds can be (API reference, ResourceConfig)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def best_keep_alive(gaps: Sequence[Decimal | None], start_s: Decimal) -> int:
         saved = sum(gap is not None and gap < keep_s for gap in gaps)
         return sum(waited, _ZERO) - saved * start_s
 
-    kept = {(gap // _MINUTE + 1) * _MINUTE for gap in gaps if gap is not None}
+    kept = {(gap // _MINUTE + 1) * _MINUTE for gap in gaps if gap is not None and gap < LONGEST_S}
     return int(min((_ZERO, *sorted(kept)), key=net_s))
 
 

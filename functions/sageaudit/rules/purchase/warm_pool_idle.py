@@ -149,9 +149,12 @@ def _never_reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
 
 
 def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
-    """The shorter keep-alive, or none at all; nothing where it is not known what was asked for."""
+    """The shorter keep-alive, or none at all; nothing where it is not known what was asked for.
+
+    Nor where what is asked for by now is short enough: it can be changed while the pool waits.
+    """
     pool = case.job.warm_pool
-    if pool is None or pool.keep_alive_s is None:
+    if pool is None or pool.keep_alive_s is None or pool.keep_alive_s <= keep_s:
         return ()
     return (api.Parameter(_KEEP_ALIVE, pool.keep_alive_s, keep_s or None),)
 

@@ -117,6 +117,24 @@ def test_no_more_than_ten_buckets_are_asked_for_one_job() -> None:
     assert list(asking(recorded).regions(ACCOUNT, REGION, names)) == names[:MOST_BUCKETS]
 
 
+def test_slow_answers_hold_up_no_audit() -> None:
+    """Each takes almost the time-out, with a redirect twice; what is not asked is asked next."""
+    recorded, clock = Recorded(), Clock()
+    names = [f"data-{number}" for number in range(9)]
+    recorded.answers["data-"] = answer(403)
+
+    def slow(account: str, region: str) -> Any:
+        clock.now += 3.8
+        return recorded.of(account, region)
+
+    buckets = S3Buckets(slow, clock)
+    assert len(buckets.regions(ACCOUNT, REGION, names)) == 2
+    assert clock.now < s3.WITHIN_S + 3.8
+    for _ in range(4):
+        known = buckets.regions(ACCOUNT, REGION, names)
+    assert len(known) == 9
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -110,7 +110,12 @@ def test_discounts_as_lines_keep_their_usage_type(read: Read) -> None:
     charge = replace(CHARGE, kind="EdpDiscount", usd=Decimal("-0.15"), quantity=Decimal(0))
     assert read(cost_reports.cur2([charge])) == [
         DiscountLine(
-            "EdpDiscount", "USE1-Train:ml.g5.2xlarge", "us-east-1", LINE.first, Decimal("-0.15")
+            "EdpDiscount",
+            "USE1-Train:ml.g5.2xlarge",
+            "us-east-1",
+            LINE.first,
+            Decimal("-0.15"),
+            PAYER,
         )
     ]
 
@@ -151,6 +156,27 @@ def test_a_monthly_line_is_of_the_whole_month(read: Read) -> None:
     [line] = read(cost_reports.cur2([replace(CHARGE, changes=changes)]))
     assert isinstance(line, PaidLine)
     assert (line.first, line.last) == (date(2026, 10, 1), date(2026, 10, 31))
+
+
+def test_an_end_on_the_first_of_all_days_is_no_day_before(read: Read) -> None:
+    """No calendar has one."""
+    changes = {
+        "line_item_usage_start_date": "0001-01-01T00:00:00Z",
+        "line_item_usage_end_date": "0001-01-01T00:00:00Z",
+    }
+    [line] = read(cost_reports.cur2([replace(CHARGE, changes=changes)]))
+    assert isinstance(line, PaidLine)
+    assert line.first == line.last == date(1, 1, 1)
+
+
+@pytest.mark.parametrize("number", ["1e-999999", "-1E-400000000", "1e16", "NaN", "sNaN", "-inf"])
+def test_a_number_that_no_report_has_is_refused(read: Read, number: str) -> None:
+    """A price is a quotient: one by next to nothing is more than a number can be."""
+    with pytest.raises(BadUsage, match="line 2: line_item_usage_amount is not an amount"):
+        read(cost_reports.cur2([replace(CHARGE, changes={"line_item_usage_amount": number})]))
+    for nothing in ("0", "0E-40", "-0.0", "1.2E-16"):
+        changes = {"line_item_usage_amount": nothing}
+        assert read(cost_reports.cur2([replace(CHARGE, changes=changes)]))
 
 
 def test_the_region_is_that_of_the_job_or_of_the_product(read: Read) -> None:

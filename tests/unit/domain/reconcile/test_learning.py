@@ -232,7 +232,12 @@ def test_what_no_price_table_knows_is_seen_and_no_rate_is_guessed() -> None:
 
 
 DISCOUNT = DiscountLine(
-    "EdpDiscount", "USE1-Train:ml.g5.2xlarge", "us-east-1", date(2026, 10, 1), Decimal("-0.13332")
+    "EdpDiscount",
+    "USE1-Train:ml.g5.2xlarge",
+    "us-east-1",
+    date(2026, 10, 1),
+    Decimal("-0.13332"),
+    LINE.payer,
 )
 
 
@@ -250,6 +255,18 @@ def test_discounts_that_net_costs_have_already_are_not_taken_off_twice() -> None
     assert [left.kind for left in lesson.left_out] == [
         "EdpDiscount (the net costs have it already)"
     ]
+
+
+def test_net_costs_of_one_payer_say_nothing_of_anothers_discounts() -> None:
+    """Two reports read as one: the one without net costs has its discounts as lines."""
+    other = replace(LINE, payer="222200001111", usage_type="USE1-Train:ml.g4dn.xlarge")
+    lesson = taught(
+        LINE,
+        replace(other, net=False),
+        replace(DISCOUNT, payer=other.payer, usage_type=other.usage_type),
+    )
+    assert [rate.usd for rate in rates(lesson)] == [Decimal("1.19988"), Decimal("1.3332")]
+    assert not lesson.left_out
 
 
 def test_a_discount_that_names_no_usage_type_is_refused() -> None:

@@ -88,6 +88,12 @@ def test_no_keep_alive_is_best_where_each_gap_costs_more_than_a_start() -> None:
     assert best_keep_alive([], Decimal(600)) == 0
 
 
+def test_no_keep_alive_is_longer_than_an_hour() -> None:
+    """SageMaker takes no more: starts of two hours are not saved by a pool of 90 minutes."""
+    assert best_keep_alive([Decimal(5400)] * 9, Decimal(7200)) == 0
+    assert best_keep_alive([Decimal(3540)] * 9, Decimal(7200)) == 3600
+
+
 @given(
     st.lists(st.none() | st.integers(0, 90_000).map(Decimal), max_size=12),
     st.integers(0, 3_000).map(Decimal),

@@ -244,3 +244,12 @@ def test_a_pool_that_nobody_says_was_asked_for_has_no_parameter() -> None:
     """There is nothing known to remove."""
     unsaid = pooled(warm_pool=WarmPool("Terminated", None, Decimal(3600)))
     assert found(RULE, unsaid).fix == ()
+
+
+@pytest.mark.parametrize("status", ["Reused", "Terminated"])
+def test_no_fix_asks_for_a_longer_pool(status: str) -> None:
+    """The keep-alive can be changed while the pool waits: what is asked for now may be short."""
+    for keep_alive_s in (1, 60, 599, 601):
+        pool = WarmPool(status, keep_alive_s, Decimal(90_000))
+        for fix in found(RULE, pooled(warm_pool=pool)).fix:
+            assert (fix.new or 0) < keep_alive_s, fix
