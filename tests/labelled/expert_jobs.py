@@ -72,7 +72,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "family-pool-dearer-than-its-starts-g5-2xlarge": (
         ("family",),
-        "ten minutes of start are taken off for each, as it may wait for capacity; the upper end is all",
+        "ten minutes are taken off for each start, which may wait for capacity; upper end: all",
     ),
 }
 """By scenario: the points in which the audit differs from the expert, and why."""
