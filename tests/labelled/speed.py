@@ -59,4 +59,4 @@ def lines() -> Iterator[str]:
 
 if __name__ == "__main__":
     for line in lines():
-        print(line, flush=True)
+        print(line, flush=True)  # noqa: T201 - a command

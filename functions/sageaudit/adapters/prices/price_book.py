@@ -8,8 +8,8 @@ at the rate of its own day. A rate from a later source notes why earlier sources
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
@@ -17,10 +17,11 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.prices.price_history import day_of, rate_on
+from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.prices.price_source import KnownPrices, PriceSource, Quote
 
 _Asked = tuple[date | None, str, Component, str]
-"""Day, region, component and instance type."""
+"""Day, region, component, and an instance type or the key of ML storage."""
 _BOOKS_KEPT = 8
 """A process sees jobs of a few components, of today and of the days before."""
 
@@ -58,8 +59,11 @@ class PriceBook:
 
     def storage(self, region: str, component: Component) -> Rate | None:
         """USD per GB-month, from one source only: these rates have no dates to compare by."""
-        quotes = [source.storage(region, component) for source in self.sources]
-        return self._rate(quotes, self.day, other_days=False)
+        asked = (self.day, region, component, STORAGE)
+        if asked not in self._rates:
+            quotes = [source.storage(region, component) for source in self.sources]
+            self._rates[asked] = self._rate(quotes, self.day, other_days=False)
+        return self._rates[asked]
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The usage type from the first source that knows it; None if none does."""
@@ -75,9 +79,7 @@ class PriceBook:
             self._rates[asked] = self._rate(quotes, day, other_days=True)
         return self._rates[asked]
 
-    def _rate(
-        self, quotes: Sequence[Quote], day: date | None, *, other_days: bool
-    ) -> Rate | None:
+    def _rate(self, quotes: Sequence[Quote], day: date | None, *, other_days: bool) -> Rate | None:
         first = next((index for index, quote in enumerate(quotes) if quote.rates), None)
         if first is None:
             return None
