@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.trial import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT
+from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
 from sageaudit.domain.job.duration import duration_min
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -90,6 +91,16 @@ class JobCase(Case):
     market: Market
     pool: Pool | None = field(default=None, kw_only=True)
     pooled: bool = field(default=False, kw_only=True)
+    _resizes: Resizes = field(default_factory=Resizes, kw_only=True, repr=False, compare=False)
+
+    def resized(self) -> Resize:
+        """This run on every type that may be cheaper. Ask `impossible` first.
+
+        The cases that rules of one audit get are copies of one, and share the answers.
+        """
+        headroom = Decimal(str(self.limit(HEADROOM)))
+        also = self.pool.for_peaks if self.pool and self.pooled else ()
+        return self._resizes.resize(self.job, self.whole, self.market, headroom, also)
 
     def span(self, minutes: float) -> str:
         """What these minutes are, for a sentence: `41 min`, or that they are of several runs."""

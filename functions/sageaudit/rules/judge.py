@@ -56,7 +56,8 @@ def _answer(rule: Rule, case: Case) -> Outcome:
         return NotApplicable("switched off by the policy")
     if not rule.on and name not in policy.rules_on:
         return NotApplicable("off by default: the policy can list it under rules.on")
-    case = replace(case, overrides=policy.thresholds.get(name, {}))
+    if limits := policy.thresholds.get(name):
+        case = replace(case, overrides=limits)
     if refused := _refused(rule, case):
         return refused
     try:

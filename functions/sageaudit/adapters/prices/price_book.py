@@ -8,23 +8,36 @@ at the rate of its own day. A rate from a later source notes why earlier sources
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.prices.price_history import day_of, rate_on
+from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.prices.price_source import KnownPrices, PriceSource, Quote
+
+_Asked = tuple[date | None, str, Component, str]
+"""Day, region, component, and an instance type or the key of ML storage."""
+_BOOKS_KEPT = 8
+"""A process sees jobs of a few components, of today and of the days before."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceBook:
-    """Implements Prices over sources: the rates of `day`, or the newest without a day."""
+    """Implements Prices over sources: the rates of `day`, or the newest without a day.
+
+    What sources know never changes, so each rate is worked out once and kept in `_rates`.
+    """
 
     sources: tuple[KnownPrices, ...]
     day: date | None = None
+    _rates: dict[_Asked, Rate | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def after(self, first: KnownPrices) -> PriceBook:
         """The same book with `first` placed before its other sources."""
@@ -38,24 +51,35 @@ class PriceBook:
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """USD per instance-hour on the day; its `era` is "ambiguous" between two known prices."""
-        quotes = [source.hourly(region, component, instance_type) for source in self.sources]
-        return self._rate(quotes, other_days=True)
+        return self._on(self.day, region, component, instance_type)
 
     def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """USD per instance-hour by the newest known price."""
-        return replace(self, day=None).hourly(region, component, instance_type)
+        return self._on(None, region, component, instance_type)
 
     def storage(self, region: str, component: Component) -> Rate | None:
         """USD per GB-month, from one source only: these rates have no dates to compare by."""
-        quotes = [source.storage(region, component) for source in self.sources]
-        return self._rate(quotes, other_days=False)
+        asked = (self.day, region, component, STORAGE)
+        if asked not in self._rates:
+            quotes = [source.storage(region, component) for source in self.sources]
+            self._rates[asked] = self._rate(quotes, self.day, other_days=False)
+        return self._rates[asked]
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The usage type from the first source that knows it; None if none does."""
         named = (source.usage_type(region, component, what) for source in self.sources)
         return next((usage_type for usage_type in named if usage_type is not None), None)
 
-    def _rate(self, quotes: Sequence[Quote], *, other_days: bool) -> Rate | None:
+    def _on(
+        self, day: date | None, region: str, component: Component, instance_type: str
+    ) -> Rate | None:
+        asked = (day, region, component, instance_type)
+        if asked not in self._rates:
+            quotes = [source.hourly(region, component, instance_type) for source in self.sources]
+            self._rates[asked] = self._rate(quotes, day, other_days=True)
+        return self._rates[asked]
+
+    def _rate(self, quotes: Sequence[Quote], day: date | None, *, other_days: bool) -> Rate | None:
         first = next((index for index, quote in enumerate(quotes) if quote.rates), None)
         if first is None:
             return None
@@ -66,7 +90,7 @@ class PriceBook:
             for known in quote.rates
             if other_days and known.note is None and known.kind == rates[0].kind
         )
-        rate = rate_on([*undisputed, *rates], self.day)
+        rate = rate_on([*undisputed, *rates], day)
         why = "; ".join(quote.why for quote in quotes[:first] if quote.why)
         if rate is not None and rate.is_estimate:
             absent = next((quote.why for quote in quotes[:first] if quote.absent), None)
@@ -78,14 +102,25 @@ class PriceBook:
 
 
 class PricedMarkets:
-    """Implements Markets: a book over the same sources for each job."""
+    """Implements Markets: a book over the same sources for each job.
+
+    The last books are kept: jobs of one day share one, as long as the sources know the same.
+    """
 
     def __init__(self, types: Mapping[str, InstanceType], sources: Sequence[PriceSource]) -> None:
         self._types = types
         self._sources = sources
+        self._books: deque[PriceBook] = deque(maxlen=_BOOKS_KEPT)
 
     def market(self, job: Job, now: datetime) -> Market:
         """Types, and the prices of the job's region, component and day; missing ones are None."""
         component = job.kind.row.component
         known = tuple(source.read(job.region, component) for source in self._sources)
-        return Market(self._types, PriceBook(known, day_of(job, now)))
+        return Market(self._types, self._kept(PriceBook(known, day_of(job, now))))
+
+    def _kept(self, asked: PriceBook) -> PriceBook:
+        """The kept book of the same sources and day, else this one."""
+        kept = next((book for book in self._books if book == asked), None)
+        if kept is None:
+            self._books.append(asked)
+        return kept or asked

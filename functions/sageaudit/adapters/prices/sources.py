@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
+from functools import cache
 
 from sageaudit.adapters.prices import estimates, packaged
 from sageaudit.adapters.prices.listed_prices import Cache, Listings, PriceListSource
@@ -22,8 +23,12 @@ def offline_book(region: str, component: Component, day: date | None) -> PriceBo
     return PriceBook(tuple(source.read(region, component) for source in offline()), day)
 
 
+@cache
 def offline_markets() -> PricedMarkets:
-    """Implements Markets without network calls: each job at the known prices of its day."""
+    """Implements Markets without network calls: each job at the known prices of its day.
+
+    One for each process, whose jobs share price books.
+    """
     return PricedMarkets(packaged.types(), offline())
 
 

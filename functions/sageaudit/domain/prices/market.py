@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Literal, Protocol
 
@@ -119,12 +119,16 @@ class Prices(Protocol):
 class Market:
     """Instance types and prices, from which a bill is computed.
 
-    `own_type`: the type of the job whose alternatives are priced, see `relative_to`.
+    `own_type`: the type of the job whose alternatives are priced, see `relative_to`. Prices do not
+    change, so each rate is asked for once and kept in `_rates`.
     """
 
     types: Mapping[str, InstanceType]
     prices: Prices
     own_type: str | None = None
+    _rates: dict[tuple[str, JobKind, str], Rate | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def relative_to(self, job: Job) -> Market:
         """The same market, in which every other type is comparable with the job's own type.
@@ -139,10 +143,17 @@ class Market:
         """USD per instance-hour of a job of this kind, on demand; None where it is not known."""
         if region is None:
             return None
-        rate = self.prices.hourly(region, kind.row.component, instance_type)
+        asked = (region, kind, instance_type)
+        if asked not in self._rates:
+            self._rates[asked] = self._asked(region, kind, instance_type)
+        return self._rates[asked]
+
+    def _asked(self, region: str, kind: JobKind, instance_type: str) -> Rate | None:
+        component = kind.row.component
+        rate = self.prices.hourly(region, component, instance_type)
         if self.own_type in {None, instance_type} or rate is None:
             return rate
-        own = self.prices.hourly(region, kind.row.component, self.own_type)
+        own = self.hourly(region, kind, self.own_type)
         if own is None or comparable(own, rate):
             return rate
         if own.learnt and rate.kind == "list":
@@ -150,7 +161,7 @@ class Market:
                 f"no own rate of {instance_type} is known: its list price, the most that it costs"
             )
             return replace(rate, kind="own", era=own.era, note=most, by_ratio=True)
-        return self._by_ratio(region, kind.row.component, instance_type, own) or rate
+        return self._by_ratio(region, component, instance_type, own) or rate
 
     def _by_ratio(self, region: str, component: Component, other: str, own: Rate) -> Rate | None:
         newest, own_newest = (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
 
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
@@ -75,11 +75,12 @@ HOSTS_UNMAPPED = Missing(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measurements:
     """Series by metric and host on one grid of `points` periods of `period_s` seconds.
 
     `vcpu` and `gpus` are those of each host; None where hosts differ or the type is not known.
+    Without slots: what several rules ask of all minutes is worked out once and kept.
     """
 
     period_s: int | None
@@ -147,6 +148,10 @@ class Measurements:
         GPUs. A minute without data counts as active, except the late first points before an idle
         head.
         """
+        return self._active
+
+    @cached_property
+    def _active(self) -> Measurements:
         still = {minute for stretch in self.standstills() for minute in stretch}
         busy = [m for m in range(self.points) if m not in still and not self.idle(m)]
         if not any(self.worked(minute) for minute in busy):
@@ -173,6 +178,10 @@ class Measurements:
         """Half an hour and more after the first GPU work, in which no GPU worked and no host kept
         more than a core busy. None without GPUs, and none where a host has no points.
         """
+        return self._standstills
+
+    @cached_property
+    def _standstills(self) -> tuple[range, ...]:
         period_s, gpus, vcpu = self.period_s or 0, self.gpus or 0, self.vcpu or 0
         known = period_s and gpus and vcpu and period_s <= COARSEST_PERIOD_S
         if not known or self.without_hosts(Metric.CPU) or self.without_hosts(Metric.GPU):

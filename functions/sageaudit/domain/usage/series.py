@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Series:
-    """Values in percent (0..100 of one vCPU, one GPU, the memory), one each period."""
+    """Values in percent (0..100 of one vCPU, one GPU, the memory), one each period.
+
+    Without slots: the present points, which many rules ask for, are picked once and kept.
+    """
 
     values: tuple[float | None, ...]
 
-    @property
-    def present(self) -> list[float]:
+    @cached_property
+    def present(self) -> Sequence[float]:
         """The points that are not missing."""
         return [value for value in self.values if value is not None]
 
@@ -39,6 +43,8 @@ class Series:
     @property
     def longest_gap(self) -> int:
         """The most missing points in a row."""
+        if None not in self.values:
+            return 0
         runs = (len(list(run)) for missing, run in groupby(self.values, _is_missing) if missing)
         return max(runs, default=0)
 
@@ -57,7 +63,7 @@ def pick_all(hosts: Mapping[str, Series], kept: Sequence[int]) -> dict[str, Seri
     return {host: line for host, line in picked.items() if line.present}
 
 
-def mean(values: list[float]) -> float:
+def mean(values: Sequence[float]) -> float:
     """The arithmetic mean of at least one value."""
     return math.fsum(values) / len(values)
 
@@ -67,7 +73,7 @@ def mean_of_hosts(hosts: Iterable[Series]) -> float:
     return mean([value for line in hosts for value in line.present])
 
 
-def percentile(values: list[float], percent: float) -> float:
+def percentile(values: Sequence[float], percent: float) -> float:
     """The linearly interpolated percentile of at least one value (0..100)."""
     ordered = sorted(values)
     rank = (len(ordered) - 1) * percent / 100

@@ -9,7 +9,7 @@ from itertools import islice
 from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.compatibility import type_fixed
 from sageaudit.domain.bill.finding import FoundDetails
-from sageaudit.domain.bill.resize import Resize, impossible, resize
+from sageaudit.domain.bill.resize import Resize, impossible
 from sageaudit.domain.prices.market import InstanceType, comparable
 from sageaudit.rules import api
 
@@ -63,9 +63,7 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     """
     if reason := _cannot_move(case):
         return BestType(None, None, reason)
-    headroom = Decimal(str(case.limit(api.HEADROOM)))
-    also = case.pool.for_peaks if case.pool and case.pooled else ()
-    run = resize(case.job, case.whole, case.market, headroom_percent=headroom, also=also)
+    run = case.resized()
     certain, possible = (
         (other for other in others if legacy or not other.type.legacy)
         for others in (run.certain, run.by_estimate)

@@ -292,3 +292,20 @@ def test_a_job_that_has_not_started_is_priced_today() -> None:
     asked = ran(3600, M5, at=NOW, region="us-east-1")
     market = offline_markets().market(asked, datetime(2030, 1, 1, tzinfo=UTC))
     assert market.prices.version == "packaged 2026-05-20"
+
+
+def test_jobs_of_one_day_share_what_was_worked_out(world: World) -> None:
+    """Another day or component has its own book."""
+    book = world.market().prices
+    assert world.market().prices is book
+    assert world.market(kind=JobKind.PROCESSING).prices is not book
+    assert world.market(at=NOW - timedelta(days=1)).prices is not book
+
+
+def test_a_changed_rate_is_seen_at_the_next_read_of_the_list(world: World) -> None:
+    """Kept rates end with the read that they come from."""
+    assert world.hourly() == Rate(Decimal("0.26"), "2026-11-20", "Price List API")
+    world.now += FRESH_FOR
+    world.api.products = [product(M5, "0.25")]
+    rate = world.market(at=world.now).prices.hourly("eu-west-1", Component.TRAINING, M5)
+    assert rate == Rate(Decimal("0.25"), "2026-11-21", "Price List API")

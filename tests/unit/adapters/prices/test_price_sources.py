@@ -109,3 +109,45 @@ def test_a_bill_is_made_of_the_sources_in_order() -> None:
     markets = PricedMarkets(packaged.types(), (Negotiated({M5: "0.2"}), *sources.offline()))
     run = ran(3600, M5, at=NOW, region=REGION)
     assert bill(run, markets.market(run, NOW)).compute_usd == Decimal("0.2")
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Packaged prices that note which type was asked for."""
+
+    asked: list[str] = field(default_factory=list)
+
+    name, version = "counted", "counted 2026-11-01"
+
+    def read(self, region: str | None, component: Component) -> Counted:
+        """Nothing to read."""
+        return self
+
+    def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
+        """As packaged."""
+        self.asked.append(instance_type)
+        return packaged.tables().hourly(region, component, instance_type)
+
+    def storage(self, region: str, component: Component) -> Quote:
+        """As packaged."""
+        self.asked.append("storage")
+        return packaged.tables().storage(region, component)
+
+    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+        """None."""
+        return None
+
+
+def test_a_source_is_asked_once_for_all_jobs_of_a_day() -> None:
+    """An unknown rate too; jobs of another region or day ask again."""
+    counted = Counted()
+    markets = PricedMarkets(packaged.types(), (counted,))
+    for _ in range(3):
+        prices = markets.market(ran(3600, M5, region="us-east-1"), NOW).prices
+        for name in (M5, "ml.none.large"):
+            prices.hourly("us-east-1", Component.TRAINING, name)
+        prices.storage("us-east-1", Component.TRAINING)
+    assert counted.asked == [M5, "ml.none.large", "storage"]
+    prices.hourly("eu-west-1", Component.TRAINING, M5)
+    prices.newest("us-east-1", Component.TRAINING, M5)
+    assert counted.asked[3:] == [M5, M5]
