@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.billing.paid_lines import PaidLines
-from sageaudit.domain.prices.own_rates import Basis
+from sageaudit.domain.prices.own_rates import RateBasis
 from sageaudit.domain.reconcile.learning import learn as learn_lines
 from tests.fakes import cost_reports
 from tests.fakes.command_line import Run
@@ -328,7 +328,7 @@ def test_two_runs_of_a_large_report_need_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.csv"
     path.write_text(header + "\r\n" + body + other * 1000)
     tracemalloc.start()
-    lesson = learn_lines(PaidLines().read(path), Basis.NET, "large.csv")
+    lesson = learn_lines(PaidLines().read(path), RateBasis.NET, "large.csv")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert path.stat().st_size > 6_000_000

@@ -27,7 +27,7 @@ from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import PriceKind, Prices, Rate
-from sageaudit.domain.prices.own_rates import Basis
+from sageaudit.domain.prices.own_rates import RateBasis
 from sageaudit.errors import BadUsage
 from sageaudit.text.estimate import about
 from sageaudit.text.money import rate as shown_rate
@@ -256,7 +256,7 @@ def learn(
     Rates are net of discounts. They are added to a file; rates of other months stay. With --policy
     it says which price wins where the policy has one for the same.
     """
-    basis = Basis.AMORTISED if amortised else Basis.NET
+    basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
         account = history_table.account_id(account, "--account")
     policy = policy_file.load(policy_path) if policy_path else Policy()

@@ -17,7 +17,7 @@ from sageaudit.adapters.prices import sources
 from sageaudit.cli.sources.learnt_rates import Taught
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.policy.discounts import Discounts, percent_off
-from sageaudit.domain.prices.own_rates import Basis, Merged, OwnRate
+from sageaudit.domain.prices.own_rates import Merged, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.reconcile.lesson import Learnt, Lesson
 from sageaudit.domain.reconcile.usage_type import JOBS
@@ -195,7 +195,7 @@ def _notes(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
     for row in rows:
         if row.rate.note:
             yield f"{row.name}: {row.rate.note}"
-    if lesson.basis is Basis.AMORTISED:
+    if lesson.basis is RateBasis.AMORTISED:
         yield (
             "amortised rates count what a Savings Plan costs, which is paid used or not:"
             " they hold for the days that they were learnt from"
@@ -243,7 +243,7 @@ def _one_discount(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
             shares.setdefault(row.rate.component.value, []).append(-row.percent)
     for component, off in shares.items():
         one = max(off) - min(off) <= _SAME_PERCENT and len(off) >= _FEWEST_TYPES
-        if lesson.basis is Basis.NET and one and min(off) >= _LEAST_PERCENT:
+        if lesson.basis is RateBasis.NET and one and min(off) >= _LEAST_PERCENT:
             percent = (sum(off, Decimal(0)) / len(off)).quantize(Decimal("0.1"))
             yield (
                 f"all {component} rates are {percent}% below the list: {component} = {percent} in"
