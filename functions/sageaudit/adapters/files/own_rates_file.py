@@ -10,7 +10,8 @@ from typing import Any
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.own_rates import REGION, TYPE, OwnRate, OwnRates, RateBasis, own_rates
+from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.prices.own_rates import TYPE, OwnRate, OwnRates, RateBasis, own_rates
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.errors import BadUsage
 

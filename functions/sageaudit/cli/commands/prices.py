@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
@@ -27,14 +26,13 @@ from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import PriceKind, Prices, Rate
-from sageaudit.domain.prices.own_rates import RateBasis
+from sageaudit.domain.prices.own_rates import TYPE, RateBasis
 from sageaudit.errors import BadUsage
 from sageaudit.text.estimate import about
 from sageaudit.text.money import rate as shown_rate
 from sageaudit.text.untrusted import terminal
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
-_TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 _EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge
@@ -288,7 +286,7 @@ def _check(instance_type: str, region: str | None, *, live: bool) -> None:
         raise BadUsage("--live needs --region")
     table = packaged.tables().hourly_table["usd_per_hour"]
     known = {*packaged.types(), *(name for row in table.values() for name in row)}
-    newer = live and _TYPE.fullmatch(instance_type)
+    newer = live and TYPE.fullmatch(instance_type)
     if instance_type not in known and not newer:
         raise BadUsage(
             f"{instance_type} is not an instance type that SageMaker jobs are known to use"

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sageaudit.adapters.prices import sources
 from sageaudit.cli.sources.learnt_rates import Taught
-from sageaudit.cli.views.layout import plain_table
+from sageaudit.cli.views.layout import plain_table, signed_percent
 from sageaudit.domain.policy.discounts import Discounts, percent_off
 from sageaudit.domain.prices.own_rates import Merged, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import STORAGE
@@ -173,7 +173,7 @@ def show(view: View, console: Console) -> None:
         unit = "GB-mo" if rate.what == STORAGE else "h"
         table.add_row(
             *(rate.what, rate.region, rate.component.value),
-            *(shown_rate(rate.usd), shown_rate(row.list_usd), _signed(row.percent)),
+            *(shown_rate(rate.usd), shown_rate(row.list_usd), signed_percent(row.percent)),
             *(f"{rate.quantity:,.2f} {unit}", str(rate.first), str(rate.last)),
         )
     if view.rows:
@@ -271,7 +271,3 @@ def closing(view: View, path: Path, policy: Path | None, *, written: bool) -> It
         name = os.path.relpath(path, policy.parent)
         yield f"to use them, write own_rates = {json.dumps(name)} under [discounts] in {policy}"
     yield f"then run: sageaudit audit JOB --policy {policy}"
-
-
-def _signed(percent: Decimal | None) -> str:
-    return "-" if percent is None else f"{percent:+.1f}%"

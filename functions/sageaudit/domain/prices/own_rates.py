@@ -17,8 +17,6 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_history import KnownRate, rate_on
 
-REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}")
-"""A region's code, whatever region it is."""
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 """An instance type's name, also of one that is not in the catalogue."""
 LEARNT = "learnt from "

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
-from sageaudit.domain.prices.own_rates import REGION, TYPE, OwnRate, RateBasis
+from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.prices.own_rates import TYPE, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 from sageaudit.domain.reconcile.lesson import (
     Learnt,
