@@ -20,7 +20,7 @@ from sageaudit.domain.policy.discounts import Discounts, percent_off
 from sageaudit.domain.prices.own_rates import Merged, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.reconcile.lesson import Learnt, Lesson
-from sageaudit.domain.reconcile.usage_type import JOBS
+from sageaudit.domain.reconcile.usage_type import JOBS, MANAGED_SPOT, OTHER
 from sageaudit.text.money import rate as shown_rate
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import terminal
@@ -31,6 +31,8 @@ _SAME_PERCENT = Decimal("0.2")
 _LEAST_PERCENT = Decimal("0.5")
 _FEWEST_TYPES = 2
 _SHOWN = 60
+_OF_JOBS = frozenset({JOBS, MANAGED_SPOT, OTHER})
+"""Areas whose usage is, or may be, of jobs: each usage type of them is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,7 @@ def _notes(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
             f"left out, because it is no usage at a price: {left.lines:,} {lines} of {left.kind},"
             f" {usd(left.usd)}"
         )
-    unknown = [seen for seen in lesson.seen if seen.area in {JOBS, "other"}]
+    unknown = [seen for seen in lesson.seen if seen.area in _OF_JOBS]
     for seen in unknown[:_SHOWN]:
         yield (
             f"seen, and in no rate because {seen.why}: {seen.text},"

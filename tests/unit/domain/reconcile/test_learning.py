@@ -15,6 +15,7 @@ from sageaudit.domain.prices.own_rates import OwnRate, RateBasis
 from sageaudit.domain.reconcile.learning import learn
 from sageaudit.domain.reconcile.lesson import Lesson, NoUsage
 from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
+from sageaudit.domain.reconcile.usage_type import MANAGED_SPOT
 from sageaudit.errors import BadUsage
 
 DAY = date(2026, 10, 5)
@@ -220,7 +221,7 @@ def test_what_no_price_table_knows_is_seen_and_no_rate_is_guessed() -> None:
     assert not lesson.learnt
     assert not lesson.not_learnt
     assert {(seen.text, seen.area, seen.why) for seen in lesson.seen} == {
-        ("TrSpt:ml.g5.2xlarge", "other", "no price table knows it"),
+        ("TrSpt:ml.g5.2xlarge", MANAGED_SPOT, "no price table knows it"),
         ("TrainWarmPool:ml.g5.2xlarge", "other", "no price table knows it"),
         ("Host:ml.g5.2xlarge", "endpoints", "no price table knows it"),
         ("Train:VolumeUsage.gp3", "jobs", "no price table knows it"),
