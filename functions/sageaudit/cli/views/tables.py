@@ -32,7 +32,7 @@ _ROOMY = 80
 _NAME = 40
 _COLUMNS = ("Job", "Status", "Bill", "Avoidable", "Lost", "Top finding")
 _MONEY = {"Bill", "Avoidable", "Lost"}
-_PRICE = {"list": "list price", "own": "own price", "estimate": "estimated rate"}
+_PRICE = {"list": "list price", "own": "own rate", "estimate": "estimated rate"}
 _SPARE = {"Status": "Completed", "Lost": "$0.00"}
 """Columns left out on a narrow terminal, or when every row has this value."""
 
