@@ -1,6 +1,6 @@
 """The audit as a document: schema 1 of what History stores, notices show and the CLI prints.
 
-Keys are always present and only ever added. Money is USD, rounded to 6 decimals when written; a
+Keys are always present and only ever added. Money is USD, rounded to 6 decimals when written; an
 unknown value is None. Read it with `json.loads(text, parse_float=Decimal)`, so that no figure
 becomes a float. Enumerated words (severity, bucket, kind) are plain text, as in JSON: read them
 with their StrEnum, as in `Bucket(finding["bucket"]).counted`.
