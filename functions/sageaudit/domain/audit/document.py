@@ -303,6 +303,17 @@ def _bill(audit: Audit) -> BillDocument:
     }
 
 
+def estimates(bill: BillDocument) -> list[str]:
+    """The bill's sentences on estimated rates; none in a bill that was stored before the key."""
+    return bill.get("estimated") or []
+
+
+def gaps(bill: BillDocument) -> list[str]:
+    """What the bill's total lacks: all that is missing but the estimates."""
+    said = estimates(bill)
+    return [missing for missing in bill["missing"] if missing not in said]
+
+
 class LineDocument(TypedDict):
     """One line of the bill. `usd` is None when the rate or the quantity is not known."""
 
