@@ -28,7 +28,7 @@ from sageaudit.domain.usage.measurements import (
     Measurements,
     Metric,
 )
-from sageaudit.domain.usage.pool import Pool
+from sageaudit.domain.usage.pooled_runs import PooledRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class JobCase(Case):
     whole: Measurements
     bill: Bill
     market: Market
-    pool: Pool | None = field(default=None, kw_only=True)
+    pool: PooledRuns | None = field(default=None, kw_only=True)
     pooled: bool = field(default=False, kw_only=True)
 
     def span(self, minutes: float) -> str:

@@ -12,7 +12,7 @@ from sageaudit.domain.audit.judgement import NOT_FINISHED, UNLIKE_FAMILY
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, RuleName, Unknown
 from sageaudit.domain.usage.measurements import GAP_LONG, MIN_POINTS, Measurements, Metric
 from sageaudit.domain.usage.plot import plot
-from sageaudit.domain.usage.pool import Pool
+from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.domain.usage.series import mean_of_hosts
 from sageaudit.rules.card import (
     AccountCase,
@@ -121,7 +121,7 @@ def _by_pool(rule: Rule, case: FamilyCase) -> Outcome:
     return _with_runs_of(pool.newest, rule, case) if unlike and pool.newest else outcome
 
 
-def _with_runs_of(pool: Pool, rule: Rule, case: FamilyCase) -> Outcome:
+def _with_runs_of(pool: PooledRuns, rule: Rule, case: FamilyCase) -> Outcome:
     pooled = replace(case, usage=pool.usage, whole=pool.usage, pool=pool, pooled=True)
     if gate := _metrics_gate(rule, pool.usage):
         too_short = isinstance(gate, Unknown) and gate.code == _TOO_SHORT
@@ -138,7 +138,7 @@ def _with_runs_of(pool: Pool, rule: Rule, case: FamilyCase) -> Outcome:
     return _with_plot(rule, pooled, outcome)
 
 
-def _still_too_short(rule: Rule, pool: Pool) -> Unknown:
+def _still_too_short(rule: Rule, pool: PooledRuns) -> Unknown:
     earlier = pool.runs - 1
     runs = f"{earlier} earlier run{'' if earlier == 1 else 's'} of its family"
     minutes = f"{pool.usage.minutes:.0f} active minutes, with {runs}"

@@ -20,7 +20,7 @@ from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
-from sageaudit.domain.usage.pool import Pool, short_use
+from sageaudit.domain.usage.pooled_runs import PooledRuns, short_use
 from sageaudit.errors import SageauditError
 from sageaudit.family_runs import POOL_RUNS, may_pool, pool_of
 
@@ -56,7 +56,7 @@ class RecordedRuns:
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(dict.fromkeys(paths))
 
-    def pool(self, run: Run, family_tag: str | None) -> Pool | None:
+    def pool(self, run: Run, family_tag: str | None) -> PooledRuns | None:
         """The minutes of a short run with those of its family before it; None for a long one."""
         ended_at = run.job.ended_at
         if ended_at is None or short_use(run.usage) is None:

@@ -13,7 +13,7 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.job_outputs import MOST_METRICS
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pool import use_digest
+from sageaudit.domain.usage.pooled_runs import use_digest
 
 FOUND_COMPARED = frozenset({"poor-scaling", "spot-interrupted-much"})
 """Findings of an earlier run that rules ask for when they judge a later one."""
@@ -27,7 +27,7 @@ class RunFacts:
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding. `data_pinned`: its data cannot have changed under the same fingerprint.
     `use_digest`: of the minutes that a short run adds to the pools of later ones
-    (`domain/usage/pool`); None for a run that adds none.
+    (`domain/usage/pooled_runs`); None for a run that adds none.
     """
 
     purchase: Purchase

@@ -20,7 +20,7 @@ what one run needs: our choice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PooledRuns:
     """`names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
 
     `own`: the active minutes of the run itself. Minutes before the first point of CPU and GPU are
@@ -34,7 +34,7 @@ class Pool:
     usage: Measurements
     own: Measurements
     for_peaks: tuple[Measurements, ...]
-    newest: Pool | None = None
+    newest: PooledRuns | None = None
 
     @property
     def runs(self) -> int:
@@ -99,7 +99,7 @@ def _tenths(value: float | None) -> int | None:
     return None if value is None else round(value * 10)
 
 
-def pool(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> Pool:
+def pooled(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
     """Adds the active minutes of earlier runs, newest first, until there are enough.
 
     `active` is what `short_use` gives of the run. A run with other hosts, metrics or periods is
@@ -130,10 +130,10 @@ def _pool(
     names: list[str],
     whole: list[Measurements],
     seen: list[Measurements],
-    newest: Pool | None = None,
-) -> Pool:
+    newest: PooledRuns | None = None,
+) -> PooledRuns:
     """Of the runs in their order, the oldest first; the last one is judged."""
-    return Pool(tuple(names), _joined(seen), seen[-1], (_joined(whole), whole[-1]), newest)
+    return PooledRuns(tuple(names), _joined(seen), seen[-1], (_joined(whole), whole[-1]), newest)
 
 
 def _alike(part: Measurements, own: Measurements) -> bool:
