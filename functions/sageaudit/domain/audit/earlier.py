@@ -106,8 +106,8 @@ def run_stamp(run: EarlierRun) -> str:
     summed_usd = run.avoidable_usd if run.facts.use_digest else None
     ended_at = run.ended_at.astimezone(UTC).isoformat()
     own = (run.name, run.kind, run.status, ended_at, run.total_usd, summed_usd)
-    told = [*map(_exact, own), *((name, _exact(facts[name])) for name in sorted(facts))]
-    return f"{zlib.crc32(repr(told).encode()):08x}"
+    parts = [*map(_exact, own), *((name, _exact(facts[name])) for name in sorted(facts))]
+    return f"{zlib.crc32(repr(parts).encode()):08x}"
 
 
 def _exact(value: object) -> str:
