@@ -63,9 +63,11 @@ def _answer(rule: Rule, case: Case) -> Outcome:
         for reason in rule.not_applicable:
             if (sentence := reason(case)) is not None:
                 return NotApplicable(sentence)
-        gate = _gate(rule, case) if isinstance(case, FamilyCase) else None
-        if isinstance(case, FamilyCase) and _asks_the_pool(rule, case, gate):
-            return _by_pool(rule, case)
+        if not isinstance(case, FamilyCase):
+            return _with_plot(rule, case, rule.check(case))
+        gate = _gate(rule, case)
+        if case.pool is not None and _asks_the_pool(rule, case.pool, gate):
+            return _by_pool(rule, case, case.pool)
         return gate or _with_plot(rule, case, rule.check(case))
     except Exception as error:  # noqa: BLE001 - one rule's defect must not silence the others
         return Unknown(RULE_FAILED, f"the rule failed with {type(error).__name__}")
@@ -95,27 +97,25 @@ def _busy_gpu(usage: Measurements) -> float | None:
     return busy if hosts and (busy := mean_of_hosts(hosts.values())) >= BUSY_GPU_PERCENT else None
 
 
-def _asks_the_pool(rule: Rule, case: FamilyCase, gate: Outcome | None) -> bool:
+def _asks_the_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool:
     """Whether the run is too short for the rule, and its family's last runs may be long enough.
 
     A rule that needs no metrics passes its gates, and still sizes types by what was recorded.
     """
-    if not rule.pools or case.pool is None:
+    if not rule.pools:
         return False
     if gate is None:
-        return not rule.needs and case.pool.enough
+        return not rule.needs and pool.enough
     return isinstance(gate, Unknown) and gate.code == _TOO_SHORT
 
 
-def _by_pool(rule: Rule, case: FamilyCase) -> Outcome:
+def _by_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
     """The rule's answer on the minutes of the family's last runs, if the run's own say the same.
 
     So a run that was busy itself is never blamed for others, and an idle one not excused by them.
     Where the run is unlike the others, only the newest of them are asked: the code may have changed
     since the older ones.
     """
-    pool = case.pool
-    assert pool is not None  # noqa: S101 - asked before
     outcome = _with_runs_of(pool, rule, case)
     unlike = isinstance(outcome, Unknown) and outcome.code == UNLIKE_FAMILY
     return _with_runs_of(pool.newest, rule, case) if unlike and pool.newest else outcome
