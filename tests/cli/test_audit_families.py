@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from sageaudit.cli.main import commands
 from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
 
-SHORT = Plot("ml.g5.xlarge", alike(1, Doing(13, cores=2.0, gpus=(0.05,), gib=4, gpu_gib=(2,))))
+SHORT = Plot("ml.g5.xlarge", alike(1, Doing(13, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
 
 
 @pytest.fixture(scope="module")

@@ -113,23 +113,32 @@ def _by_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
     """The rule's answer on the minutes of the family's last runs, if the run's own say the same.
 
     So a run that was busy itself is never blamed for others, and an idle one not excused by them.
-    Where the run is unlike the others, only the newest of them are asked: the code may have changed
-    since the older ones.
+    Where the run is unlike the others, only the newest of them are asked, since the code may have
+    changed after the older ones: each of these few must say the same then.
     """
-    outcome = _with_runs_of(pool, rule, case)
+    outcome = _with_runs_of(pool, rule, case, (pool.own,))
     unlike = isinstance(outcome, Unknown) and outcome.code == UNLIKE_FAMILY
-    return _with_runs_of(pool.newest, rule, case) if unlike and pool.newest else outcome
+    if unlike and pool.newest:
+        return _with_runs_of(pool.newest, rule, case, pool.newest.parts)
+    return outcome
 
 
-def _with_runs_of(pool: PooledRuns, rule: Rule, case: FamilyCase) -> Outcome:
+def _with_runs_of(
+    pool: PooledRuns, rule: Rule, case: FamilyCase, alike: tuple[Measurements, ...]
+) -> Outcome:
+    """The rule's answer on a pool, where it is the same for each of these runs by itself."""
     pooled = replace(case, usage=pool.usage, whole=pool.usage, pool=pool, pooled=True)
     if gate := _metrics_gate(rule, pool.usage):
         too_short = isinstance(gate, Unknown) and gate.code == _TOO_SHORT
         return _still_too_short(rule, pool) if too_short and pool.names else gate
     outcome = rule.check(pooled)
-    whole = pool.own if rule.whole_run else pool.usage
-    alone = rule.check(replace(pooled, usage=pool.own, whole=whole, overrides=_waived(rule, case)))
-    if {type(outcome), type(alone)} == {Found, Clear}:
+    waived = replace(pooled, overrides=_waived(rule, case))
+    alone = (
+        rule.check(replace(waived, usage=part, whole=part if rule.whole_run else pool.usage))
+        for part in alike
+    )
+    judged = isinstance(outcome, Found | Clear)
+    if judged and any(isinstance(one, Clear) != isinstance(outcome, Clear) for one in alone):
         own = f"{pool.own.minutes:.0f} active minutes"
         return Unknown(UNLIKE_FAMILY, f"its {own} are unlike those of its family's last runs")
     if isinstance(outcome, Found):

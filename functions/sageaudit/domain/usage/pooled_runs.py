@@ -23,9 +23,10 @@ what one run needs: our choice."""
 class PooledRuns:
     """`names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
 
-    `own`: the active minutes of the run itself. Minutes before the first point of CPU and GPU are
-    in neither: points come late, and of a short run a third may lack them. `for_peaks` are all of
-    them, and the run's own again: it needs what any of them used, and no less than it used itself.
+    `own`: the active minutes of the run itself; `parts`: those of each run. Minutes before the
+    first point of CPU and GPU are in none of these: points come late, and of a short run a third
+    may lack them. `for_peaks` are all minutes, and the run's own again: it needs what any of them
+    used, and no less than it used itself.
     `newest`: the pool of only as many of the newest runs as are enough, None where that is all of
     them: after a change of the code the newest runs are alike, and the older ones are not.
     """
@@ -34,6 +35,7 @@ class PooledRuns:
     usage: Measurements
     own: Measurements
     for_peaks: tuple[Measurements, ...]
+    parts: tuple[Measurements, ...]
     newest: PooledRuns | None = None
 
     @property
@@ -133,7 +135,8 @@ def _pool(
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
     """Of the runs in their order, the oldest first; the last one is judged."""
-    return PooledRuns(tuple(names), _joined(seen), seen[-1], (_joined(whole), whole[-1]), newest)
+    peaks = (_joined(whole), whole[-1])
+    return PooledRuns(tuple(names), _joined(seen), seen[-1], peaks, tuple(seen), newest)
 
 
 def _alike(part: Measurements, own: Measurements) -> bool:
