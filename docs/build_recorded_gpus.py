@@ -25,7 +25,7 @@ from sageaudit.domain.audit.document import (
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric
-from sageaudit.domain.usage.pool import Pool, pool, short_use
+from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
 from sageaudit.rules import catalogue
 from sageaudit.text.estimate import about
 from sageaudit.text.money import share, usd
@@ -139,7 +139,7 @@ def low(jobs: list[LowJob]) -> list[LowJob]:
     return [job for job in jobs if job.mean < LOW_PERCENT]
 
 
-def _audit(run: Run, family: Pool | None = None) -> AuditDocument:
+def _audit(run: Run, family: PooledRuns | None = None) -> AuditDocument:
     ruleset = catalogue.ruleset()
     audit = audit_job(run.job, run.usage, run.market, Policy(), ruleset, now=run.now, pool=family)
     return document(audit)
@@ -149,7 +149,7 @@ def _in_family(run: Run) -> AuditDocument | None:
     own = short_use(run.usage)
     if own is None:
         return None
-    return _audit(run, pool(own, [(run.job.name, run.usage)] * REPEATS))
+    return _audit(run, pooled(own, [(run.job.name, run.usage)] * REPEATS))
 
 
 def page() -> str:

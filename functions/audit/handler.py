@@ -38,6 +38,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
+from sageaudit.domain.audit.document import estimates
 from sageaudit.domain.audit.record import Verdict
 from sageaudit.domain.job.event import job_ended
 from sageaudit.domain.policy.policy import Policy
@@ -88,7 +89,7 @@ def _report_audit(done: flow.Done, arn: str, report: Report) -> None:
         verdict=recorded.verdict.value,
         version=recorded.version,
         total_usd=document["bill"]["total_usd"],
-        estimated=bool(document["bill"].get("estimated")),
+        estimated=bool(estimates(document["bill"])),
         judged=document["judged"],
         avoidable_usd=document["avoidable_usd"],
         lost_usd=document["lost_usd"],

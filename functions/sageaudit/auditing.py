@@ -29,7 +29,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.prices.price_history import day_of
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.pool import Pool
+from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge, judge_account, judge_tuning
 
@@ -46,7 +46,7 @@ def audit_job(
     *,
     now: datetime,
     earlier: tuple[EarlierRun, ...] | None = None,
-    pool: Pool | None = None,
+    pool: PooledRuns | None = None,
 ) -> Audit:
     """Bills one job, applies the rules and computes the savings.
 
@@ -72,7 +72,7 @@ def audit_job(
         warnings = [*warnings, f"idle capacity: {idle.reason}"]
     waste = _on_waste(outcomes, ruleset, policy, usage)
     judged = judgement(job, billed, usage, waste, savings, pool)
-    pool_ends_at = _pool_ends_at(job, now)
+    warm_pool_ends_at = _warm_pool_ends_at(job, now)
     return Audit(
         job=job,
         family=name,
@@ -83,8 +83,8 @@ def audit_job(
         outcomes=tuple(outcomes),
         savings=judged.known(savings),
         judgement=judged,
-        final=job.finished and pool_ends_at is None,
-        recheck_at=pool_ends_at,
+        final=job.finished and warm_pool_ends_at is None,
+        recheck_at=warm_pool_ends_at,
         ruleset=ruleset.version,
         policy=policy.version,
         notes=tuple(warnings),
@@ -94,7 +94,7 @@ def audit_job(
     )
 
 
-def _pooled_usd(pool: Pool | None, earlier: Sequence[EarlierRun] | None) -> Decimal | None:
+def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[EarlierRun] | None) -> Decimal | None:
     """What the earlier runs of a pool count, each of its own; those not judged count nothing."""
     if pool is None or earlier is None:
         return None
@@ -236,7 +236,7 @@ def _names(ruleset: Ruleset) -> list[str]:
     return [rule.name.name for rule in ruleset.rules]
 
 
-def _pool_ends_at(job: Job, now: datetime) -> datetime | None:
+def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
     """When the warm pool ends, while its retained seconds may still grow; None otherwise.
 
     A requested pool without a status after its keep-alive was never kept (a quota of 0).

@@ -15,7 +15,7 @@ from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Head, JobKey, 
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pool import Pool, pool, short_use
+from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.ports import History
 
@@ -48,7 +48,7 @@ def runs_of(heads: Sequence[Head]) -> tuple[EarlierRun, ...]:
 
 def family_pool(
     job: Job, usage: Measurements, market: Market, heads: Sequence[Head], history: History
-) -> Pool | None:
+) -> PooledRuns | None:
     """The minutes of a short run with those of its family's last runs; None for any other run.
 
     Reads the details of at most POOL_RUNS earlier runs: short ones of one kind on the same
@@ -59,10 +59,12 @@ def family_pool(
     return pool_of(job, usage, _uses(islice(alike, POOL_RUNS), job, market, history))
 
 
-def pool_of(job: Job, usage: Measurements, runs: Iterable[tuple[str, Measurements]]) -> Pool | None:
+def pool_of(
+    job: Job, usage: Measurements, runs: Iterable[tuple[str, Measurements]]
+) -> PooledRuns | None:
     """The pool of a short run with these runs that it may be judged with, newest first."""
     own = short_use(usage)
-    return None if own is None or not job.finished else pool(own, runs)
+    return None if own is None or not job.finished else pooled(own, runs)
 
 
 def may_pool(job: Job, run: EarlierRun) -> bool:

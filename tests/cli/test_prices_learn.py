@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.billing.paid_lines import PaidLines
-from sageaudit.domain.prices.own_rates import Basis
+from sageaudit.domain.prices.own_rates import RateBasis
 from sageaudit.domain.reconcile.learning import learn as learn_lines
 from tests.fakes import cost_reports
 from tests.fakes.command_line import Run
@@ -187,6 +187,18 @@ def test_one_discount_on_all_types_is_named(learn: Run, report: Report) -> None:
     assert "below the list" not in other.stdout
 
 
+def test_a_managed_spot_usage_type_is_named_and_in_no_rate(learn: Run, report: Report) -> None:
+    """It is of jobs, unlike an endpoint's, of which the sum alone is told."""
+    spot, endpoint = (
+        replace(G5, changes={"line_item_usage_type": f"USE1-{role}:ml.g5.2xlarge"})
+        for role in ("TrSpt", "Host")
+    )
+    done = learn("--cur", report(*OCTOBER, spot, endpoint))
+    assert "in no rate because no price table knows it: TrSpt:ml.g5.2xlarge" in done.stdout
+    assert "Host:ml.g5.2xlarge" not in done.stdout
+    assert {rate["type"] for rate in stored()} == {"ml.g5.2xlarge", "ml.p4d.24xlarge"}
+
+
 def test_nothing_to_learn_is_not_found(learn: Run, report: Report) -> None:
     """With the reason; no file is written."""
     done = learn("--cur", report(replace(G5, seconds=10)))
@@ -328,7 +340,7 @@ def test_two_runs_of_a_large_report_need_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.csv"
     path.write_text(header + "\r\n" + body + other * 1000)
     tracemalloc.start()
-    lesson = learn_lines(PaidLines().read(path), Basis.NET, "large.csv")
+    lesson = learn_lines(PaidLines().read(path), RateBasis.NET, "large.csv")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert path.stat().st_size > 6_000_000

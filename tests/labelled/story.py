@@ -116,7 +116,6 @@ def many(name: str, work: Batchwork, *wasteful: str, either: tuple[str, ...] = (
     return Story(name, lambda seed: batchwork(named, seed), frozenset(wasteful), frozenset(either))
 
 
-BUSY_V100 = Doing(150, cores=4.5, gpus=(0.93,), gib=30, gpu_gib=(13.5,))
 BUSY_A10G = Doing(150, cores=2.6, gpus=(0.92,), gib=9, gpu_gib=(20.0,))
 BUSY_T4 = Doing(150, cores=2.2, gpus=(0.9,), gib=9, gpu_gib=(13.0,))
 BUSY_CPU = Doing(120, cores=14.2, gib=42)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sageaudit.cli.views.track_record import Answers, Dollars, Example, TrackRecord
+from sageaudit.cli.views.track_record import AnswerCounts, Dollars, Example, TrackRecord
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Found, Outcome
 from tests.labelled import expert_jobs
@@ -32,7 +32,7 @@ def _record(rule: str, jobs: tuple[LabelledJob, ...]) -> TrackRecord:
     return TrackRecord(
         fires=_example(fires, rule) if fires else None,
         silent=_example(silent, rule) if silent else None,
-        answers=Answers(
+        answers=AnswerCounts(
             found=len(right),
             missed=sum(job.truths[rule] and rule not in job.told for job in known),
             false=sum(not job.truths[rule] and rule in job.told for job in known),
@@ -83,7 +83,7 @@ def _record_of_accounts(rule: str) -> TrackRecord:
     return TrackRecord(
         fires=next((_of_account(one, found[one.name]) for one in told if one.truths[rule]), None),
         silent=next((_of_account(one, None) for one in quiet if not one.truths[rule]), None),
-        answers=Answers(
+        answers=AnswerCounts(
             found=sum(one.truths[rule] for one in told),
             missed=sum(one.truths[rule] for one in quiet),
             false=sum(not one.truths[rule] for one in told),

@@ -14,7 +14,7 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
-from sageaudit.domain.usage.pool import pool, short_use
+from sageaudit.domain.usage.pooled_runs import pooled, short_use
 from sageaudit.domain.usage.series_codec import pack, unpack
 from sageaudit.rules import catalogue
 
@@ -61,7 +61,7 @@ def audited(run: Run, earlier: list[Run]) -> Audit:
         catalogue.ruleset(),
         now=run.now,
         earlier=(),
-        pool=pool(own, ((one.job.name, stored(one)) for one in earlier)),
+        pool=pooled(own, ((one.job.name, stored(one)) for one in earlier)),
     )
 
 

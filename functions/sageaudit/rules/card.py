@@ -29,7 +29,7 @@ from sageaudit.domain.usage.measurements import (
     Measurements,
     Metric,
 )
-from sageaudit.domain.usage.pool import Pool
+from sageaudit.domain.usage.pooled_runs import PooledRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class JobCase(Case):
     whole: Measurements
     bill: Bill
     market: Market
-    pool: Pool | None = field(default=None, kw_only=True)
+    pool: PooledRuns | None = field(default=None, kw_only=True)
     pooled: bool = field(default=False, kw_only=True)
     _resizes: Resizes = field(default_factory=Resizes, kw_only=True, repr=False, compare=False)
 

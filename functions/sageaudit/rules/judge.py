@@ -12,7 +12,7 @@ from sageaudit.domain.audit.judgement import NOT_FINISHED, UNLIKE_FAMILY
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, RuleName, Unknown
 from sageaudit.domain.usage.measurements import GAP_LONG, MIN_POINTS, Measurements, Metric
 from sageaudit.domain.usage.plot import plot
-from sageaudit.domain.usage.pool import Pool
+from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.domain.usage.series import mean_of_hosts
 from sageaudit.rules.card import (
     AccountCase,
@@ -64,9 +64,11 @@ def _answer(rule: Rule, case: Case) -> Outcome:
         for reason in rule.not_applicable:
             if (sentence := reason(case)) is not None:
                 return NotApplicable(sentence)
-        gate = _gate(rule, case) if isinstance(case, FamilyCase) else None
-        if isinstance(case, FamilyCase) and _asks_the_pool(rule, case, gate):
-            return _by_pool(rule, case)
+        if not isinstance(case, FamilyCase):
+            return _with_plot(rule, case, rule.check(case))
+        gate = _gate(rule, case)
+        if case.pool is not None and _asks_the_pool(rule, case.pool, gate):
+            return _by_pool(rule, case, case.pool)
         return gate or _with_plot(rule, case, rule.check(case))
     except Exception as error:  # noqa: BLE001 - one rule's defect must not silence the others
         return Unknown(RULE_FAILED, f"the rule failed with {type(error).__name__}")
@@ -96,27 +98,25 @@ def _busy_gpu(usage: Measurements) -> float | None:
     return busy if hosts and (busy := mean_of_hosts(hosts.values())) >= BUSY_GPU_PERCENT else None
 
 
-def _asks_the_pool(rule: Rule, case: FamilyCase, gate: Outcome | None) -> bool:
+def _asks_the_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool:
     """Whether the run is too short for the rule, and its family's last runs may be long enough.
 
     A rule that needs no metrics passes its gates, and still sizes types by what was recorded.
     """
-    if not rule.pools or case.pool is None:
+    if not rule.pools:
         return False
     if gate is None:
-        return not rule.needs and case.pool.enough
+        return not rule.needs and pool.enough
     return isinstance(gate, Unknown) and gate.code == _TOO_SHORT
 
 
-def _by_pool(rule: Rule, case: FamilyCase) -> Outcome:
+def _by_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
     """The rule's answer on the minutes of the family's last runs, if the run's own say the same.
 
     So a run that was busy itself is never blamed for others, and an idle one not excused by them.
     Where the run is unlike the others, only the newest of them are asked, since the code may have
     changed after the older ones: each of these few must say the same then.
     """
-    pool = case.pool
-    assert pool is not None  # noqa: S101 - asked before
     outcome = _with_runs_of(pool, rule, case, (pool.own,))
     unlike = isinstance(outcome, Unknown) and outcome.code == UNLIKE_FAMILY
     if unlike and pool.newest:
@@ -125,7 +125,7 @@ def _by_pool(rule: Rule, case: FamilyCase) -> Outcome:
 
 
 def _with_runs_of(
-    pool: Pool, rule: Rule, case: FamilyCase, alike: tuple[Measurements, ...]
+    pool: PooledRuns, rule: Rule, case: FamilyCase, alike: tuple[Measurements, ...]
 ) -> Outcome:
     """The rule's answer on a pool, where it is the same for each of these runs by itself."""
     pooled = replace(case, usage=pool.usage, whole=pool.usage, pool=pool, pooled=True)
@@ -148,7 +148,7 @@ def _with_runs_of(
     return _with_plot(rule, pooled, outcome)
 
 
-def _still_too_short(rule: Rule, pool: Pool) -> Unknown:
+def _still_too_short(rule: Rule, pool: PooledRuns) -> Unknown:
     earlier = pool.runs - 1
     runs = f"{earlier} earlier run{'' if earlier == 1 else 's'} of its family"
     minutes = f"{pool.usage.minutes:.0f} active minutes, with {runs}"

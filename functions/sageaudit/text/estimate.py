@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from sageaudit.domain.audit.document import AuditDocument, BillDocument, LineDocument
+from sageaudit.domain.audit.document import AuditDocument, LineDocument, estimates
 from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED
 
 BY_ESTIMATE = "(estimated rate)"
-
-
-def estimates(bill: BillDocument) -> list[str]:
-    """The bill's sentences on estimated rates; none in a bill that was stored before the key."""
-    return bill.get("estimated") or []
-
-
-def gaps(bill: BillDocument) -> list[str]:
-    """What the bill's total lacks: all that is missing but the estimates."""
-    said = estimates(bill)
-    return [missing for missing in bill["missing"] if missing not in said]
 
 
 def about(shown: str, *, estimated: bool) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, BillDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument, BillDocument, estimates, gaps, lost_up_to
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.text.estimate import BY_ESTIMATE, about, estimates, gaps
+from sageaudit.text.estimate import BY_ESTIMATE, about
 from sageaudit.text.money import cents, share, usd
 
 _CENT = Decimal("0.01")

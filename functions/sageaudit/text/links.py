@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind, JobMetrics
+from sageaudit.domain.job.ref import REGION
 from sageaudit.text.words import time_of
 
-_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d{1,2}\Z")
 _DOMAINS = {
     "aws": "console.aws.amazon.com",
     "aws-cn": "console.amazonaws.cn",
@@ -56,7 +56,7 @@ def links(document: AuditDocument) -> tuple[Link, ...]:
 def _console(arn: str | None, region: str | None) -> str | None:
     parts = (arn or "").split(":")
     domain = _DOMAINS.get(parts[1]) if len(parts) > 1 else None
-    if domain is None or region is None or not _REGION.match(region):
+    if domain is None or region is None or not REGION.fullmatch(region):
         return None
     return f"https://{region}.{domain}"
 

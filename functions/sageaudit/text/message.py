@@ -16,6 +16,8 @@ from sageaudit.domain.audit.document import (
     FindingDocument,
     JobDocument,
     LineDocument,
+    estimates,
+    gaps,
 )
 from sageaudit.domain.audit.judgement import SAID_BY_USE, Judged
 from sageaudit.domain.bill.bill import UPPER_BOUND
@@ -24,7 +26,7 @@ from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.domain.prices.own_rates import LEARNT
-from sageaudit.text.estimate import about, estimates, gaps, value_is_estimate
+from sageaudit.text.estimate import about, value_is_estimate
 from sageaudit.text.facts import unsaid
 from sageaudit.text.headline import headline
 from sageaudit.text.idle_capacity import idle_sentence

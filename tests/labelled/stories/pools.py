@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.labelled.pools import Loop, loop_saga
+from tests.labelled.warm_pools import Loop, loop_saga
 
 MINUTES = (240, 200, 290, 220, 260, 230)
 """Somebody edits, and runs again."""

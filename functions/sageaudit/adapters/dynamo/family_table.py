@@ -1,4 +1,4 @@
-"""Reads a family's rows in the table, and makes audits due.
+"""Writes and reads a family's rows in the table, and makes audits due.
 
 All reads are strongly consistent, and each run is checked after it was recorded: of two that are
 recorded at the same time, the later check sees both.
@@ -12,10 +12,28 @@ from datetime import datetime
 from itertools import islice
 
 from sageaudit.adapters.dynamo import items, keys
-from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo
-from sageaudit.adapters.dynamo.families import FamilyRow, out_of_date
+from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
+from sageaudit.adapters.dynamo.codec import Item
+from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
-from sageaudit.domain.audit.record import FAMILY_RUNS, JobKey
+from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Head, JobKey
+
+
+def family_actions(
+    entry: Entry, head: Head, newest: Head | None, expires_at: datetime
+) -> list[Item]:
+    """Puts the run's row in its family; deletes that of another family or end."""
+    row = family_row(entry, head)
+    new = None if row is None else items.family_item(head, row, expires_at)
+    actions = [] if new is None else [put_action(new)]
+    if newest is not None and newest.stamp is not None:
+        old = (
+            keys.family_runs_pk(newest.account, newest.region, newest.family),
+            keys.ended_sk(newest.ended_at, newest.key),
+        )
+        if new is None or old != (new[PARTITION_KEY], new[SORT_KEY]):
+            actions.append(delete_action(*old))
+    return actions
 
 
 def out_of_date_runs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -10,15 +9,14 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from sageaudit.adapters.dynamo import items, keys
+from sageaudit.adapters.dynamo import items, keys, walks
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
 from sageaudit.adapters.dynamo.codec import Item
-from sageaudit.adapters.dynamo.families import family_row
-from sageaudit.adapters.dynamo.family_table import make_due, out_of_date_runs
+from sageaudit.adapters.dynamo.family_table import family_actions, make_due, out_of_date_runs
 from sageaudit.adapters.dynamo.paging import last_seen, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of
-from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, INDEXES, PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -52,7 +50,6 @@ WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
 FAMILY_PAGES = 10
 """Most pages of 1 MB that a family's sum reads, together some 8,000 heads."""
 _AS_READ = "version = :version AND last_modified_at = :read"
-_INDEXES = {index.name: index for index in INDEXES}
 
 
 class DynamoHistory:
@@ -114,7 +111,7 @@ class DynamoHistory:
                 delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
                 for rule_id in sorted(vanished)
             ),
-            *self._put_family_row(entry, head, newest),
+            *family_actions(entry, head, newest, self._expires_at()),
         ]
         if entry.detail is not None:
             expires_at = self._expires_at()
@@ -125,22 +122,8 @@ class DynamoHistory:
     def _confirm(self, entry: Entry, digest: str, newest: Head) -> None:
         """The same version, judged with the family's runs as they are now: it is not due."""
         head = head_of(entry, newest.version, digest=digest, findings=finding_rows(entry))
-        moved = self._put_family_row(entry, head, newest)
+        moved = family_actions(entry, head, newest, self._expires_at())
         self._table.transact([_put_head(items.head_item(head), newest), *moved])
-
-    def _put_family_row(self, entry: Entry, head: Head, newest: Head | None) -> list[Item]:
-        """Puts the run's row in its family; deletes that of another family or end."""
-        row = family_row(entry, head)
-        new = None if row is None else items.family_item(head, row, self._expires_at())
-        actions = [] if new is None else [put_action(new)]
-        if newest is not None and newest.stamp is not None:
-            old = (
-                keys.family_runs_pk(newest.account, newest.region, newest.family),
-                keys.ended_sk(newest.ended_at, newest.key),
-            )
-            if new is None or old != (new[PARTITION_KEY], new[SORT_KEY]):
-                actions.append(delete_action(*old))
-        return actions
 
     def _expires_at(self) -> datetime:
         return self._clock() + timedelta(days=DETAIL_DAYS)
@@ -223,7 +206,9 @@ class DynamoHistory:
         """One owner's jobs, newest first."""
         partition = keys.owner_pk(owner)
         asked = f"by-owner {partition}"
-        walked = self._newest("by-owner", [partition], last_seen(asked, cursor), limit + 1)
+        walked = walks.newest_first(
+            self._table, "by-owner", [partition], last_seen(asked, cursor), limit + 1
+        )
         return page_of(asked, ((sk, items.read_head(item)) for sk, item in walked), limit)
 
     def by_account(self, account: str, month: str) -> Iterator[Head]:
@@ -236,29 +221,15 @@ class DynamoHistory:
         """One rule's findings of a month, newest first."""
         partition = keys.rule_pk(rule, month)
         asked = f"by-rule {partition}"
-        walked = self._newest("by-rule", [partition], last_seen(asked, cursor), limit + 1)
+        walked = walks.newest_first(
+            self._table, "by-rule", [partition], last_seen(asked, cursor), limit + 1
+        )
         return page_of(asked, ((sk, items.read_finding(item)) for sk, item in walked), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """Jobs whose recheck time is at or before `before`, the oldest first."""
-        last = last_seen("due", cursor) or ""
-        names, until = _names("due"), keys.due_until(before)
-        walks = [
-            self._walk(
-                "due_sk",
-                IndexName="due",
-                KeyConditionExpression="#p = :p AND #s BETWEEN :last AND :until",
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues={":p": shard, ":last": last or "0", ":until": until},
-                # Twice the even share, as shards may fill unevenly.
-                Limit=max(8, 2 * limit // keys.DUE_SHARDS),
-            )
-            for shard in keys.due_pks()
-            if last <= until
-        ]
-        merged = heapq.merge(*walks, key=_sort_key)
-        rows = ((sk, items.read_head(item)) for sk, item in merged if sk != last)
-        return page_of("due", rows, limit)
+        walked = walks.due_first(self._table, before, last_seen("due", cursor), limit)
+        return page_of("due", ((sk, items.read_head(item)) for sk, item in walked), limit)
 
     def family_avoidable_usd(
         self,
@@ -276,7 +247,7 @@ class DynamoHistory:
             IndexName="by-family",
             KeyConditionExpression="#p = :p AND #s >= :since",
             ProjectionExpression="pk, #rollup, avoidable_usd, lost_usd",
-            ExpressionAttributeNames=_names("by-family") | names,
+            ExpressionAttributeNames=walks.key_names("by-family") | names,
             ExpressionAttributeValues={
                 ":p": keys.family_pk(account, region, family),
                 ":since": keys.moment_text(since),
@@ -300,29 +271,8 @@ class DynamoHistory:
         last: str | None = None,
         page_size: int | None = None,
     ) -> Iterator[Head]:
-        walked = self._newest(index, partitions, last, page_size)
+        walked = walks.newest_first(self._table, index, partitions, last, page_size)
         return (items.read_head(item) for _, item in walked)
-
-    def _newest(
-        self, index: str, partitions: Sequence[str], last: str | None, page_size: int | None
-    ) -> Iterator[tuple[str, Item]]:
-        walks = [
-            self._walk(
-                "ended_sk",
-                IndexName=index,
-                KeyConditionExpression="#p = :p AND #s < :last",
-                ExpressionAttributeNames=_names(index),
-                ExpressionAttributeValues={":p": partition, ":last": last or "~"},
-                ScanIndexForward=False,
-                **({} if page_size is None else {"Limit": page_size}),
-            )
-            for partition in partitions
-        ]
-        return heapq.merge(*walks, key=_sort_key, reverse=True)
-
-    def _walk(self, sort_key: str, **query: Any) -> Iterator[tuple[str, Item]]:
-        for page in self._table.pages(**query):
-            yield from ((item[sort_key], item) for item in page)
 
 
 def _put_head(item: Item, newest: Head | None) -> dict[str, Any]:
@@ -334,11 +284,3 @@ def _put_head(item: Item, newest: Head | None) -> dict[str, Any]:
 
 def _as_read(newest: Head) -> Item:
     return {":version": newest.version, ":read": keys.moment_text(newest.last_modified_at)}
-
-
-def _names(index: str) -> dict[str, str]:
-    return {"#p": _INDEXES[index].partition_key, "#s": _INDEXES[index].sort_key}
-
-
-def _sort_key(walked: tuple[str, Item]) -> str:
-    return walked[0]

@@ -9,12 +9,7 @@ from decimal import Decimal
 
 from sageaudit.adapters.dynamo.keys import LONGEST_TEXT, as_utc, read_moment
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    BillDocument,
-    FindingDocument,
-    stands,
-)
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, estimates, gaps, stands
 from sageaudit.domain.audit.earlier import run_stamp
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import (
@@ -67,16 +62,11 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         finding_ids=tuple(finding.rule_id for finding in findings),
         facts=entry.facts,
         judged=Judged(document["judged"]) if document["judged"] else None,
-        estimated=bool(document["bill"].get("estimated")) or None,
-        incomplete=_lacks_a_part(document["bill"]) or None,
+        estimated=bool(estimates(document["bill"])) or None,
+        incomplete=bool(gaps(document["bill"])) or None,
     )
     run = None if job["ended_at"] is None else earlier_run(head)
     return head if run is None else replace(head, stamp=run_stamp(run))
-
-
-def _lacks_a_part(bill: BillDocument) -> bool:
-    """Whether more is missing than what an estimated rate stands for."""
-    return any(what not in (bill.get("estimated") or []) for what in bill["missing"])
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.own_rates import REGION, TYPE, Basis, OwnRate, OwnRates, own_rates
+from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.prices.own_rates import TYPE, OwnRate, OwnRates, RateBasis, own_rates
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.errors import BadUsage
 
@@ -36,7 +37,7 @@ def read(path: Path) -> OwnRates:
         account = document["account"]
         rates = [_rate(row) for row in document["rates"]]
         found = own_rates(
-            Basis(document["basis"]), None if account is None else str(account), rates
+            RateBasis(document["basis"]), None if account is None else str(account), rates
         )
     except RecursionError as error:
         raise BadUsage(f"{path}: is no file of own rates: it is too deeply nested") from error

@@ -203,7 +203,6 @@ def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
             fp16_tflops=_exact_or_none(row["fp16_tflops"]),
             memory_gb_s=_exact_or_none(row["memory_gb_s"]),
             compute_capability=Decimal(row["compute_capability"]),
-            link=row["link"],
             source=row["source"],
         )
         for row in _throughput()["peaks"]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from importlib import resources
 from itertools import product
 from pathlib import Path
 
 import click
-from rich.console import Console, Group
-from rich.text import Text
+from rich.console import Console
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files import policy_file
@@ -22,19 +18,14 @@ from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.sources import history_table, learnt_rates, live_prices
-from sageaudit.cli.views import own_rates
+from sageaudit.cli.views import own_rates, type_rates
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.market import PriceKind, Prices, Rate
-from sageaudit.domain.prices.own_rates import Basis
+from sageaudit.domain.prices.own_rates import TYPE, RateBasis
 from sageaudit.errors import BadUsage
-from sageaudit.text.estimate import about
-from sageaudit.text.money import rate as shown_rate
-from sageaudit.text.untrusted import terminal
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
-_TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 _EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge
@@ -56,26 +47,6 @@ _LEARN_EPILOG = """\b
 Examples:
   sageaudit prices learn --cur 2026-10-1.csv.gz --cur 2026-10-2.csv.gz
   sageaudit prices learn --cur focus.parquet --amortised --to amortised-rates.json"""
-
-
-@dataclass(frozen=True, slots=True)
-class PriceRow:
-    """One rate, as --output json prints it."""
-
-    type: str
-    region: str
-    component: str
-    usd_per_hour: Decimal
-    as_of: str
-    source: str
-    note: str | None
-    other_usd: Decimal | None
-    kind: PriceKind
-
-    @property
-    def is_estimate(self) -> bool:
-        """True for a rate that nobody has read."""
-        return self.kind == "estimate"
 
 
 class _TypeOrCommand(click.Group):
@@ -123,7 +94,7 @@ def show(
     _check(instance_type, region, live=live)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.tables().regions)
-    rows: list[PriceRow] = []
+    rows: list[type_rates.TypeRate] = []
     codes = [Exit.DONE]
     clients = live_prices.clients(profile)
     for job_component, region_name in product(components, regions):
@@ -135,7 +106,7 @@ def show(
             if error is not None:
                 say(f"{region_name}, {job_component.value}: {error}")
                 codes.append(exit_of(error))
-        rows += _price_rows(book, instance_type, region_name, job_component)
+        rows += type_rates.rows_of(book, instance_type, region_name, job_component)
     if not rows:
         kind = f"{component} " if component else ""
         where = f"in {region}" if region else "in any region"
@@ -144,7 +115,7 @@ def show(
     elif output == "json":
         echo_json([asdict(row) for row in rows])
     else:
-        Console().print(_rates(rows))
+        Console().print(type_rates.table_of(rows))
     return gravest(codes)
 
 
@@ -256,7 +227,7 @@ def learn(
     Rates are net of discounts. They are added to a file; rates of other months stay. With --policy
     it says which price wins where the policy has one for the same.
     """
-    basis = Basis.AMORTISED if amortised else Basis.NET
+    basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
         account = history_table.account_id(account, "--account")
     policy = policy_file.load(policy_path) if policy_path else Policy()
@@ -288,7 +259,7 @@ def _check(instance_type: str, region: str | None, *, live: bool) -> None:
         raise BadUsage("--live needs --region")
     table = packaged.tables().hourly_table["usd_per_hour"]
     known = {*packaged.types(), *(name for row in table.values() for name in row)}
-    newer = live and _TYPE.fullmatch(instance_type)
+    newer = live and TYPE.fullmatch(instance_type)
     if instance_type not in known and not newer:
         raise BadUsage(
             f"{instance_type} is not an instance type that SageMaker jobs are known to use"
@@ -304,48 +275,6 @@ def _types() -> dict[Component, list[str]]:
         kind.row.component: [item.name for item in types if kind in item.kinds]
         for kind in BILLED_KINDS
     }
-
-
-def _price_rows(
-    book: Prices, instance_type: str, region: str, component: Component
-) -> Iterator[PriceRow]:
-    rate = book.hourly(region, component, instance_type)
-    if rate is not None:
-        yield PriceRow(
-            instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
-            _note(rate), rate.other_usd, rate.kind,
-        )  # fmt: skip
-
-
-def _note(rate: Rate) -> str | None:
-    """What to know of the rate: how it was estimated, and why the type may not be sold."""
-    said = rate.unlisted is not None and rate.unlisted in (rate.note or "")
-    unlisted = None if said else rate.unlisted
-    return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
-
-
-def _rates(rows: list[PriceRow]) -> Group:
-    """A table with one line for components of equal price; below it, the sources of the prices."""
-    table = plain_table("Region", "USD/hour", "As of", "For", "Other price")
-    merged: dict[PriceRow, list[str]] = {}
-    for row in rows:
-        merged.setdefault(replace(row, component=""), []).append(row.component)
-    sources: dict[str, list[str]] = {}
-    for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
-        other = "" if row.other_usd is None else shown_rate(row.other_usd)
-        table.add_row(
-            row.region,
-            about(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
-            row.as_of,
-            ", ".join(components),
-            other,
-        )
-        source = " · ".join(filter(None, (row.source, row.note)))
-        sources.setdefault(source, []).append(row.region)
-    if len(sources) == 1:
-        return Group(table, *(Text(terminal(source), "dim") for source in sources))
-    lines = (f"{', '.join(dict.fromkeys(names))}: {source}" for source, names in sources.items())
-    return Group(table, *(Text(terminal(line), "dim") for line in lines))
 
 
 def _now() -> datetime:

@@ -9,7 +9,7 @@ from pathlib import Path
 from sageaudit.adapters.billing.paid_lines import MOST_REMEMBERED, PaidLines
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.prices import price_table
-from sageaudit.domain.prices.own_rates import Basis, Merged, OwnRates, merged, own_rates
+from sageaudit.domain.prices.own_rates import Merged, OwnRates, RateBasis, merged, own_rates
 from sageaudit.domain.reconcile.learning import learn
 from sageaudit.domain.reconcile.lesson import Lesson
 from sageaudit.domain.reconcile.paid_line import ReportLine
@@ -25,7 +25,7 @@ class Taught:
     notes: tuple[str, ...]
 
 
-def taught(paths: Sequence[Path], account: str | None, basis: Basis, file: Path) -> Taught:
+def taught(paths: Sequence[Path], account: str | None, basis: RateBasis, file: Path) -> Taught:
     """What the reports add to a file of own rates.
 
     Raises BadUsage for a report that cannot be read, and for a file of something else.
@@ -60,7 +60,7 @@ def _notes(reports: PaidLines) -> Iterator[str]:
         yield f"lines that are in two files are found among the first {MOST_REMEMBERED:,} only"
 
 
-def _known(path: Path, basis: Basis, account: str | None) -> OwnRates:
+def _known(path: Path, basis: RateBasis, account: str | None) -> OwnRates:
     """The rates of a file; none where it does not exist yet.
 
     Raises BadUsage for a file of something else, and for rates of another basis or account.

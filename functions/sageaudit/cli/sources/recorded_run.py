@@ -20,7 +20,7 @@ from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
-from sageaudit.domain.usage.pool import Pool, short_use
+from sageaudit.domain.usage.pooled_runs import PooledRuns, short_use
 from sageaudit.errors import SageauditError
 from sageaudit.family_runs import POOL_RUNS, may_pool, pool_of
 
@@ -57,7 +57,7 @@ class RecordedRuns:
         self._paths = tuple(dict.fromkeys(paths))
         self._families: dict[str | None, _Families] = {}
 
-    def pool(self, run: Run, family_tag: str | None) -> Pool | None:
+    def pool(self, run: Run, family_tag: str | None) -> PooledRuns | None:
         """The minutes of a short run with those of its family before it; None for a long one."""
         ended_at = run.job.ended_at
         if ended_at is None or short_use(run.usage) is None:

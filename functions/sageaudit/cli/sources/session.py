@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError
 
+from sageaudit.domain.job.ref import REGION
 from sageaudit.errors import BadUsage, NoCredentials
-
-_REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d+")
 
 
 def open_session(profile: str | None, region: str | None) -> Any:
@@ -23,6 +21,6 @@ def open_session(profile: str | None, region: str | None) -> Any:
     except BotoCoreError as error:
         raise NoCredentials(f"No usable AWS credentials: {error}") from error
     name = session.region_name
-    if name is not None and not _REGION.fullmatch(name):
+    if name is not None and not REGION.fullmatch(name):
         raise BadUsage(f"{name!r} is not a region; a region looks like eu-west-1")
     return session

@@ -21,7 +21,7 @@ from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.pool import Pool
+from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadRecording, Malformed
 from sageaudit.ports import History
@@ -34,7 +34,7 @@ class StoredRun:
 
     run: recorded_run.Run
     earlier: tuple[EarlierRun, ...]
-    pool: Pool | None
+    pool: PooledRuns | None
 
 
 def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:

@@ -1,8 +1,9 @@
-"""The console and the plain table that every view prints with."""
+"""The console, the plain table and the form of a difference that every view prints with."""
 
 from __future__ import annotations
 
 from collections.abc import Container
+from decimal import Decimal
 from typing import Literal
 
 from rich.console import Console
@@ -24,3 +25,8 @@ def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[s
         else:
             table.add_column(column, justify=justify, overflow="fold")
     return table
+
+
+def signed_percent(percent: Decimal | None) -> str:
+    """A difference as `+1.5%`; "-" where it is not known."""
+    return "-" if percent is None else f"{percent:+.1f}%"

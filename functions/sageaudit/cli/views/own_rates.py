@@ -15,12 +15,12 @@ from rich.text import Text
 
 from sageaudit.adapters.prices import sources
 from sageaudit.cli.sources.learnt_rates import Taught
-from sageaudit.cli.views.layout import plain_table
+from sageaudit.cli.views.layout import plain_table, signed_percent
 from sageaudit.domain.policy.discounts import Discounts, percent_off
-from sageaudit.domain.prices.own_rates import Basis, Merged, OwnRate
+from sageaudit.domain.prices.own_rates import Merged, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.reconcile.lesson import Learnt, Lesson
-from sageaudit.domain.reconcile.usage_type import JOBS
+from sageaudit.domain.reconcile.usage_type import JOBS, MANAGED_SPOT, OTHER
 from sageaudit.text.money import rate as shown_rate
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import terminal
@@ -31,6 +31,8 @@ _SAME_PERCENT = Decimal("0.2")
 _LEAST_PERCENT = Decimal("0.5")
 _FEWEST_TYPES = 2
 _SHOWN = 60
+_OF_JOBS = frozenset({JOBS, MANAGED_SPOT, OTHER})
+"""Areas whose usage is, or may be, of jobs: each usage type of them is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ def show(view: View, console: Console) -> None:
         unit = "GB-mo" if rate.what == STORAGE else "h"
         table.add_row(
             *(rate.what, rate.region, rate.component.value),
-            *(shown_rate(rate.usd), shown_rate(row.list_usd), _signed(row.percent)),
+            *(shown_rate(rate.usd), shown_rate(row.list_usd), signed_percent(row.percent)),
             *(f"{rate.quantity:,.2f} {unit}", str(rate.first), str(rate.last)),
         )
     if view.rows:
@@ -195,7 +197,7 @@ def _notes(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
     for row in rows:
         if row.rate.note:
             yield f"{row.name}: {row.rate.note}"
-    if lesson.basis is Basis.AMORTISED:
+    if lesson.basis is RateBasis.AMORTISED:
         yield (
             "amortised rates count what a Savings Plan costs, which is paid used or not:"
             " they hold for the days that they were learnt from"
@@ -207,7 +209,7 @@ def _notes(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
             f"left out, because it is no usage at a price: {left.lines:,} {lines} of {left.kind},"
             f" {usd(left.usd)}"
         )
-    unknown = [seen for seen in lesson.seen if seen.area in {JOBS, "other"}]
+    unknown = [seen for seen in lesson.seen if seen.area in _OF_JOBS]
     for seen in unknown[:_SHOWN]:
         yield (
             f"seen, and in no rate because {seen.why}: {seen.text},"
@@ -243,7 +245,7 @@ def _one_discount(lesson: Lesson, rows: list[Row]) -> Iterator[str]:
             shares.setdefault(row.rate.component.value, []).append(-row.percent)
     for component, off in shares.items():
         one = max(off) - min(off) <= _SAME_PERCENT and len(off) >= _FEWEST_TYPES
-        if lesson.basis is Basis.NET and one and min(off) >= _LEAST_PERCENT:
+        if lesson.basis is RateBasis.NET and one and min(off) >= _LEAST_PERCENT:
             percent = (sum(off, Decimal(0)) / len(off)).quantize(Decimal("0.1"))
             yield (
                 f"all {component} rates are {percent}% below the list: {component} = {percent} in"
@@ -271,7 +273,3 @@ def closing(view: View, path: Path, policy: Path | None, *, written: bool) -> It
         name = os.path.relpath(path, policy.parent)
         yield f"to use them, write own_rates = {json.dumps(name)} under [discounts] in {policy}"
     yield f"then run: sageaudit audit JOB --policy {policy}"
-
-
-def _signed(percent: Decimal | None) -> str:
-    return "-" if percent is None else f"{percent:+.1f}%"

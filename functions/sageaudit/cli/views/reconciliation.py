@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
-from sageaudit.cli.views.layout import plain_table
+from sageaudit.cli.views.layout import plain_table, signed_percent
+from sageaudit.domain.audit.document import rounded
 from sageaudit.domain.prices.price_list import spot_note
 from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
 from sageaudit.domain.reconcile.usage_type import JOBS
@@ -22,7 +23,7 @@ from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import capitalised, counted, number
 
-_MICRO, _CENTI = Decimal("0.000001"), Decimal("0.01")
+_CENTI = Decimal("0.01")
 _SHOWN = 20
 _NAME = 40
 _SHORT = {"hours": "h", "GB-months": "GB-mo"}
@@ -62,12 +63,12 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
         "totals": _totals(result),
         "jobs": {presence.value: count for presence, count in jobs.items()} if jobs else None,
         "areas": [
-            {"area": area.name, "usd": _micro(area.usd), "percent": _centi(area.percent)}
+            {"area": area.name, "usd": rounded(area.usd), "percent": _centi(area.percent)}
             for area in result.areas
         ],
         "rows": [_row(row) for row in result.rows],
         "excluded": [
-            {"kind": excluded.kind, "lines": excluded.lines, "usd": _micro(excluded.usd)}
+            {"kind": excluded.kind, "lines": excluded.lines, "usd": rounded(excluded.usd)}
             for excluded in result.spend.excluded
         ],
         "left_out": {
@@ -87,19 +88,19 @@ def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
     """In USD and percent; AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
     whole = result.aws_usd()
     return {
-        "aws_usd": _micro(whole),
-        "matched_aws_usd": _micro(result.aws_usd(Presence.MATCHED)),
+        "aws_usd": rounded(whole),
+        "matched_aws_usd": rounded(result.aws_usd(Presence.MATCHED)),
         "matched_aws_percent": _centi(percent(result.aws_usd(Presence.MATCHED), whole)),
-        "only_in_aws_usd": _micro(result.aws_usd(Presence.ONLY_IN_AWS)),
-        "history_usd": _micro(result.history_usd()),
-        "matched_history_usd": _micro(result.history_usd(Presence.MATCHED)),
-        "only_in_history_usd": _micro(result.history_usd(Presence.ONLY_IN_HISTORY)),
-        "not_comparable_usd": _micro(result.history_usd(Presence.NOT_COMPARABLE)),
-        "outside_audits_usd": _micro(result.outside_usd),
+        "only_in_aws_usd": rounded(result.aws_usd(Presence.ONLY_IN_AWS)),
+        "history_usd": rounded(result.history_usd()),
+        "matched_history_usd": rounded(result.history_usd(Presence.MATCHED)),
+        "only_in_history_usd": rounded(result.history_usd(Presence.ONLY_IN_HISTORY)),
+        "not_comparable_usd": rounded(result.history_usd(Presence.NOT_COMPARABLE)),
+        "outside_audits_usd": rounded(result.outside_usd),
         "outside_audits_percent": _centi(percent(result.outside_usd, whole)),
-        "jobs_only_in_aws_usd": _micro(result.jobs_only_in_aws_usd),
+        "jobs_only_in_aws_usd": rounded(result.jobs_only_in_aws_usd),
         "jobs_only_in_aws_percent": _centi(percent(result.jobs_only_in_aws_usd, whole)),
-        "estimated_history_usd": _micro(result.audited.estimated_usd),
+        "estimated_history_usd": rounded(result.audited.estimated_usd),
     }
 
 
@@ -111,13 +112,13 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "area": row.area,
         "place": row.presence.value,
         "unit": next((side.unit for side in (row.aws, row.history) if side), None),
-        "aws_quantity": _micro(row.aws.quantity if row.aws else None),
-        "history_quantity": _micro(row.history.quantity if row.history else None),
-        "quantity_difference": _micro(row.quantity_difference),
+        "aws_quantity": rounded(row.aws.quantity if row.aws else None),
+        "history_quantity": rounded(row.history.quantity if row.history else None),
+        "quantity_difference": rounded(row.quantity_difference),
         "quantity_percent": _centi(row.quantity_percent),
-        "aws_usd": _micro(row.aws.usd if row.aws else None),
-        "history_usd": _micro(row.history.usd if row.history else None),
-        "usd_difference": _micro(row.usd_difference),
+        "aws_usd": rounded(row.aws.usd if row.aws else None),
+        "history_usd": rounded(row.history.usd if row.history else None),
+        "usd_difference": rounded(row.usd_difference),
         "usd_percent": _centi(row.usd_percent),
         "jobs": row.jobs,
         "jobs_across_months": row.crossing,
@@ -268,10 +269,10 @@ def _compared(row: UsageRow) -> tuple[str, ...]:
     return (
         _used(row.aws),
         _used(row.history),
-        _signed(row.quantity_percent),
+        signed_percent(row.quantity_percent),
         usd(row.aws.usd if row.aws else None),
         _history_usd(row),
-        _signed(row.usd_percent),
+        signed_percent(row.usd_percent),
     )
 
 
@@ -289,14 +290,6 @@ def _used(side: Side | None) -> str:
         return "unknown"
     unit = _SHORT.get(side.unit, terminal(side.unit))
     return f"{number(side.quantity, places=4)} {unit}".strip()
-
-
-def _signed(share: Decimal | None) -> str:
-    return "-" if share is None else f"{share:+.1f}%"
-
-
-def _micro(value: Decimal | None) -> Decimal | None:
-    return None if value is None else value.quantize(_MICRO)
 
 
 def _centi(value: Decimal | None) -> Decimal | None:

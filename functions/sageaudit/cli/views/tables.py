@@ -14,11 +14,13 @@ from sageaudit.domain.audit.document import (
     BillDocument,
     LineDocument,
     PhaseDocument,
+    estimates,
+    gaps,
     lost_up_to,
 )
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.duration import duration
-from sageaudit.text.estimate import about, estimates, gaps, is_estimate
+from sageaudit.text.estimate import about, is_estimate
 from sageaudit.text.headline import whole_cost
 from sageaudit.text.money import rate, rough_low, usd
 from sageaudit.text.notice import counted_findings

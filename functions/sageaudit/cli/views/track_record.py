@@ -20,7 +20,7 @@ FILE = "track_records.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class AnswerCounts:
     """How many labelled jobs a rule told rightly or wrongly, and kept quiet about likewise."""
 
     found: int
@@ -89,7 +89,7 @@ class TrackRecord:
 
     fires: Example | None
     silent: Example | None
-    answers: Answers
+    answers: AnswerCounts
     dollars: Dollars
 
 
@@ -110,7 +110,7 @@ def _record(row: Mapping[str, Any]) -> TrackRecord:
     return TrackRecord(
         fires=_example(row["fires"]),
         silent=_example(row["silent"]),
-        answers=Answers(**row["answers"]),
+        answers=AnswerCounts(**row["answers"]),
         dollars=Dollars(**row["dollars"]),
     )
 

@@ -16,7 +16,7 @@ from sageaudit.domain.bill.idle_capacity import IdleCapacity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pool import Pool
+from sageaudit.domain.usage.pooled_runs import PooledRuns
 
 Outcomes = Sequence[tuple[RuleName, Outcome]]
 
@@ -45,7 +45,7 @@ class Audit:
     notes: tuple[str, ...] = ()
     idle_capacity: IdleCapacity | None = None
     """None where it is not known; `notes` then says why."""
-    pool: Pool | None = None
+    pool: PooledRuns | None = None
     """The minutes of the family's last runs by which a short run was judged."""
     pooled_usd: Decimal | None = None
     """The avoidable USD of these earlier runs; None where their audits were not read."""

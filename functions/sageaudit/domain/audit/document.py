@@ -1,6 +1,6 @@
 """The audit as a document: schema 1 of what History stores, notices show and the CLI prints.
 
-Keys are always present and only ever added. Money is USD, rounded to 6 decimals when written; a
+Keys are always present and only ever added. Money is USD, rounded to 6 decimals when written; an
 unknown value is None. Read it with `json.loads(text, parse_float=Decimal)`, so that no figure
 becomes a float. Enumerated words (severity, bucket, kind) are plain text, as in JSON: read them
 with their StrEnum, as in `Bucket(finding["bucket"]).counted`.
@@ -301,6 +301,17 @@ def _bill(audit: Audit) -> BillDocument:
         "prepaid_value_usd": rounded(facts.prepaid_value_usd),
         "notes": list(facts.notes),
     }
+
+
+def estimates(bill: BillDocument) -> list[str]:
+    """The bill's sentences on estimated rates; none in a bill that was stored before the key."""
+    return bill.get("estimated") or []
+
+
+def gaps(bill: BillDocument) -> list[str]:
+    """What the bill's total lacks: all that is missing but the estimates."""
+    said = estimates(bill)
+    return [missing for missing in bill["missing"] if missing not in said]
 
 
 class LineDocument(TypedDict):

@@ -13,7 +13,7 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.job_outputs import MOST_METRICS
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pool import use_digest
+from sageaudit.domain.usage.pooled_runs import use_digest
 
 TOLD_ONCE = frozenset(
     {
@@ -38,7 +38,7 @@ class RunFacts:
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding. `data_pinned`: its data cannot have changed under the same fingerprint.
     `use_digest`: of the minutes that a short run adds to the pools of later ones
-    (`domain/usage/pool`); None for a run that adds none.
+    (`domain/usage/pooled_runs`); None for a run that adds none.
     """
 
     purchase: Purchase
@@ -117,8 +117,8 @@ def run_stamp(run: EarlierRun) -> str:
     summed_usd = run.avoidable_usd if run.facts.use_digest else None
     ended_at = run.ended_at.astimezone(UTC).isoformat()
     own = (run.name, run.kind, run.status, ended_at, run.total_usd, summed_usd, run.estimated)
-    told = [*map(_exact, own), *((name, _exact(facts[name])) for name in sorted(facts))]
-    return f"{zlib.crc32(repr(told).encode()):08x}"
+    parts = [*map(_exact, own), *((name, _exact(facts[name])) for name in sorted(facts))]
+    return f"{zlib.crc32(repr(parts).encode()):08x}"
 
 
 def _exact(value: object) -> str:

@@ -24,7 +24,7 @@ from sageaudit.domain.bill.finding import (
 )
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
-from sageaudit.domain.usage.pool import Pool
+from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.domain.usage.unjudged_use import unjudged_use
 
 NOT_FINISHED = "job_not_finished"
@@ -120,7 +120,7 @@ def judgement(
     usage: Measurements,
     waste: Sequence[Waste],
     savings: Savings,
-    pool: Pool | None = None,
+    pool: PooledRuns | None = None,
 ) -> Judgement:
     """How much of one run could be judged.
 
@@ -186,7 +186,7 @@ def _not_ended(job: Job) -> str:
 
 
 def _reasons(
-    job: Job, usage: Measurements, waste: Sequence[Outcome], pool: Pool | None
+    job: Job, usage: Measurements, waste: Sequence[Outcome], pool: PooledRuns | None
 ) -> Iterator[str]:
     if job.purchase is Purchase.SERVERLESS:
         yield "It is serverless: CloudWatch has no metrics of the machines that it ran on."

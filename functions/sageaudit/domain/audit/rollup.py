@@ -16,6 +16,8 @@ from sageaudit.domain.audit.audit import Audit, Outcomes
 from sageaudit.domain.audit.document import (
     AuditDocument,
     FindingDocument,
+    estimates,
+    gaps,
     lost_up_to,
     read_finding,
     stands,
@@ -166,14 +168,13 @@ def _incomplete(children: Sequence[AuditDocument]) -> Iterable[str]:
     counts: Counter[str] = Counter()
     bound = _basis(children) == "upper_bound"
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
-        gaps = [what for what in bill["missing"] if what not in bill.get("estimated", [])]
-        counts.update(what for what in gaps if not (bound and what == UPPER_BOUND))
+        counts.update(what for what in gaps(bill) if not (bound and what == UPPER_BOUND))
     for what, count in counts.items():
         yield f"in {count} of {len(children)} training jobs, {what}"
 
 
 def _estimated(children: Sequence[AuditDocument]) -> Iterable[str]:
-    count = sum(bool(child["bill"].get("estimated")) for child in children)
+    count = sum(bool(estimates(child["bill"])) for child in children)
     if count:
         yield f"{count} of {len(children)} training jobs are billed at an estimated rate"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, estimates
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.tuning import Objective
 
@@ -56,7 +56,7 @@ def trial_of(
         claimed_usd=None if avoidable is None or lost is None else avoidable + lost,
         objective=final_metrics.get(objective.metric) if objective else None,
         possible_usd=document["possible_usd"],
-        estimated=bool(document["bill"].get("estimated")),
+        estimated=bool(estimates(document["bill"])),
     )
 
 

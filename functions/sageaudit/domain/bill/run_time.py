@@ -105,8 +105,10 @@ class Move:
         today, other = self.today, self.other
         if today.gpu_memory_gib == other.gpu_memory_gib:
             return None
-        speeds = [row.gpu_peaks.memory_gb_s if row.gpu_peaks else None for row in (today, other)]
-        if None not in speeds and speeds[0] <= speeds[1]:  # type: ignore[operator]
+        speed, there = (
+            row.gpu_peaks.memory_gb_s if row.gpu_peaks else None for row in (today, other)
+        )
+        if speed is not None and there is not None and speed <= there:
             return None
         kinds = f"{today.gpu_model} with {other.gpu_memory_gib} and {today.gpu_memory_gib} GiB"
         return Refusal(Constraint.GPU_MODEL, f"no training work measured on both {kinds} is known")

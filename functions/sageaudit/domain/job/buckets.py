@@ -16,28 +16,28 @@ from sageaudit.domain.job.addresses import without_query
 from sageaudit.domain.job.job import UsedBucket
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.redact import redact
+from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.job.user_values import user_values
 
 KEY = "BucketRegions"
 """The key under which a stored answer has the regions, by bucket name."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
-_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
-_NO_BUCKETS = ("-s3alias", "--x-s3", "--ol-s3", "--table-s3")
+_IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
+_NOT_BUCKETS = ("-s3alias", "--x-s3", "--ol-s3", "--table-s3")
 """Endings of access point aliases, directory buckets, Object Lambda and table buckets."""
-_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+){1,3}-\d{1,2}\Z")
 
 
 def bucket_of(address: str | None) -> str | None:
     """The bucket of an `s3://` address; None for ARNs, access points and any other address."""
     scheme, found, rest = (address or "").partition("://")
     name = re.split("[/?#]", rest, maxsplit=1)[0]
-    plain = _NAME.match(name) and not _ADDRESS.match(name) and not name.endswith(_NO_BUCKETS)
+    plain = _NAME.match(name) and not _IP_ADDRESS.match(name) and not name.endswith(_NOT_BUCKETS)
     return name if found and scheme.lower() == "s3" and plain else None
 
 
 def known_region(value: object) -> str | None:
     """A region's name as S3 gives it; None for anything else."""
-    return value if isinstance(value, str) and _REGION.match(value) else None
+    return value if isinstance(value, str) and REGION.fullmatch(value) else None
 
 
 def used_buckets(
@@ -66,7 +66,9 @@ def used_buckets(
 
 def located(buckets: tuple[UsedBucket, ...], regions: Mapping[str, str]) -> tuple[UsedBucket, ...]:
     """The buckets with the regions that are known now."""
-    return tuple(replace(one, region=regions.get(one.name, one.region)) for one in buckets)
+    return tuple(
+        replace(bucket, region=regions.get(bucket.name, bucket.region)) for bucket in buckets
+    )
 
 
 _Addresses = Iterator[tuple[str, str | None]]

@@ -10,8 +10,11 @@ from sageaudit.domain.job.kinds import JobKind
 JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}\Z")
 """botocore's pattern of TrainingJobName; processing, transform and tuning use the same letters."""
 
+REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}")
+"""A region's code in any partition, such as us-gov-west-1 or eusc-de-east-1."""
+
 _ARN = re.compile(
-    r"arn:(?P<partition>aws[a-z-]*):sagemaker:(?P<region>[a-z]{2,4}(?:-[a-z]+)+-\d+):"
+    rf"arn:(?P<partition>aws[a-z-]*):sagemaker:(?P<region>{REGION.pattern}):"
     r"(?P<account>\d{12}):(?P<word>[a-z-]+)/(?P<name>[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62})\Z"
 )
 _KIND_OF_WORD = {kind.row.arn_word: kind for kind in JobKind}

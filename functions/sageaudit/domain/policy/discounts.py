@@ -18,7 +18,7 @@ from decimal import Decimal
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.domain.prices.market import Market, Prices, Rate
-from sageaudit.domain.prices.own_rates import Basis, OwnRates
+from sageaudit.domain.prices.own_rates import OwnRates, RateBasis
 from sageaudit.domain.prices.price_history import SAME_WITHIN
 from sageaudit.domain.prices.price_list import STORAGE
 
@@ -59,7 +59,7 @@ def parse(reader: TableReader, learnt: OwnRates | None = None) -> Discounts:
 
 def _amortised(learnt: OwnRates | None) -> bool:
     """Amortised rates count a plan's cost, so what a change saves depends on the plan's use."""
-    return learnt is not None and learnt.basis is Basis.AMORTISED
+    return learnt is not None and learnt.basis is RateBasis.AMORTISED
 
 
 def _percent(reader: TableReader, name: str) -> Decimal:

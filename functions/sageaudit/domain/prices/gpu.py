@@ -49,7 +49,6 @@ class GpuPeaks:
     fp16_tflops: Decimal | None
     memory_gb_s: Decimal | None
     compute_capability: Decimal
-    link: str
     source: str
 
 

@@ -17,15 +17,13 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_history import KnownRate, rate_on
 
-REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}")
-"""A region's code, whatever region it is."""
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 """An instance type's name, also of one that is not in the catalogue."""
 LEARNT = "learnt from "
 """How the source of a learnt rate begins."""
 
 
-class Basis(StrEnum):
+class RateBasis(StrEnum):
     """What a rate counts: `net` is the on-demand price after discounts, without hours that a
     Savings Plan covers; `amortised` is the average over all hours, covered ones at the plan's cost.
     """
@@ -66,7 +64,7 @@ class OwnRate:
 class OwnRates:
     """The learnt rates of one basis; `account` is None where they are of all accounts."""
 
-    basis: Basis
+    basis: RateBasis
     account: str | None = None
     by_key: Mapping[str, tuple[OwnRate, ...]] = field(default_factory=dict)
 
@@ -87,7 +85,7 @@ class OwnRates:
         # An own rate is compared with prices of its own day, so an earlier one is not "past".
         rate = replace(
             rate,
-            learnt="net" if self.basis is Basis.NET else "amortised",
+            learnt="net" if self.basis is RateBasis.NET else "amortised",
             era="ambiguous" if rate.other_usd else "today",
         )
         newest = known[-1]
@@ -97,12 +95,12 @@ class OwnRates:
         return replace(rate, note=" · ".join(filter(None, (carried, rate.note))))
 
     def _known(self, rate: OwnRate) -> KnownRate:
-        counted = "net of discounts" if self.basis is Basis.NET else "amortised"
+        counted = "net of discounts" if self.basis is RateBasis.NET else "amortised"
         source = f"{LEARNT}{rate.source}, {counted}"
         return KnownRate(rate.usd, rate.first, rate.last, rate.days, source, rate.note, kind="own")
 
 
-def own_rates(basis: Basis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:
+def own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:
     """The rates by product, each product's in the order of their days."""
     by_key: dict[str, list[OwnRate]] = {}
     for rate in sorted(rates, key=lambda rate: (rate.key, rate.first)):

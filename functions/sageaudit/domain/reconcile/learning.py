@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
-from sageaudit.domain.prices.own_rates import REGION, TYPE, Basis, OwnRate
+from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.prices.own_rates import TYPE, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 from sageaudit.domain.reconcile.lesson import (
     Learnt,
@@ -26,7 +27,7 @@ from sageaudit.domain.reconcile.lesson import (
     Seen,
 )
 from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
-from sageaudit.domain.reconcile.price_stretches import Precision, Span, Stretch, stretches
+from sageaudit.domain.reconcile.price_stretches import ReportPrecision, Span, Stretch, stretches
 from sageaudit.domain.reconcile.usage_type import Usage, parsed
 from sageaudit.errors import BadUsage
 
@@ -45,7 +46,7 @@ class _Tally:
     `covered`: usage that a Savings Plan paid for and the basis does not count.
     """
 
-    basis: Basis
+    basis: RateBasis
     spans: dict[Product, dict[tuple[date, date], Span]] = field(default_factory=dict)
     covered: dict[Product, Span] = field(default_factory=dict)
     discounts: dict[tuple[str, str, str | None, str, str], list[Decimal]] = field(
@@ -58,7 +59,7 @@ class _Tally:
     left_out: dict[str, list[Decimal]] = field(default_factory=dict)
     accounts: set[str] = field(default_factory=set)
     payers: set[str] = field(default_factory=set)
-    precision: Precision = field(default_factory=Precision)
+    precision: ReportPrecision = field(default_factory=ReportPrecision)
 
     def leave_out(self, kind: str, usd: Decimal, lines: Decimal = Decimal(1)) -> None:
         counted = self.left_out.setdefault(kind, [_ZERO, _ZERO])
@@ -79,7 +80,7 @@ class _Tally:
     def count(self, product: Product, line: PaidLine, usd: Decimal) -> None:
         """Adds usage at a price, or usage of a plan that this basis does not count."""
         days = (line.first, line.last)
-        if line.covered and self.basis is Basis.NET:
+        if line.covered and self.basis is RateBasis.NET:
             covered = self.covered.setdefault(product, Span(*days))
             covered.join(Span(*days, covered=line.quantity))
             return
@@ -90,7 +91,7 @@ class _Tally:
         span.list_rate = line.list_rate or span.list_rate
 
 
-def learn(lines: Iterable[ReportLine], basis: Basis, source: str) -> Lesson:
+def learn(lines: Iterable[ReportLine], basis: RateBasis, source: str) -> Lesson:
     """The rates of all lines, which are read once. `source` names the report.
 
     Raises BadUsage for a discount without a usage type, because no rate is net of it, and for
@@ -127,7 +128,7 @@ def learn(lines: Iterable[ReportLine], basis: Basis, source: str) -> Lesson:
 
 def _count(line: PaidLine, tally: _Tally) -> None:
     usage, usd = parsed(line.usage_type), line.usd
-    if line.covered and tally.basis is Basis.AMORTISED:
+    if line.covered and tally.basis is RateBasis.AMORTISED:
         if line.amortised_usd is None:
             raise BadUsage(
                 "the report has usage under a Savings Plan without the plan's cost of it"

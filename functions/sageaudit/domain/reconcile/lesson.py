@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.own_rates import Basis, OwnRate
+from sageaudit.domain.prices.own_rates import OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import STORAGE
 
 
@@ -68,7 +68,7 @@ class NoUsage:
 class Lesson:
     """What a report teaches, and what of it is in no rate."""
 
-    basis: Basis
+    basis: RateBasis
     learnt: tuple[Learnt, ...]
     not_learnt: tuple[NotLearnt, ...]
     seen: tuple[Seen, ...]

@@ -29,7 +29,7 @@ _ZERO = Decimal(0)
 
 
 @dataclass(slots=True)
-class Precision:
+class ReportPrecision:
     """The decimals of the report's costs and quantities, from which their rounding follows.
 
     A cost of whole dollars had its zeros cut off: no report is coarser than cents.
@@ -134,7 +134,11 @@ class Stretch:
 
 
 def stretches(
-    spans: Iterable[Span], precision: Precision, unit: str, *, paid_share: Decimal = Decimal(1)
+    spans: Iterable[Span],
+    precision: ReportPrecision,
+    unit: str,
+    *,
+    paid_share: Decimal = Decimal(1),
 ) -> Iterator[Stretch]:
     """The rates of one product in one month, by day. `paid_share`: what discounts leave of 1.
 
@@ -156,7 +160,7 @@ def stretches(
         yield _stretch(span, precision, unit, paid_share)
 
 
-def _same_price(span: Span, other: Span, precision: Precision) -> bool:
+def _same_price(span: Span, other: Span, precision: ReportPrecision) -> bool:
     """Whether rounding explains the difference; a span without cost takes the next one's price."""
     if not span.quantity:
         return True
@@ -166,7 +170,7 @@ def _same_price(span: Span, other: Span, precision: Precision) -> bool:
     return abs(span.price - other.price) <= allowed + _SAME_WITHIN * span.price
 
 
-def _stretch(span: Span, precision: Precision, unit: str, paid_share: Decimal) -> Stretch:
+def _stretch(span: Span, precision: ReportPrecision, unit: str, paid_share: Decimal) -> Stretch:
     if not span.quantity:
         nothing = "all of it cost $0, and a free tier is not a rate"
         return Stretch(span.first, span.last, _ZERO, _ZERO, None, nothing, free=span.free)
@@ -192,7 +196,7 @@ def _stretch(span: Span, precision: Precision, unit: str, paid_share: Decimal) -
     return Stretch(span.first, span.last, span.quantity, usd, rate, why, note, span.list_rate, free)
 
 
-def _mixture(span: Span, precision: Precision, unit: str, paid_share: Decimal) -> str | None:
+def _mixture(span: Span, precision: ReportPrecision, unit: str, paid_share: Decimal) -> str | None:
     if span.covered:
         share = 100 * span.covered / span.quantity
         return f"a Savings Plan covers {share:.0f}% of its {unit}"

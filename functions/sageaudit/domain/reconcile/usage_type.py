@@ -14,6 +14,8 @@ from sageaudit.domain.prices.price_list import ROLES, SPOT_ROLE
 
 JOBS = "jobs"
 """The area that audits cover; spend in any other area is not audited."""
+MANAGED_SPOT = "managed spot (TrSpt), compared with no job"
+OTHER = "other"
 
 _PREFIX = re.compile(r"[A-Z]{2,4}\d?-")
 _AREAS = (
@@ -28,7 +30,7 @@ _AREAS = (
     ("studio", "Studio"),
     ("rstudio", "Studio"),
     ("cluster", "HyperPod"),
-    (SPOT_ROLE.lower(), "managed spot (TrSpt), compared with no job"),
+    (SPOT_ROLE.lower(), MANAGED_SPOT),
 )
 """The start of a role, in lower case, and the area it belongs to."""
 _ROLE_OF_KIND = {kind.value: ROLES[kind.row.component] for kind in BILLED_KINDS}
@@ -58,7 +60,7 @@ class Usage:
         role = self.role.lower()
         if role in _JOB_ROLES:
             return JOBS
-        return next((area for start, area in _AREAS if role.startswith(start)), "other")
+        return next((area for start, area in _AREAS if role.startswith(start)), OTHER)
 
 
 def parsed(usage_type: str) -> Usage:

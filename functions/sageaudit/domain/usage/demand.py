@@ -92,7 +92,7 @@ def demand(
     """The demand of a run on the type `today`: of its active minutes, which `whole` includes.
 
     Only whether the GPU did nothing is asked of the whole run. `also`: active minutes whose
-    demand must hold too, where `whole` are those of several runs (`domain/usage/pool`).
+    demand must hold too, where `whole` are those of several runs (`domain/usage/pooled_runs`).
     """
     usages = (whole.active(), *also)
     factor = 1 + float(headroom_percent) / 100

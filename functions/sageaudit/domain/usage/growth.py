@@ -53,14 +53,15 @@ class Growth:
 
 
 def steady_growth(
-    line: Series, *, period_min: float, skipped: int, window: int, ran_out: bool
+    line: Series, *, period_s: int | None, skipped_min: float, window_min: float, ran_out: bool
 ) -> Growth | None:
     """The growth of one host, or None where it does not grow steadily.
 
-    `skipped`: points of the start that are left out. `window`: the least points of a window.
+    `skipped_min`: minutes of the start that are left out. `window_min`: the shortest window.
     `ran_out`: the run failed for lack of this memory, so that it may have been full for a while.
     """
-    levels = _levels(line.values[skipped:], window)
+    period_min = (period_s or 60) / 60
+    levels = _levels(line.values[round(skipped_min / period_min) :], round(window_min / period_min))
     if ran_out:
         levels = _until_full(levels)
     if len(levels) < _LEAST_WINDOWS:

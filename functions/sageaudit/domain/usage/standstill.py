@@ -6,7 +6,7 @@ Shorter stretches are ordinary: a checkpoint, an evaluation, a download between 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
@@ -40,13 +40,7 @@ def may_pause(host: Series, gpus: int, period_s: int) -> bool:
 def gpus_at_work(hosts: Sequence[Series], gpus: int, period_s: int) -> list[States]:
     """For each host and period: GPU work (True), known to have none (False), or unknown (None)."""
     works = partial(gpu_works, gpus=gpus)
-    return [
-        [
-            state_at(line.values, at, works, period_s) if value is None else works(value)
-            for at, value in enumerate(line.values)
-        ]
-        for line in hosts
-    ]
+    return [_states(line.values, works, period_s) for line in hosts]
 
 
 def standstills(
@@ -90,15 +84,19 @@ def _calm(cpus: Sequence[Series], vcpu: int, period_s: int) -> States:
     def works(percent: float) -> bool:
         return percent > limit
 
-    hosts = [
-        [
-            state_at(line.values, at, works, period_s) if value is None else works(value)
-            for at, value in enumerate(line.values)
-        ]
-        for line in cpus
-    ]
+    hosts = [_states(line.values, works, period_s) for line in cpus]
     at_work = [any_of(states) for states in zip(*hosts, strict=True)]
-    return [None if works is None else not works for works in at_work]
+    return [None if busy is None else not busy for busy in at_work]
+
+
+def _states(
+    values: Sequence[float | None], works: Callable[[float], bool | None], period_s: int
+) -> States:
+    """Of each period of one host. `state_at` is asked only for a missing point: it is slow."""
+    return [
+        state_at(values, at, works, period_s) if value is None else works(value)
+        for at, value in enumerate(values)
+    ]
 
 
 def _blips(still: Sequence[bool], around: int) -> list[int]:

@@ -18,7 +18,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
 )
-from sageaudit.domain.usage.pool import Pool
+from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.domain.usage.series import Series
 
 _RESOURCES = {
@@ -33,7 +33,7 @@ _HIDDEN_POINTS = 2
 
 
 def unjudged_use(
-    usage: Measurements, codes: Collection[str], pool: Pool | None = None
+    usage: Measurements, codes: Collection[str], pool: PooledRuns | None = None
 ) -> Iterator[str]:
     """`codes` are those of the rules' unknown outcomes: what they could not judge is said too.
 
@@ -137,7 +137,7 @@ def _too_short(usage: Measurements) -> str:
     return f"It was at work for only {duration(Decimal(usage.active().seconds))}: {least}."
 
 
-def _together(pool: Pool | None) -> str:
+def _together(pool: PooledRuns | None) -> str:
     """When a run as short as this one will be judged."""
     if pool is None or not pool.names:
         return (

@@ -78,13 +78,12 @@ def _last_percent(case: api.JobCase, metric: api.Metric) -> float | None:
 
 def _growth(case: api.JobCase, metric: api.Metric) -> Growth | None:
     """The fastest of the hosts that grow steadily."""
-    period_min = (case.usage.period_s or 60) / 60
     found = [
         steady_growth(
             line,
-            period_min=period_min,
-            skipped=round(_SKIPPED_MIN / period_min),
-            window=max(round(_WINDOW_MIN / period_min), 1),
+            period_s=case.usage.period_s,
+            skipped_min=_SKIPPED_MIN,
+            window_min=_WINDOW_MIN,
             ran_out=True,
         )
         for line in case.usage.series.get(metric, {}).values()

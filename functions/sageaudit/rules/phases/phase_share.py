@@ -88,8 +88,6 @@ def large_share(
         return share
     usd = phase_usd(case.bill, *names)
     dear = usd is not None and usd >= case.limit(DEAR_FROM)
-    return (
-        replace(share, dear_usd=usd)
-        if dear and share.seconds > case.limit(DEAR_OVER)
-        else (api.Clear())
-    )
+    if dear and share.seconds > case.limit(DEAR_OVER):
+        return replace(share, dear_usd=usd)
+    return api.Clear()

@@ -87,12 +87,11 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _growth(case: api.JobCase, line: api.Series, *, ran_out: bool) -> Growth | None:
-    period_min = (case.usage.period_s or 60) / 60
     return steady_growth(
         line,
-        period_min=period_min,
-        skipped=round(case.limit(PATIENCE) / period_min),
-        window=max(round(case.limit(WINDOW) / period_min), 1),
+        period_s=case.usage.period_s,
+        skipped_min=case.limit(PATIENCE),
+        window_min=case.limit(WINDOW),
         ran_out=ran_out,
     )
 

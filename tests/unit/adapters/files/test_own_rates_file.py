@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.own_rates import Basis, OwnRate, own_rates
+from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from sageaudit.errors import BadUsage
 
 RATE = OwnRate(
@@ -37,11 +37,11 @@ RATES = st.builds(
 )
 
 
-@given(st.lists(RATES, max_size=5), st.sampled_from(Basis), st.none() | st.just("111122223333"))
+@given(st.lists(RATES, max_size=5), st.sampled_from(RateBasis), st.none() | st.just("111122223333"))
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory,
     rates: list[OwnRate],
-    basis: Basis,
+    basis: RateBasis,
     account: str | None,
 ) -> None:
     """Digit by digit."""
@@ -53,7 +53,7 @@ def test_what_is_written_is_read_back(
 
 def document(**changes: Any) -> dict[str, Any]:
     """A file's document; changes go into its rate."""
-    written = json.loads(own_rates_file.text_of(own_rates(Basis.NET, None, [RATE])))
+    written = json.loads(own_rates_file.text_of(own_rates(RateBasis.NET, None, [RATE])))
     written["rates"][0] |= changes
     return dict(written)
 

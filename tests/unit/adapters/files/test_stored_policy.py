@@ -19,7 +19,7 @@ from sageaudit.domain.job.tuning import Direction
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import FamilyExemption, Policy
 from sageaudit.domain.policy.rule_choices import RuleChoices, Section
-from sageaudit.domain.prices.own_rates import Basis, OwnRate, OwnRates, own_rates
+from sageaudit.domain.prices.own_rates import OwnRate, OwnRates, RateBasis, own_rates
 from sageaudit.errors import BadPolicy
 
 SHIPPED = Path(__file__).parents[4] / "policy.toml"
@@ -135,7 +135,7 @@ OWN_RATES = st.builds(
 )
 LEARNT = st.builds(
     own_rates,
-    st.sampled_from(Basis),
+    st.sampled_from(RateBasis),
     st.none() | NAMES,
     st.lists(OWN_RATES, max_size=2),
 )

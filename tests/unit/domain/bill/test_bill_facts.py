@@ -20,7 +20,7 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.own_rates import Basis, OwnRate, own_rates
+from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
@@ -121,7 +121,7 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
         job.region or "", Component.TRAINING, "ml.p3.2xlarge", Decimal(2),
         date(2020, 1, 1), date(2030, 1, 1), Decimal(10), "cur.csv",
     )  # fmt: skip
-    learnt = own_rates(Basis.AMORTISED, None, [rate])
+    learnt = own_rates(RateBasis.AMORTISED, None, [rate])
     amortised = audited(Policy(discounts=Discounts(savings_plan=True, learnt=learnt)))
     assert AMORTISED in amortised["bill"]["notes"]
     assert UNDER_A_PLAN not in amortised["bill"]["notes"]

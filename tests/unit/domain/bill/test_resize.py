@@ -20,7 +20,7 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, phases, ran, series
 
-SHEET = GpuPeaks(*(Decimal(1),) * 4, Decimal("8.6"), link="PCIe", source="made up")
+SHEET = GpuPeaks(*(Decimal(1),) * 4, Decimal("8.6"), source="made up")
 RATIOS = tuple(
     GpuRatio("S", "W", one, Decimal(2), Decimal(5), works=8)
     for one in (Precision.HALF, Precision.FP32)

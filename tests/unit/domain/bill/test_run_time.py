@@ -169,7 +169,7 @@ def test_signs_of_what_the_other_gpu_lacks_refuse_it() -> None:
 def sheet(fp32: int, fp16: int, gb_s: int, capability: str = "8.6") -> GpuPeaks:
     """A data sheet; TF32 is as good as 16 bits."""
     figures = (Decimal(fp32), Decimal(fp16), Decimal(fp16), Decimal(gb_s))
-    return GpuPeaks(*figures, Decimal(capability), "PCIe", "made up")
+    return GpuPeaks(*figures, Decimal(capability), "made up")
 
 
 def test_a_gpu_that_nobody_measured_is_no_measure_of_another() -> None:

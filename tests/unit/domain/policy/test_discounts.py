@@ -15,7 +15,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices, own
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.own_rates import Basis, OwnRate, own_rates
+from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from sageaudit.errors import BadPolicy
 
 REGION = "us-east-1"
@@ -126,7 +126,7 @@ LEARNT = OwnRate(
     date(2026, 10, 1), date(2026, 10, 31), Decimal(100), "cur.csv",
 )  # fmt: skip
 STORED = own_rates(
-    Basis.NET, None, [LEARNT, replace(LEARNT, what="VolumeUsage.gp2", usd=Decimal("0.1232"))]
+    RateBasis.NET, None, [LEARNT, replace(LEARNT, what="VolumeUsage.gp2", usd=Decimal("0.1232"))]
 )
 
 
@@ -183,14 +183,14 @@ def test_the_policy_names_the_file_of_learnt_rates(tmp_path: Path) -> None:
     text = '[discounts]\nown_rates = "own-rates.json"\n'
     assert policy(tmp_path, text) == Discounts(learnt=STORED)
     before = load(tmp_path / "policy.toml").version
-    newer = own_rates(Basis.NET, None, [replace(LEARNT, usd=Decimal("1.2"))])
+    newer = own_rates(RateBasis.NET, None, [replace(LEARNT, usd=Decimal("1.2"))])
     (tmp_path / "own-rates.json").write_text(own_rates_file.text_of(newer))
     assert load(tmp_path / "policy.toml").version != before
 
 
 def test_amortised_rates_are_rates_under_a_savings_plan(tmp_path: Path) -> None:
     """What a change saves then depends on the plan's use, unless the policy says otherwise."""
-    amortised = own_rates(Basis.AMORTISED, None, [LEARNT])
+    amortised = own_rates(RateBasis.AMORTISED, None, [LEARNT])
     (tmp_path / "own-rates.json").write_text(own_rates_file.text_of(amortised))
     text = '[discounts]\nown_rates = "own-rates.json"\n'
     assert policy(tmp_path, text).savings_plan is True

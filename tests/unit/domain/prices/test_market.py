@@ -17,7 +17,7 @@ from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Era, Market, Rate, comparable
-from sageaudit.domain.prices.own_rates import Basis, OwnRate, own_rates
+from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, ran
 
 OWN, OTHER = "ml.m5.4xlarge", "ml.m5.2xlarge"
@@ -136,7 +136,7 @@ def learnt(*names: str) -> Discounts:
         )
         for name in names
     ]  # fmt: skip
-    return Discounts(learnt=own_rates(Basis.NET, None, rates))
+    return Discounts(learnt=own_rates(RateBasis.NET, None, rates))
 
 
 def test_beside_a_learnt_rate_another_type_costs_its_list_price_at_most() -> None:

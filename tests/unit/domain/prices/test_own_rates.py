@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.own_rates import Basis, OwnRate, OwnRates, merged, own_rates
+from sageaudit.domain.prices.own_rates import OwnRate, OwnRates, RateBasis, merged, own_rates
 
 OCTOBER = OwnRate(
     "us-east-1", Component.TRAINING, "ml.g5.2xlarge", Decimal("1.30"),
@@ -19,7 +19,7 @@ NOVEMBER = replace(
 )
 
 
-def rates(*known: OwnRate, basis: Basis = Basis.NET) -> OwnRates:
+def rates(*known: OwnRate, basis: RateBasis = RateBasis.NET) -> OwnRates:
     """These rates, of all accounts."""
     return own_rates(basis, None, known)
 

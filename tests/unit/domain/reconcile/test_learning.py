@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.own_rates import Basis, OwnRate
+from sageaudit.domain.prices.own_rates import OwnRate, RateBasis
 from sageaudit.domain.reconcile.learning import learn
 from sageaudit.domain.reconcile.lesson import Lesson, NoUsage
 from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
+from sageaudit.domain.reconcile.usage_type import MANAGED_SPOT
 from sageaudit.errors import BadUsage
 
 DAY = date(2026, 10, 5)
@@ -45,7 +46,7 @@ def line(
     return replace(LINE, first=start, last=start, quantity=quantity, usd=usd)
 
 
-def taught(*lines: ReportLine, basis: Basis = Basis.NET) -> Lesson:
+def taught(*lines: ReportLine, basis: RateBasis = RateBasis.NET) -> Lesson:
     """The lesson of a report of these lines."""
     return learn(lines, basis, "cur.csv")
 
@@ -139,7 +140,7 @@ def test_covered_hours_are_in_no_net_rate_and_it_is_said() -> None:
 def test_an_amortised_rate_averages_covered_and_other_hours() -> None:
     """9 h at $0.90 under the plan and 1 h at $1.3332: $9.4332 for 10 hours."""
     covered = replace(line("1.3332", "9"), covered=True, amortised_usd=Decimal("8.1"))
-    [rate] = rates(taught(line("1.3332"), covered, basis=Basis.AMORTISED))
+    [rate] = rates(taught(line("1.3332"), covered, basis=RateBasis.AMORTISED))
     assert (rate.usd, rate.quantity) == (Decimal("0.94332"), 10)
     assert rate.note == "a Savings Plan covers 90% of its hours"
 
@@ -147,7 +148,7 @@ def test_an_amortised_rate_averages_covered_and_other_hours() -> None:
 def test_covered_hours_without_the_plans_cost_are_refused() -> None:
     """They did not cost nothing."""
     with pytest.raises(BadUsage, match="savings_plan_savings_plan_effective_cost"):
-        taught(replace(LINE, covered=True), basis=Basis.AMORTISED)
+        taught(replace(LINE, covered=True), basis=RateBasis.AMORTISED)
 
 
 def test_credits_taxes_and_usage_below_zero_are_left_out_by_kind() -> None:
@@ -219,9 +220,8 @@ def test_what_no_price_table_knows_is_seen_and_no_rate_is_guessed() -> None:
     )
     assert not lesson.learnt
     assert not lesson.not_learnt
-    spot = "managed spot (TrSpt), compared with no job"
     assert {(seen.text, seen.area, seen.why) for seen in lesson.seen} == {
-        ("TrSpt:ml.g5.2xlarge", spot, "no price table knows it"),
+        ("TrSpt:ml.g5.2xlarge", MANAGED_SPOT, "no price table knows it"),
         ("TrainWarmPool:ml.g5.2xlarge", "other", "no price table knows it"),
         ("Host:ml.g5.2xlarge", "endpoints", "no price table knows it"),
         ("Train:VolumeUsage.gp3", "jobs", "no price table knows it"),

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.audit.document import FindingDocument
-from tests.labelled.pools import Loop, recordings
 from tests.labelled.sagas import audits
+from tests.labelled.warm_pools import Loop, recordings
 
 USD_PER_S = Decimal("1.515") / 3600
 """ml.g5.2xlarge in us-east-1, May 2026; its disk is local."""

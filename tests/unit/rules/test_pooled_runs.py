@@ -16,7 +16,7 @@ from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.finding import Clear, Found, Outcome, Unknown
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pool import pool, short_use
+from sageaudit.domain.usage.pooled_runs import pooled, short_use
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule, Ruleset
 from sageaudit.rules.judge import judge
@@ -45,7 +45,7 @@ def answer(
     """The rule's outcome for a short run whose family had these runs before it."""
     active = short_use(own)
     assert active is not None
-    minutes = pool(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
+    minutes = pooled(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
     on = ran(own.seconds, instance, own.hosts_expected or 1)
     given_case = replace(case(on, own), pool=minutes)
     [(_, outcome)] = judge(given_case, [card(rule)])
@@ -56,7 +56,7 @@ def audited(own: Measurements, earlier: Sequence[Measurements]) -> Audit:
     """The audit of such a run."""
     active = short_use(own)
     assert active is not None
-    minutes = pool(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
+    minutes = pooled(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
     ruleset = Ruleset(catalogue.load(), "test")
     on = ran(own.seconds, GPU)
     return audit_job(

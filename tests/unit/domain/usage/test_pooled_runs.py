@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.pool import (
+from sageaudit.domain.usage.pooled_runs import (
     ENOUGH_MINUTES,
-    pool,
+    pooled,
     short_use,
     use_digest,
 )
@@ -40,7 +40,7 @@ def gpu_points(measured: Measurements) -> list[float | None]:
 def test_the_oldest_run_comes_first_and_the_own_last() -> None:
     """Its hosts are the run's own, and so it reads as one run."""
     newest, oldest = gpu_run([2.0] * 5), gpu_run([1.0] * 4)
-    made = pool(own(gpu_run([3.0] * 6)), [("newest", newest), ("oldest", oldest)])
+    made = pooled(own(gpu_run([3.0] * 6)), [("newest", newest), ("oldest", oldest)])
     assert made.names == ("newest", "oldest")
     assert (made.runs, made.usage.points, made.own.points) == (3, 15, 6)
     assert gpu_points(made.usage) == [1.0] * 4 + [2.0] * 5 + [3.0] * 6
@@ -57,14 +57,14 @@ def test_no_more_is_read_than_is_needed() -> None:
             read.append(f"run-{number}")
             yield read[-1], gpu_run([1.0] * 14)
 
-    made = pool(own(gpu_run([1.0] * 14)), runs())
+    made = pooled(own(gpu_run([1.0] * 14)), runs())
     assert read == list(made.names) == ["run-0", "run-1", "run-2"]
     assert made.usage.minutes == 56 >= ENOUGH_MINUTES
 
 
 def test_alone_it_is_not_enough() -> None:
     """No history, or none that is like it."""
-    assert not pool(own(gpu_run([1.0] * 14)), []).enough
+    assert not pooled(own(gpu_run([1.0] * 14)), []).enough
 
 
 def test_runs_of_other_shape_are_left_out() -> None:
@@ -72,7 +72,7 @@ def test_runs_of_other_shape_are_left_out() -> None:
     hosts = flat(job("ml.g5.2xlarge", instances=2), 10, hosts=2, cpu=50, gpu=1)
     bare = usage(ran(600, "ml.g5.2xlarge"), series(Metric.CPU, [100.0] * 10))
     long = gpu_run([1.0] * 30)
-    made = pool(own(gpu_run([1.0] * 5)), [("two", hosts), ("bare", bare), ("long", long)])
+    made = pooled(own(gpu_run([1.0] * 5)), [("two", hosts), ("bare", bare), ("long", long)])
     assert made.names == ()
 
 
@@ -84,7 +84,7 @@ def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
         series(Metric.CPU, [700.0, 100.0, 100.0, 100.0, 100.0, 100.0]),
         series(Metric.GPU, [None, None, None, 40.0, 50.0, 60.0]),
     )
-    made = pool(own(late), [("before", late)])
+    made = pooled(own(late), [("before", late)])
     assert gpu_points(made.usage) == [40.0, 50.0, 60.0] * 2
     assert made.own.minutes == 3
     of_all, of_own = made.for_peaks
@@ -123,7 +123,7 @@ def test_a_pool_has_all_minutes_of_its_runs_and_no_others(
 ) -> None:
     """None is counted twice, none is made up, and the own ones are always in it."""
     runs = [(f"run-{number}", gpu_run(values)) for number, values in enumerate(others)]
-    made = pool(own(gpu_run(mine)), runs)
+    made = pooled(own(gpu_run(mine)), runs)
     used = [gpu_points(run) for name, run in reversed(runs) if name in made.names]
     expected = [value for values in used for value in values] + gpu_points(made.own)
     assert gpu_points(made.usage) == expected

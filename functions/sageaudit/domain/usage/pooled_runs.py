@@ -20,7 +20,7 @@ what one run needs: our choice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PooledRuns:
     """`names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
 
     `own`: the active minutes of the run itself; `parts`: those of each run. Minutes before the
@@ -36,7 +36,7 @@ class Pool:
     own: Measurements
     for_peaks: tuple[Measurements, ...]
     parts: tuple[Measurements, ...]
-    newest: Pool | None = None
+    newest: PooledRuns | None = None
 
     @property
     def runs(self) -> int:
@@ -101,7 +101,7 @@ def _tenths(value: float | None) -> int | None:
     return None if value is None else round(value * 10)
 
 
-def pool(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> Pool:
+def pooled(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
     """Adds the active minutes of earlier runs, newest first, until there are enough.
 
     `active` is what `short_use` gives of the run. A run with other hosts, metrics or periods is
@@ -132,11 +132,11 @@ def _pool(
     names: list[str],
     whole: list[Measurements],
     seen: list[Measurements],
-    newest: Pool | None = None,
-) -> Pool:
+    newest: PooledRuns | None = None,
+) -> PooledRuns:
     """Of the runs in their order, the oldest first; the last one is judged."""
     peaks = (_joined(whole), whole[-1])
-    return Pool(tuple(names), _joined(seen), seen[-1], peaks, tuple(seen), newest)
+    return PooledRuns(tuple(names), _joined(seen), seen[-1], peaks, tuple(seen), newest)
 
 
 def _alike(part: Measurements, own: Measurements) -> bool:
