@@ -23,8 +23,8 @@ _MEASURED = (
 )
 _MONEY = (
     "By money: on jobs whose wasted dollars an expert bounded. Right is what it counted up to the",
-    "expert's upper bound; missed is what was certainly wasted and no rule counted. Of a saving that",
-    "may be $0, or is only possible, nothing is counted.",
+    "expert's upper bound; missed is what was certainly wasted and no rule counted. Nothing is",
+    "counted of a saving that may be $0 or is only possible.",
 )
 
 
