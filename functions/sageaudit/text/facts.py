@@ -16,7 +16,7 @@ _SAID_AS = {
 }
 _ANY = re.compile(_NUMBER)
 _LONG = 8
-"""Characters from which a text is no everyday word: types, buckets, parameters."""
+"""Characters from which one word is a name: of a type, a bucket, a parameter."""
 _NO_NEWS_AT_0 = frozenset(
     {"gpu_hours_not_counted", "hosts_ended_early", "buckets_of_unknown_region"}
 )
@@ -30,7 +30,7 @@ def unsaid(sentence: str, facts: Iterable[tuple[str, object]]) -> list[tuple[str
 
 def _said(sentence: str, key: str, fact: object) -> bool:
     if isinstance(fact, str):
-        return len(fact) >= _LONG and fact in sentence
+        return len(fact) >= _LONG and " " not in fact and fact in sentence
     if isinstance(fact, bool) or not isinstance(fact, int | float | Decimal):
         return False
     if not fact and key in _NO_NEWS_AT_0:
