@@ -23,9 +23,10 @@ def with_numbers(readme: str) -> str:
     readme = re.sub(r"\d+ rules, each one file", f"{len(ids())} rules, each one file", readme)
     readme = re.sub(r"On \d+ generated jobs", f"On {jobs} generated jobs", readme)
     found, least, _, most = EXPERT_JOBS.read_text(encoding="utf-8").split()[-4:]
-    dollars = [f"${Decimal(usd):,.0f}" for usd in (found, least, most)]
-    counts = "counts {} of {} to {}".format(*dollars)
-    readme = re.sub(r"counts \$[\d,]+ of \$[\d,]+ to \$[\d,]*\d", lambda _: counts, readme)
+    dollars = [f"${Decimal(usd):,.0f}" for usd in (least, most, found)]
+    counts = "say {} to {}, the audit counts {}".format(*dollars)
+    pattern = r"say \$[\d,]+ to \$[\d,]+, the audit counts \$[\d,]*\d"
+    readme = re.sub(pattern, lambda _: counts, readme)
     for hundred, group in groupby(ids(), lambda rule_id: rule_id[:3]):
         row = f"| {_range(list(group))} |"
         readme = re.sub(rf"^\| {hundred}\d\d[^|]*\|", row, readme, flags=re.MULTILINE)

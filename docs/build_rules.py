@@ -16,9 +16,11 @@ _INDEX = """\
 # Rules
 
 Each page has the rule's reasons, its thresholds, and a job where it speaks and one where it is
-silent. The last columns are measured on labelled jobs, whose truth is known: *right* of what it
-told, *found* of what is true, by count; then the same by money, on the jobs whose wasted dollars an
-expert bounded.
+silent. The last columns are measured on jobs whose truth is known, as shares from 0 to 1: *right*
+is the share of its findings that are true (precision), *found* the share of what is true that it
+found (recall), by count; then the same by money, on the jobs whose wasted dollars an expert
+bounded. A saving that may be $0 is not counted, so *found by money* of a phase rule is low by
+design. Empty: no such job, or no dollars.
 
 | id | rule | says | jobs | right | found | right by money | found by money |
 |---|---|---|---|--:|--:|--:|--:|

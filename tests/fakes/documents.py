@@ -525,7 +525,9 @@ def running_document() -> AuditDocument:
             "basis": "estimated_from_times",
         },
         judged="no",
-        not_judged=["It has not ended (status InProgress): its use is judged once it has."],
+        not_judged=[
+            "It has not ended (status InProgress): its use can be judged only after its end."
+        ],
         avoidable_usd=None,
         lost_usd=None,
         possible_usd=None,

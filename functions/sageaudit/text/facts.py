@@ -15,6 +15,11 @@ _SAID_AS = {
     "usd": re.compile(r"\$" + _NUMBER),
 }
 _ANY = re.compile(_NUMBER)
+_LONG = 8
+"""Characters from which one word is a name: of a type, a bucket, a parameter."""
+_NO_NEWS_AT_0 = frozenset(
+    {"gpu_hours_not_counted", "hosts_ended_early", "buckets_of_unknown_region"}
+)
 _TIMES = frozenset({"s", "minutes"})
 
 
@@ -24,8 +29,12 @@ def unsaid(sentence: str, facts: Iterable[tuple[str, object]]) -> list[tuple[str
 
 
 def _said(sentence: str, key: str, fact: object) -> bool:
+    if isinstance(fact, str):
+        return len(fact) >= _LONG and " " not in fact and fact in sentence
     if isinstance(fact, bool) or not isinstance(fact, int | float | Decimal):
         return False
+    if not fact and key in _NO_NEWS_AT_0:
+        return True
     unit = key.rpartition("_")[2]
     if unit in _TIMES:
         words = rf"(?<!\d [dh] )(?<!\d min ){re.escape(value(key, fact))}(?! \d)"

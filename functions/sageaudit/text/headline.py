@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, BillDocument, estimates, gaps, lost_up_to
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    BillDocument,
+    estimates,
+    gaps,
+    lost_up_to,
+    stands,
+)
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.text.estimate import BY_ESTIMATE, about
 from sageaudit.text.money import cents, share, usd
+from sageaudit.text.saving import upper_end
 
 _CENT = Decimal("0.01")
 
@@ -16,8 +24,8 @@ _CENT = Decimal("0.01")
 def headline(document: AuditDocument) -> str:
     """`$0.51 of $0.66 (77%) was avoidable`; an incomplete bill shows no percentage.
 
-    A sum of 0 is "none was found" only where all was judged. What may be lost beyond what is
-    certain is "up to".
+    A sum of 0 is "none was found" only where all was judged. What may be lost or avoidable beyond
+    what is certain is "up to".
     """
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     whole = whole_cost(document["bill"])
@@ -26,7 +34,7 @@ def headline(document: AuditDocument) -> str:
     money = (avoidable or Decimal(0)) + (lost or Decimal(0))
     perhaps = (lost_up_to(document) or Decimal(0)) - (lost or Decimal(0))
     if not money and perhaps > 0:
-        return f"up to {_part(document['bill'], perhaps, whole)} was lost"
+        return f"up to {_whole_or_part(document['bill'], perhaps, whole)} was lost"
     if not money:
         return _no_money(document, whole)
     word = "was avoidable or lost" if avoidable and lost else "was avoidable"
@@ -36,6 +44,11 @@ def headline(document: AuditDocument) -> str:
     upper = about(_sum(perhaps), estimated=bool(estimates(document["bill"])))
     more = f", and up to {upper} more was lost" if perhaps > 0 else ""
     return f"{_part(document['bill'], money, whole)} {word}{more}{rest}"
+
+
+def _whole_or_part(bill: BillDocument, money: Decimal, whole: str | None) -> str:
+    part = _part(bill, money, whole)
+    return f"{whole}, its whole cost," if part == f"all of {whole}" else part
 
 
 def _part(bill: BillDocument, money: Decimal, whole: str | None) -> str:
@@ -73,6 +86,10 @@ def _no_money(document: AuditDocument, whole: str | None) -> str:
     if bill["basis"] == "prepaid":
         return f"{cost}, so no dollars were avoidable"
     found = f"none of {whole or 'the cost'} was found avoidable"
+    if perhaps := _perhaps_avoidable(document):
+        found = (
+            f"none of {whole or 'the cost'} was certainly avoidable, but {perhaps} may have been"
+        )
     if accepted := _exempt(document):
         found = f"{accepted} of {whole or 'the cost'} was avoidable, and is exempt"
     if document["judged"] is None:
@@ -80,6 +97,22 @@ def _no_money(document: AuditDocument, whole: str | None) -> str:
     if document["judged"] == Judged.PARTLY:
         return f"{found}, but not all of it could be judged"
     return found
+
+
+def _perhaps_avoidable(document: AuditDocument) -> str | None:
+    """`up to $160`: the largest upper end of which nothing is counted."""
+    ends = [
+        (finding["saving_range_usd"][-1], finding)
+        for finding in document["findings"]
+        if Bucket(finding["bucket"]) is Bucket.AVOIDABLE
+        and stands(finding)
+        and not finding["saving_usd"]
+        and finding["saving_range_usd"]
+    ]
+    most, finding = max(ends, key=lambda end: end[0], default=(Decimal(0), None))
+    if finding is None or most < _CENT:
+        return None
+    return upper_end(finding, document["bill"]["total_usd"])
 
 
 def _exempt(document: AuditDocument) -> str | None:

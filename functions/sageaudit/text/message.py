@@ -183,6 +183,8 @@ def _saving(document: AuditDocument, top: FindingDocument) -> str:
     start = "" if top["fix"] else "no setting to change; "
     if not document["rollup"]:
         said = effect(top, document["bill"]["total_usd"])
+        if start and said and Bucket(top["bucket"]) is not Bucket.LOST:
+            said = f"ending this waste {said}"
         return f"{start}{said or 'its saving is not known'}"
     spent = dollars(top, top["saving_usd"])
     lost = Bucket(top["bucket"]) is Bucket.LOST
@@ -261,7 +263,13 @@ def _possible_savings(document: AuditDocument) -> list[str]:
         if Bucket(finding["bucket"]) in {Bucket.POSSIBLE, Bucket.AVOIDABLE}
         and for_chat(finding)
         and finding not in counted
+        and _has_dollars_left(finding)
     ]
+
+
+def _has_dollars_left(finding: FindingDocument) -> bool:
+    """False where other findings count all of it; unknown dollars may be some."""
+    return finding["saving_usd"] != 0 or upper_end(finding) is not None
 
 
 def _not_judged(document: AuditDocument) -> str:

@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from sageaudit.domain.audit.document import FixDocument
 from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.job.duration import duration
-from sageaudit.text.money import usd
+from sageaudit.text.money import rate, usd
 
 PURCHASE = {
     "on_demand": "on demand",
@@ -26,6 +26,7 @@ BASIS: dict[Basis, str | None] = {
     "none": None,
 }
 _LISTED = 5
+_HOURLY = "usd_per_hour"
 _UNITS = {
     "s": "{} s",
     "usd": "${}",
@@ -99,6 +100,13 @@ _SAID = {
     "savings_percent": "Spot saves",
     "break_even_times_as_fast": "Cheaper if over this many times as fast",
     "retained_s": "Pool kept",
+    "work_s": "The run itself",
+    "stretches": "Standstills",
+    "message_says_image": "Message names the image",
+    "points_per_hour": "Growth in points an hour",
+    "gpu_memory_points_per_hour": "Growth of GPU memory in points an hour",
+    "usd_per_hour": "Price an hour",
+    "successor_usd_per_hour": "Successor's price an hour",
     "keep_alive_s": "Asked for",
     "failed_usd": "Cost of the failed",
 }
@@ -141,7 +149,9 @@ def label(key: str) -> str:
     if key in _SAID:
         return _SAID[key]
     words = [word for word in key.split("_") if word]
-    if len(words) > 1 and _unit(key):
+    if key.endswith(f"_{_HOURLY}"):
+        words[-3:] = ["USD", "an", "hour"]
+    elif len(words) > 1 and _unit(key):
         words.pop()
     if not words:
         return key
@@ -156,6 +166,8 @@ def value(key: str, fact: object) -> str:
     if isinstance(fact, bool):
         return "yes" if fact else "no"
     if isinstance(fact, int | float | Decimal):
+        if key.endswith(_HOURLY):
+            return rate(Decimal(str(fact)))
         return _measured(_unit(key), Decimal(str(fact)))
     if isinstance(fact, Mapping):
         return _listed(

@@ -223,9 +223,9 @@ def test_the_document_names_the_runs() -> None:
     assert alone["judged"] == "no"
     [reason] = alone["not_judged"]
     assert reason == (
-        "Its own code ran for only 8 min: at least 15 min are needed to judge its use. Once the "
-        "last runs of its family on the same instances have as much together, short ones are "
-        "judged by them."
+        "Its own code ran for only 8 min: at least 15 min are needed to judge its use. "
+        "Shorter runs are judged together with the last runs of their family on the same "
+        "instances, where these have that much in all."
     )
     [reason] = document(audited(run(3, LOW), [run(8, LOW)]))["not_judged"]
     assert reason == (

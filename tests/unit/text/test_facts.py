@@ -17,6 +17,8 @@ from sageaudit.text.facts import unsaid
         ("At its peak 0.8 GPUs and 14.0 GiB.", "gpus_needed", Decimal("0.78")),
         ("At its peak 0.8 GPUs and 14.0 GiB.", "gpu_memory_needed_gib", 14.0),
         ("It cost $1,234.57 in all.", "total_usd", Decimal("1234.567")),
+        ("It ran on 1 x ml.p3.2xlarge.", "instance_type", "ml.p3.2xlarge"),
+        ("No GPU worked for 2 h.", "gpu_hours_not_counted", Decimal(0)),
     ],
 )
 def test_a_figure_of_the_sentence_is_not_shown_again(sentence: str, key: str, fact: object) -> None:
@@ -34,6 +36,8 @@ def test_a_figure_of_the_sentence_is_not_shown_again(sentence: str, key: str, fa
         ("4% of the GPU.", "gpu_memory_gib", Decimal(4)),
         ("It failed.", "checkpointed", False),
         ("It failed.", "status", "Failed"),
+        ("It failed.", "failed_trials", 0),
+        ("No GPU worked for 2 h.", "gpu_hours_not_counted", Decimal(16)),
         ("It failed.", "limit_s", None),
     ],
 )

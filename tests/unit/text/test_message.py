@@ -130,7 +130,7 @@ def test_headline(overrides: dict[str, Any], shown: str) -> None:
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
     """All of the bill, a part beside avoidable dollars, and nothing new for a stored document."""
     perhaps = perhaps_lost_document()
-    assert headline(perhaps) == "up to all of $4.55 was lost"
+    assert headline(perhaps) == "up to $4.55, its whole cost, was lost"
     some = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
     shown = headline(cast("AuditDocument", {**perhaps, **some}))
     assert shown == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"

@@ -73,7 +73,7 @@ def _card(rule: Rule) -> list[str]:
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     lines = [f"Looks at {SCOPES[rule.scope]}; kinds: {kinds}."]
     if rule.once_a_family:
-        lines.append("Told once a family: of later runs it is stored, and not shown again.")
+        lines.append("Shown for a family's first run only; for later runs it is stored.")
     if not rule.on:
         lines.append("Off by default: the policy can list it under `rules.on`.")
     if rule.needs:

@@ -17,6 +17,15 @@ from sageaudit.text.money import usd
 
 FILE = "track_records.json"
 """In `sageaudit.data`."""
+_MEASURED = (
+    "Measured on made-up and recorded jobs whose truth is known. Precision is the share of its",
+    "findings that are true, recall the share of what is true that it found (0 to 1).",
+)
+_MONEY = (
+    "By money: on jobs whose wasted dollars an expert bounded. Right is what it counted up to the",
+    "expert's upper bound; missed is what was certainly wasted and no rule counted. Nothing is",
+    "counted of a saving that may be $0 or is only possible.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +130,17 @@ def _example(row: Mapping[str, Any] | None) -> Example | None:
 
 def section(record: TrackRecord) -> list[str]:
     """The record as lines of Markdown, under its heading."""
-    return ["", "## How right it is", *_examples(record), "", *_figures(record)]
+    return ["", "## How right it is", *_MEASURED, "", *_examples(record), "", *_figures(record)]
 
 
 def _examples(record: TrackRecord) -> Iterator[str]:
     if record.fires:
-        yield f"**It speaks of** {_place(record.fires)}"
+        yield f"**It fires on** {_place(record.fires)}"
         yield ""
         yield f"> {record.fires.says}"
         yield ""
     if record.silent:
-        yield f"**It is silent about** {_place(record.silent)} {_why_silent(record.silent)}"
+        yield f"**It stays silent on** {_place(record.silent)} {_why_silent(record.silent)}"
 
 
 def _place(example: Example) -> str:
@@ -141,9 +150,9 @@ def _place(example: Example) -> str:
 
 
 def _why_silent(example: Example) -> str:
-    reason = f"Not asked: {example.reason}. " if example.reason else ""
+    reason = f"Not judged: {example.reason}. " if example.reason else ""
     names = ", ".join(f"`{name}`" for name in example.instead)
-    return f"{reason}Told instead: {names}." if names else f"{reason}Nothing is told."
+    return f"{reason}Other rules fire: {names}." if names else f"{reason}No other rule fires."
 
 
 def figures(record: TrackRecord) -> tuple[str, str, str, str]:
@@ -169,6 +178,8 @@ def _figures(record: TrackRecord) -> Iterator[str]:
         missed_usd = dollars.certain_usd - dollars.recovered_usd
         sums = (usd(dollars.true_usd), usd(false_usd), usd(missed_usd), "", right_usd, found_usd)
         yield f"| by money | {' | '.join(sums)} |"
+        yield ""
+        yield from _MONEY
 
 
 def _share(share: Decimal | None) -> str:

@@ -182,7 +182,7 @@ def _nothing_left(billed: Bill, savings: Savings) -> bool:
 
 
 def _not_ended(job: Job) -> str:
-    return f"It has not ended (status {job.status}): its use is judged once it has."
+    return f"It has not ended (status {job.status}): its use can be judged only after its end."
 
 
 def _reasons(

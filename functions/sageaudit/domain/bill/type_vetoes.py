@@ -184,7 +184,7 @@ def to_check(job: Job, today: InstanceType, other: InstanceType) -> Iterator[str
                 f"{other.gpu_model}."
             )
     if other.gpu_model == "A100" and other.gpu_memory_gib == _SMALL_A100_GIB:
-        yield "Most works ran on the A100 of 80 GiB, which has 1.3 times this one's bandwidth."
+        yield "Most workloads ran on the A100 of 80 GiB, which has 1.3 times this one's bandwidth."
     if has_bf16(today) and not has_bf16(other):
         yield f"The {other.gpu_model} has no bf16: check that the code does not use it."
     if job.hints.flash_attention and today.gpu_model in _HOPPER and other.gpu_model not in _HOPPER:

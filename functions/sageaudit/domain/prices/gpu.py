@@ -85,10 +85,10 @@ class TimesAsLong:
 
     @property
     def basis(self) -> str:
-        """What it was found by, such as "on 13 measured training works"."""
+        """What it was found by, such as "on 13 measured training workloads"."""
         works = sum(row.works for row in self.rows)
         through = sorted({row.via for row in self.rows if row.via})
-        said = [f"on {works} measured training works"] if works else []
+        said = [f"on {works} measured training workloads"] if works else []
         if through:
             said.append(f"by measured ratios of both to the {' and '.join(through)}")
         if any(not row.works and not row.via for row in self.rows):

@@ -141,8 +141,8 @@ def _together(pool: PooledRuns | None) -> str:
     """When a run as short as this one will be judged."""
     if pool is None or not pool.names:
         return (
-            "Once the last runs of its family on the same instances have as much together, short "
-            "ones are judged by them."
+            "Shorter runs are judged together with the last runs of their family on the same "
+            "instances, where these have that much in all."
         )
     earlier = len(pool.names)
     runs = "run" if earlier == 1 else f"{earlier} runs"

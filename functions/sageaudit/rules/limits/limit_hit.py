@@ -58,7 +58,7 @@ def check(case: api.JobCase) -> api.Outcome:
         "status": job.status,
         "secondary_status": job.secondary_status,
         "failure_reason": job.failure,
-        "left": left,
+        "left": left or "nothing",
     }
     if left:
         caution = "The limit may be planned, and what it left can be used."

@@ -45,8 +45,7 @@ class PhaseShare:
 def range_caution(reason: str) -> str:
     """The caution of a range that begins at nothing: the reason why, without a full stop."""
     return (
-        f"{reason}, so the saving is between nothing and the whole phase; nothing is counted "
-        "until a run shows it."
+        f"{reason}, so the saving is between nothing and the whole phase: nothing of it is counted."
     )
 
 

@@ -75,8 +75,8 @@ def _repeated(job: api.Job, done: Attempts) -> api.Found:
         fix=(api.CHECKPOINTS,),
         change=_without(job, done.surely_repeated),
         best=_without(job, done.at_most_repeated),
-        caution="How much of the repeated training was billed is not published: counted is what "
-        "was billed above the last attempt.",
+        caution="AWS does not say how much of the repeated training it bills: only what was billed "
+        "beyond the last attempt's own time is counted.",
     )
 
 

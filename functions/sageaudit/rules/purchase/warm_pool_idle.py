@@ -121,8 +121,8 @@ def _reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
         change=api.ShortenPool(keep_s + start_s),
         best=api.ShortenPool(_ZERO),
         caution=(
-            "Starting is not billed and a waiting pool is: people wait longer for each start "
-            "that comes after the shorter keep-alive."
+            "A waiting pool is billed, Starting is not. Runs that come after the shorter "
+            "keep-alive has ended start without a pool, so people wait longer for them."
         ),
     )
 
@@ -144,7 +144,8 @@ def _never_reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
         | {"retained_s": retained_s, "keep_alive_s": asked_s, "downloading_s": download_s},
         fix=_fix(case, int(keep_s)),
         change=api.ShortenPool(keep_s),
-        caution="The last job of a chain always leaves its pool: then shorten it instead.",
+        caution="The last job of a chain always leaves a pool: if other jobs reuse it, shorten the "
+        "keep-alive instead of removing it.",
     )
 
 

@@ -75,7 +75,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "gpu_memory_first_percent": round(first.first, 1),
             "gpu_memory_last_percent": round(first.last, 1),
             "points_per_hour": round(first.per_hour, 1),
-            "hours_until_full": None if ran_out else round(first.hours_left, 1),
+            **({} if ran_out else {"hours_until_full": round(first.hours_left, 1)}),
             "max_runtime_s": case.job.max_runtime_s,
             "hosts": len(lines),
             "hosts_that_grew": len(grown),

@@ -103,7 +103,7 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     takes = (
         f"the run takes up to {now / count:.1f} times as long, and then nothing is saved: "
-        "nothing is counted until a run shows it"
+        "nothing is counted"
     )
     return api.derived(
         f"The {use.metric.name} of each of {now} hosts averaged {use.busiest:.0f}% or less over "

@@ -120,5 +120,5 @@ def _balanced(job: api.Job, load: HostLoad) -> FoundDetails:
         "fix": shard(job),
         "change": api.CutPhase(phase, Decimal(0)),
         "best": api.CutPhase(phase, spare_s),
-        "caution": "An even load saves at most this; nothing is counted until a run shows it.",
+        "caution": "An even load saves at most this, and perhaps nothing: nothing is counted.",
     }

@@ -108,9 +108,9 @@ def test_a_short_run_is_not_judged() -> None:
     assert (found["judged"], found["avoidable_usd"]) == ("no", None)
     [reason] = found["not_judged"]
     assert reason == (
-        "Its own code ran for only 10 min: at least 15 min are needed to judge its use. Once the "
-        "last runs of its family on the same instances have as much together, short ones are "
-        "judged by them."
+        "Its own code ran for only 10 min: at least 15 min are needed to judge its use. "
+        "Shorter runs are judged together with the last runs of their family on the same "
+        "instances, where these have that much in all."
     )
 
 
@@ -197,7 +197,7 @@ def test_a_job_that_still_runs_shows_its_cost_until_now() -> None:
     ]
     assert found["judged"] == "no"
     assert found["not_judged"] == [
-        "It has not ended (status InProgress): its use is judged once it has."
+        "It has not ended (status InProgress): its use can be judged only after its end."
     ]
     assert (found["avoidable_usd"], found["lost_usd"], found["possible_usd"]) == (None,) * 3
     assert {unknown["code"] for unknown in found["unknown"]} == {"job_not_finished"}

@@ -251,8 +251,8 @@ def test_another_gpu_takes_up_to_its_share_of_the_time_longer() -> None:
     # $2.00 today buys 2.5 hours at $0.80
     assert one.break_even == Decimal("2.5")
     assert one.takes.because == (
-        "W took 2.00 to 5.00 times as long as S on 16 measured training works (the widest range "
-        "of 16-bit and FP32, as the run's precision is not known); "
+        "W took 2.00 to 5.00 times as long as S on 16 measured training workloads (the widest "
+        "range of 16-bit and FP32, as the run's precision is not known); "
         "the GPU was busy for 20% of the time."
     )
 
@@ -272,7 +272,7 @@ def test_a_run_that_may_take_more_than_twice_as_long_is_refused_however_cheap() 
     assert constraint is Constraint.RUN_TIME
     assert says == (
         "it may take 3.0 times as long: W took 2.00 to 5.00 times as long as S on 16 measured "
-        "training works (the widest range of 16-bit and FP32, as the run's precision is not "
+        "training workloads (the widest range of 16-bit and FP32, as the run's precision is not "
         "known); the GPU was busy for 50% of the time"
     )
 

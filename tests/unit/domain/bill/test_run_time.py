@@ -138,7 +138,7 @@ def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
     assert refused.constraint is Constraint.RUN_TIME
     assert refused.reason.startswith(
         "it may take 2.0 times as long: W took 1.50 to 2.01 times as long as S "
-        "on 6 measured training works"
+        "on 6 measured training workloads"
     )
 
 
@@ -148,7 +148,7 @@ def test_unrecorded_gpus_count_as_busy_all_the_time_and_are_not_said_to_be() -> 
     assert isinstance(found, Duration)
     assert found.counted == 2
     assert found.because == (
-        "W took 1.50 to 2.00 times as long as S on 6 measured training works "
+        "W took 1.50 to 2.00 times as long as S on 6 measured training workloads "
         "(the widest range of 16-bit and FP32, as the run's precision is not known); "
         "how busy it was is not known, so it is counted as always busy."
     )
@@ -199,7 +199,7 @@ def test_a_class_that_the_run_may_be_in_must_be_measured() -> None:
     assert isinstance(found, Duration)
     assert found.counted == Decimal("1.5")
     assert found.because == (
-        "W took 1.50 to 2.00 times as long as S on 3 measured training works (16-bit); "
+        "W took 1.50 to 2.00 times as long as S on 3 measured training workloads (16-bit); "
         "the GPU was busy for 50% of the time."
     )
     eight = replace(run_on(today), hints=Hints(mixed_precision=True, fp8=True))

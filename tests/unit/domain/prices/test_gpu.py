@@ -121,10 +121,10 @@ def test_what_a_range_rests_on_is_said() -> None:
         if isinstance(found := moved(today, other), TimesAsLong)
     }
     assert said == {
-        ("H100", "A100"): "on 23 measured training works",
+        ("H100", "A100"): "on 23 measured training workloads",
         ("A10G", "T4"): "by measured ratios of both to the V100",
         ("V100", "A10G"): (
-            "on 18 measured training works, by two suites' figures for one model, "
+            "on 18 measured training workloads, by two suites' figures for one model, "
             "an A10 in place of the A10G in most"
         ),
     }

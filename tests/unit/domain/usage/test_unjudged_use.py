@@ -128,8 +128,8 @@ def test_a_gap_counts_from_the_minutes_that_a_rule_needs(gap: int, told: bool) -
             7,
             (
                 "Its own code ran for only 7 min: at least 15 min are needed to judge its use. "
-                "Once the last runs of its family on the same instances have as much together, "
-                "short ones are judged by them."
+                "Shorter runs are judged together with the last runs of their family on the same "
+                "instances, where these have that much in all."
             ),
         ),
         ("too_few_points", 2, "Its use was not judged: 2 points of each host are too few."),
@@ -157,9 +157,9 @@ def test_a_long_run_that_worked_for_a_few_minutes_says_so() -> None:
     memory = series(Metric.MEMORY, [20.0] * 60)
     [sentence] = said(usage(ran(3600), series(Metric.CPU, cpu), memory), "too_short")
     assert sentence == (
-        "It was at work for only 5 min: at least 15 min are needed to judge its use. Once the last "
-        "runs of its family on the same instances have as much together, short ones are judged by "
-        "them."
+        "It was at work for only 5 min: at least 15 min are needed to judge its use. Shorter runs "
+        "are judged together with the last runs of their family on the same instances, where these "
+        "have that much in all."
     )
 
 
