@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sageaudit.domain.usage.series import Series, mean, percentile
@@ -37,7 +38,7 @@ def gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> Gp
     return GpuWaits(p95, share, _times(points, low, high), mean(beside))
 
 
-def _times(points: list[float], low: float, high: float) -> int:
+def _times(points: Sequence[float], low: float, high: float) -> int:
     """How often it went from high to low and back."""
     times, worked, fell = 0, False, False
     for value in points:
