@@ -13,9 +13,10 @@ import pytest
 
 from sageaudit.auditing import audit_job
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.bill import resize as resizing
+from sageaudit.domain.bill import shared_resize
 from sageaudit.domain.bill.finding import Found
-from sageaudit.domain.bill.resize import Resize, Resizes, resize
+from sageaudit.domain.bill.resize import Resize, resize
+from sageaudit.domain.bill.shared_resize import Resizes
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
@@ -51,7 +52,7 @@ def resizes(monkeypatch: pytest.MonkeyPatch) -> list[Decimal]:
         headrooms.append(headroom_percent)
         return resize(job, whole, on, headroom_percent=headroom_percent, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(resizing, "resize", counted)
+    monkeypatch.setattr(shared_resize, "resize", counted)
     return headrooms
 
 

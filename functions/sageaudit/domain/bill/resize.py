@@ -9,7 +9,7 @@ the slow end is counted, the fast end is only shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill import Bill, bill
@@ -30,7 +30,6 @@ from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
 HEADROOM_PERCENT = Decimal(20)
-_Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,53 +179,6 @@ def resize(
     return Resize(
         today, _rate(job, market, today), billed, need, tuple(sorted(candidates, key=_by_cost))
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Resizes:
-    """The answers of `resize` in one audit: rules that ask the same share one answer.
-
-    Types that cost as much by the hour, or more, are left out: no rule names them.
-    """
-
-    _known: list[tuple[_Question, Resize]] = field(default_factory=list)
-
-    def resize(
-        self,
-        job: Job,
-        whole: Measurements,
-        market: Market,
-        headroom_percent: Decimal,
-        also: tuple[Measurements, ...] = (),
-    ) -> Resize:
-        """As the function `resize`, for equal arguments once."""
-        asked = (job, whole, market, headroom_percent, also)
-        for question, answer in self._known:
-            if question == asked:
-                return answer
-        answer = resize(
-            job,
-            whole,
-            market,
-            headroom_percent=headroom_percent,
-            also=also,
-            only=_may_cost_less(job, market),
-        )
-        self._known.append((asked, answer))
-        return answer
-
-
-def _may_cost_less(job: Job, market: Market) -> Callable[[InstanceType], bool]:
-    """False for types that are known to cost no less by the hour than the job's own."""
-    today = market.hourly(job.region, job.kind, job.groups[0].instance_type)
-
-    def may(other: InstanceType) -> bool:
-        rate = _rate(job, market, other)
-        if today is None or rate is None or rate.usd < today.usd:
-            return True
-        return not comparable(today, rate)
-
-    return may
 
 
 @dataclass(frozen=True, slots=True)
