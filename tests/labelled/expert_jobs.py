@@ -72,7 +72,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "family-pool-dearer-than-its-starts-g5-2xlarge": (
         ("family",),
-        "ten minutes are taken off for each start, which may wait for capacity; upper end: all",
+        "a start may wait for capacity: ten minutes are taken off for each; the upper end has all",
     ),
 }
 """By scenario: the points in which the audit differs from the expert, and why."""

@@ -111,7 +111,7 @@ def _link_refused(today: InstanceType, other: InstanceType) -> str | None:
         return None
     linked, there = (row.gpu_model in _WITH_NVLINK for row in (today, other))
     if linked and not there:
-        return f"its {today.gpus} {today.gpu_model} exchange data over NVLink, which it lacks"
+        return f"its {today.gpus} {today.gpu_model} may exchange data over NVLink, which it lacks"
     if there and not linked:
         return f"several {today.gpu_model} have no NVLink: nothing compares them with those joined"
     return None

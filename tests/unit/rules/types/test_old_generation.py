@@ -196,7 +196,8 @@ def test_eight_gpus_on_nvlink_move_to_nvlink_only() -> None:
     assert (vetoed.fix, vetoed.change) == ((), None)
     assert vetoed.caution == (
         "Nothing is counted: the nearest cheaper type, ml.g5.12xlarge, does not fit "
-        "(its 4 V100 exchange data over NVLink, which it lacks). Its successors: ml.g5.12xlarge."
+        "(its 4 V100 may exchange data over NVLink, which it lacks). "
+        "Its successors: ml.g5.12xlarge."
     )
 
 
