@@ -45,8 +45,8 @@ def opened(path: Path, wanted: Callable[[str], bool], parquet: ParquetReader) ->
             return
         packed = start[:2] == b"\x1f\x8b"
         with closing(cast("IO[bytes]", gzip.open(path) if packed else path.open("rb"))) as binary:
-            lines = csv.reader(_lines(path, binary), strict=True)
-            yield next(lines, []), lines
+            rows = _rows(path, binary)
+            yield next(rows, []), rows
 
 
 def column(name: str) -> str:
@@ -99,6 +99,23 @@ def _sentences(path: Path) -> Iterator[None]:
         raise BadUsage(f"{path}: is no cost report: it is not text in UTF-8") from error
     except csv.Error as error:
         raise BadUsage(f"{path}: is no cost report: it is not CSV ({error})") from error
+
+
+def _rows(path: Path, binary: IO[bytes]) -> Iterator[list[str]]:
+    """Rows of limited length: one whose quoted cells have line breaks has many lines."""
+    read = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal read
+        for line in _lines(path, binary):
+            read += len(line)
+            if read > _LONGEST_LINE:
+                raise BadUsage(f"{path}: is no cost report: it has a row of many lines")
+            yield line
+
+    for row in csv.reader(counted(), strict=True):
+        read = 0
+        yield row
 
 
 def _lines(path: Path, binary: IO[bytes]) -> Iterator[str]:

@@ -158,6 +158,13 @@ def test_a_monthly_line_is_of_the_whole_month(read: Read) -> None:
     assert (line.first, line.last) == (date(2026, 10, 1), date(2026, 10, 31))
 
 
+def test_a_row_without_end_fills_no_memory(read: Read) -> None:
+    """Quoted cells with line breaks: each line is short, and the row is as long as the file."""
+    text = cost_reports.cur2([CHARGE]) + '"a\n",' * 1_000_000
+    with pytest.raises(BadUsage, match="row of many lines"):
+        read(gzip.compress(text.encode()))
+
+
 def test_an_end_on_the_first_of_all_days_is_no_day_before(read: Read) -> None:
     """No calendar has one."""
     changes = {

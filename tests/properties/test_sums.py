@@ -1,0 +1,50 @@
+"""The sums of an audit keep within its bill, however the run ended and whatever its pool says."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.properties.judged import held, judged, says
+from tests.properties.programs import GPU_TYPES, Run, runs
+
+ZERO = Decimal(0)
+ROUNDED = Decimal("0.00001")
+SECONDS = st.sampled_from([0, 1, 600, 3600, 86_400, 10**9])
+
+
+@held(25)
+@given(
+    runs(GPU_TYPES),
+    st.sampled_from(["Completed", "Failed", "Stopped"]),
+    st.booleans(),
+    SECONDS,
+    SECONDS,
+    st.sampled_from(["Reused", "Terminated", "InUse", "Available", "Another"]),
+)
+def test_what_is_counted_and_what_may_be_lost_are_no_more_than_the_bill(
+    run: Run, status: str, checkpoints: bool, retained_s: int, keep_s: int, pool: str
+) -> None:
+    """A pool that was kept for longer than asked for, or for years, too."""
+    told = run.told()
+    answer = told["describe"]
+    answer["TrainingJobStatus"] = answer["SecondaryStatus"] = status
+    if status == "Failed":
+        answer["FailureReason"] = "AlgorithmError: CUDA out of memory"
+    if checkpoints:
+        answer["CheckpointConfig"] = {"S3Uri": "s3://checkpoints/here"}
+    answer["ResourceConfig"]["KeepAlivePeriodInSeconds"] = keep_s
+    answer["WarmPoolStatus"] = {
+        "Status": pool,
+        "ResourceRetainedBillableTimeInSeconds": retained_s,
+    }
+    audit = judged(told)
+    assert not [one for one in audit["unknown"] if one["code"] == "rule_failed"]
+    total, lost = audit["bill"]["total_usd"], audit["lost_usd"] or ZERO
+    assert total is not None, audit["bill"]["missing"]
+    avoidable, most = audit["avoidable_usd"] or ZERO, audit["lost_up_to_usd"] or ZERO
+    assert ZERO <= lost <= most
+    assert avoidable + most <= total + ROUNDED, says(audit)
+    assert all(part["usd"] >= -ROUNDED for part in audit["waterfall"])
