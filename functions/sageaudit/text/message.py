@@ -284,7 +284,7 @@ def pool_note(document: AuditDocument) -> str | None:
     earlier, together_usd = pool["runs"] - 1, pool["avoidable_usd"]
     runs = "run" if earlier == 1 else f"{earlier} runs"
     said = f"Short runs are judged together: this one with the last {runs} of its family"
-    sum_of_all = f", {cents(together_usd)} avoidable in all of them" if together_usd else ""
+    sum_of_all = f", {cents(together_usd)} avoidable in all {pool['runs']}" if together_usd else ""
     return f"{said}{sum_of_all}."
 
 
