@@ -49,7 +49,7 @@ precision takes its own column. With GPU busy share u and the upper end r, a run
   range, the finding says so.
 - **A10G** was mostly measured as an A10, which has the same memory and more 16-bit arithmetic. From
   a V100 to an A10G, 1.6 is counted.
-- **A100**: most workloads ran on the one of 80 GiB; p4d has 40 GiB and three quarters of its bandwidth.
+- **A100**: most workloads ran on the one of 80 GiB; p4d has 40 GiB and 3/4 of its bandwidth.
 - **NVLink**: the ranges do not hold from several GPUs with NVLink (p3, p4, p5, p6) to several
   without (g types), or back; such moves are refused.
 - Small workloads, and those that wait for their host, show less than these ranges.
