@@ -30,9 +30,9 @@ published. What was never measured on both models is unknown, and a type with su
 ## Ranges
 
 The first three columns with figures are throughput of the faster model over that of the slower one,
-lowest and highest over the works; the number of works stands in brackets. *c* is composed of two
+lowest and highest over the workloads; their number stands in brackets. *c* is composed of two
 measured ratios through a third model, *s* is one model in two suites; both are less certain. One
-work is no range, and is not used.
+workload is no range, and is not used.
 
 The last two columns are what a run may take whose precision is not known, where the GPU is the
 limit: the widest range of 16-bit and FP32, both of which must be known. A run with signs of 16-bit
@@ -49,10 +49,10 @@ precision takes its own column. With GPU busy share u and the upper end r, a run
   range, the finding says so.
 - **A10G** was mostly measured as an A10, which has the same memory and more 16-bit arithmetic. From
   a V100 to an A10G, 1.6 is counted.
-- **A100**: most works ran on the one of 80 GiB; p4d has 40 GiB and three quarters of its bandwidth.
+- **A100**: most workloads ran on the one of 80 GiB; p4d has 40 GiB and 3/4 of its bandwidth.
 - **NVLink**: the ranges do not hold from several GPUs with NVLink (p3, p4, p5, p6) to several
   without (g types), or back; such moves are refused.
-- Small works, and works that wait for their host, show less than these ranges.
+- Small workloads, and those that wait for their host, show less than these ranges.
 
 ## Data sheets
 

@@ -287,7 +287,7 @@ def pool_note(document: AuditDocument) -> str | None:
     runs = "run" if earlier == 1 else f"{earlier} runs"
     said = f"Short runs are judged together: this one with the last {runs} of its family"
     together = about(cents(together_usd), estimated=bool(estimates(document["bill"])))
-    sum_of_all = f", {together} avoidable in all of them" if together_usd else ""
+    sum_of_all = f", {together} avoidable in all {pool['runs']}" if together_usd else ""
     return f"{said}{sum_of_all}."
 
 

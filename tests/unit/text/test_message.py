@@ -127,6 +127,21 @@ def test_headline(overrides: dict[str, Any], shown: str) -> None:
     assert headline(document(**overrides)) == shown
 
 
+def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
+    """A range from 0 is not counted, and still news; one that another finding covers is not."""
+    made = document(avoidable_usd=Decimal(0))
+    ranged = {
+        **made["findings"][0],
+        "saving_usd": Decimal(0),
+        "saving_range_usd": [Decimal(0), Decimal("1.234")],
+    }
+    shown = headline(cast("AuditDocument", {**made, "findings": [ranged]}))
+    assert shown == "none of $4.55 was certainly avoidable, but up to $1.30 may have been"
+    covered = {**ranged, "subsumed_by": "gpu-idle"}
+    shown = headline(cast("AuditDocument", {**made, "findings": [covered]}))
+    assert shown == "none of $4.55 was found avoidable"
+
+
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
     """All of the bill, a part beside avoidable dollars, and nothing new for a stored document."""
     perhaps = perhaps_lost_document()
@@ -314,7 +329,7 @@ def test_a_short_run_says_with_which_it_was_judged_and_what_they_all_count() -> 
     judged = document(**pooled(6, "1.8412"))
     note = (
         "Short runs are judged together: this one with the last 5 runs of its family, "
-        "$1.84 avoidable in all of them."
+        "$1.84 avoidable in all 6."
     )
     assert pool_note(judged) == note
     assert note in message_of(judged).context

@@ -71,7 +71,7 @@ def type_refused(job: Job, today: InstanceType, other: InstanceType) -> str | No
         without_efa = f"its instances train together over EFA, and {other.name} has none"
         return without_efa if apart else None
     if several:
-        return "between several instances the network may be what limits another GPU"
+        return "with several instances the network may be the limit, not the GPU"
     reasons = (_link_refused(today, other), _precision_refused(job, today, other))
     named = next(filter(None, reasons), None)
     return named or image_refused(job, today, other)
@@ -111,7 +111,8 @@ def _link_refused(today: InstanceType, other: InstanceType) -> str | None:
         return None
     linked, there = (row.gpu_model in _WITH_NVLINK for row in (today, other))
     if linked and not there:
-        return f"its {today.gpus} {today.gpu_model} may exchange data over NVLink, which it lacks"
+        gpus = f"{today.gpus} {today.gpu_model}"
+        return f"its {gpus} may exchange data over NVLink, which {other.name} lacks"
     if there and not linked:
         return f"several {today.gpu_model} have no NVLink: nothing compares them with those joined"
     return None

@@ -42,6 +42,17 @@ class BestType:
     why: str
     run: Resize | None = None
 
+    @property
+    def refused(self) -> frozenset[str]:
+        """Types on which the run does not fit, whatever they cost."""
+        candidates = self.run.candidates if self.run else ()
+        unsure = {Constraint.NOT_RECORDED, Constraint.NOT_OFFERED, Constraint.BILL}
+        return frozenset(
+            candidate.type.name
+            for candidate in candidates
+            if candidate.refused and candidate.refused.constraint not in unsure
+        )
+
     def details(self, case: api.JobCase, hint: str = "") -> FoundDetails:
         """The fix as it is counted and at best, the second best beside it; words without a type."""
         if self.first is None:

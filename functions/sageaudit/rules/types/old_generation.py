@@ -9,8 +9,9 @@ Saving: Derived, where prices are known: the run on the type that certainly save
 When it is wrong: Code that was built for the old GPU must be built again for the new one. No type
     is advised, and no figure given, for GPUs joined by NVLink where the other has none, for several
     instances (EFA), without a measured ratio, and where a use that must shrink was not recorded:
-    successors are named then. Nothing is said where the image is for none of them (its CUDA is
-    older than their GPUs, or its algorithm is not documented there).
+    successors are named then, but for those on which the run is known not to fit. Nothing is said
+    where the image is for none of them (its CUDA is older than their GPUs, or its algorithm is not
+    documented there).
 What to do: Take the named type. An image with a recent framework runs on it as it is.
 Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.
     GPU ratios: docs/gpu-throughput.md.
@@ -46,7 +47,8 @@ def check(case: api.JobCase) -> api.Outcome:
     newer = best.first.type if best.first else None
     if newer is None and image_bars_all(case, today):
         return api.Clear()
-    details = best.details(case, _too_short(case, best) if newer else successors(case, today))
+    named = _too_short(case, best) if newer else successors(case, today, best.refused)
+    details = best.details(case, named)
     now, then = hourly_rate(case, today), hourly_rate(case, newer) if newer else None
     summary = f"It ran on {case.job.instances}, an old generation"
     if newer and now and then:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sageaudit.domain.bill.type_vetoes import image_refused
 from sageaudit.domain.prices.market import InstanceType, Rate
 from sageaudit.rules import api
@@ -17,15 +19,17 @@ def said(rate: Rate) -> str:
     return f"about ${rate.usd:.3f} (estimated)" if rate.is_estimate else f"${rate.usd:.3f}"
 
 
-def successors(case: api.JobCase, today: InstanceType) -> str:
+def successors(case: api.JobCase, today: InstanceType, refused: Collection[str]) -> str:
     """A sentence that names those of the table which the job could take; empty without any.
+
+    `refused`: types on which the run is known not to fit.
 
     One without a price is said to have none: it may not be sold there.
     """
     names = [
         row.name if hourly_rate(case, row) else f"{row.name} (no price known here)"
         for row in _current(case, today)
-        if image_refused(case.job, today, row) is None
+        if row.name not in refused and image_refused(case.job, today, row) is None
     ]
     return f"Its successors: {' or '.join(names)}." if names else ""
 
