@@ -58,7 +58,7 @@ def recordings(name: str, loop: Loop, seed: int) -> list[dict[str, Any]]:
         downloading = WARM_DOWNLOADING_S if warm else COLD_DOWNLOADING_S
         plot = Plot(
             loop.instance,
-            alike(1, replace(BUSY_A10G, minutes=loop.work_min)),
+            alike(1, replace(BUSY_A10G, minutes=loop.work_min, cores=6.0)),
             name=name,
             begin=begin,
             starting_s=starting,

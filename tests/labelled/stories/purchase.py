@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.labelled.machine import (
     SKLEARN,
     Doing,
@@ -20,7 +22,7 @@ CHECKPOINTS = {"CheckpointConfig": {"S3Uri": "s3://bucket/checkpoints"}}
 STORIES = (
     story(
         "an-overnight-run-with-checkpoints-on-demand",
-        Plot("ml.g4dn.xlarge", alike(1, LONG_T4), describe=CHECKPOINTS),
+        Plot("ml.g4dn.xlarge", alike(1, replace(LONG_T4, minutes=480)), describe=CHECKPOINTS),
         "spot-not-used",
     ),
     story(
