@@ -24,6 +24,7 @@ from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.record import FindingRow, Head
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.text.estimate import about
 from sageaudit.text.money import cents, usd
 from sageaudit.text.untrusted import middle, terminal
 
@@ -32,10 +33,12 @@ COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 """A made-up run: no public recording has several GPUs and every metric that its fix needs."""
 RULE = "gpu-underused"
 _MANY = 1000
-_SHORTEST, _LONGEST, _MONEY, _GAP = 18, 48, 9, 2
-"""Widths: shortest and longest column of text, column of dollars, space between columns."""
-_COLUMNS, _TOP = ("Cost", "Avoidable", "Lost"), "Top finding"
+_SHORTEST, _LONGEST, _GAP = 18, 48, 2
+"""Widths: shortest and longest column of text, space between columns."""
+_COLUMNS, _TOP = {"Cost": 12, "Avoidable": 9, "Lost": 8}, "Top finding"
+"""Columns of dollars with their widths, and the last one."""
 _POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
+_ABOUT = 'About: the rate is estimated from that of EC2; "sageaudit audit" says how.'
 _UNKNOWN = "Unknown: the job's metrics were missing or too few to judge what was avoidable."
 
 
@@ -101,8 +104,15 @@ def _show_result(console: Console, heads: Sequence[Head], policy: Policy) -> Non
 
 
 def _cost(heads: Sequence[Head]) -> str:
+    total, avoidable, lost = _shown(heads)
+    return f"{total}: at least {avoidable} avoidable, and {lost} lost"
+
+
+def _shown(heads: Sequence[Head]) -> tuple[str, ...]:
+    """The sums in words; "about" where a job's rate is an estimate, as in every other output."""
+    guessed = any(head.estimated for head in heads)
     total, avoidable, lost = map(usd, _sums(heads))
-    return f"{total}: at least {avoidable} was avoidable, and {lost} was lost"
+    return about(total, estimated=guessed), avoidable, lost
 
 
 def _sums(heads: Iterable[Head]) -> tuple[Decimal, ...]:
@@ -118,25 +128,28 @@ def _sums(heads: Iterable[Head]) -> tuple[Decimal, ...]:
 
 def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) -> None:
     tops = [_top(history, head) for head in heads]
-    taken = len(_COLUMNS) * (_MONEY + _GAP) + _GAP + max(map(len, (_TOP, *tops)))
+    taken = sum(_COLUMNS.values()) + (len(_COLUMNS) + 1) * _GAP + max(map(len, (_TOP, *tops)))
     name_width = min(max(console.width - taken, _SHORTEST), _LONGEST)
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     table.add_column("Job", width=name_width, no_wrap=True)
-    for word in _COLUMNS:
-        table.add_column(word, justify="right", width=_MONEY, no_wrap=True)
+    for word, width in _COLUMNS.items():
+        table.add_column(word, justify="right", width=width, no_wrap=True)
     table.add_column(_TOP, no_wrap=True)
     for head, top in zip(heads, tops, strict=True):
         dollars = (head.total_usd, head.avoidable_usd, head.lost_usd)
         name = f"sum of {head.name}" if head.rollup else head.name
         table.add_row(
             Text(middle(terminal(name), name_width), "italic" if head.rollup else ""),
-            *(_dollars(amount) for amount in dollars),
+            *(_dollars(amount, head) for amount in dollars),
             Text(top),
         )
-    table.add_row("total of all jobs", *(usd(total) for total in _sums(heads)), "", style="bold")
+    table.add_row("total of all jobs", *_shown(heads), "", style="bold")
     console.print(Text("\nAudited jobs, the most wasteful first", "bold"))
     console.print(table)
-    console.print(Text(f"{_POSSIBLE}\n{_UNKNOWN}\n{_composed().name} is made up.", "dim"))
+    possible = [_POSSIBLE] if any("$" in top for top in tops) else []
+    guessed = [_ABOUT] if any(head.estimated for head in heads) else []
+    notes = [*possible, *guessed, _UNKNOWN, f"{_composed().name} is made up."]
+    console.print(Text("\n".join(notes), "dim"))
 
 
 def _top(history: DynamoHistory, head: Head) -> str:
@@ -153,8 +166,9 @@ def _composed() -> RecordedJob:
     return job
 
 
-def _dollars(amount: Decimal | None) -> Text:
-    return Text(cents(amount) if amount != 0 else "-", "" if amount else "dim")
+def _dollars(amount: Decimal | None, head: Head) -> Text:
+    shown = about(cents(amount), estimated=bool(head.estimated and amount))
+    return Text(shown if amount != 0 else "-", "" if amount else "dim")
 
 
 def _show_message(console: Console, posts: Sequence[dict[str, object]], mails: int) -> None:

@@ -53,7 +53,7 @@ def test_one_recording_alone_says_what_is_missing(files: list[Path]) -> None:
     made = audited(files[3:])["nightly-3-3"]
     assert made["judged"] == "no"
     assert "gpu-underused" not in rules(made)
-    assert "the last runs of its family on the same instances" in made["not_judged"][0]
+    assert "the last runs of their family on the same instances" in made["not_judged"][0]
 
 
 def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:

@@ -20,11 +20,11 @@ def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) 
     """What was finished is printed; what follows is not begun; exit 130."""
     begun: list[Path] = []
 
-    def interrupted(path: Path, policy: object) -> AuditDocument:
+    def interrupted(path: Path, *others: object) -> AuditDocument:
         begun.append(path)
         if len(begun) == 2:
             raise KeyboardInterrupt
-        return real(path, policy)  # type: ignore[arg-type]
+        return real(path, *others)  # type: ignore[arg-type]
 
     real = command.of_recording
     monkeypatch.setattr(command, "of_recording", interrupted)

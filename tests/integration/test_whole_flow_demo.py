@@ -43,9 +43,9 @@ def test_the_demo_shows_what_happened(played: Played) -> None:
     """The result in one sentence, how much is real, the jobs, and an answer of the history."""
     first = played.shown.splitlines()[0]
     assert first == (
-        "26 recorded jobs cost $32.57: at least $11.33 was avoidable, and $0.16 was lost."
+        "26 recorded jobs cost about $33.12: at least $11.40 avoidable, and $0.16 lost."
     )
-    for part in ("25 of them really ran", "total of all jobs", "spot-not-used $0.10"):
+    for part in ("25 of them really ran", "total of all jobs", "about $0.54"):
         assert part in played.shown
     assert "The GPU averaged 6% (P95 7%)" in played.shown
     assert "\x1b" not in played.shown

@@ -29,8 +29,11 @@ REST_S = 600
 """So long an account and region is not asked again after no answer, or a throttled one."""
 _MOST_KEPT = 5_000
 _HEADER = "x-amz-bucket-region"
-_ANSWERS = frozenset({301, 400, 403, 404})
-"""Answers about the bucket; any other one is about S3's state."""
+_NO_BUCKET = 404
+_ANSWERS = frozenset({301, 403, _NO_BUCKET})
+"""Answers about the bucket, which are kept. Any other one without the header is not."""
+_BAD_REQUEST = 400
+"""About the request, such as an expired token; any other answer is about S3's state."""
 
 
 class S3Buckets:
@@ -64,13 +67,15 @@ class S3Buckets:
         except ClientError as error:
             answer = error.response
         except ParamValidationError:
-            answer = {"ResponseMetadata": {"HTTPStatusCode": 400}}
+            answer = {"ResponseMetadata": {"HTTPStatusCode": _NO_BUCKET}}
         except BotoCoreError:
             answer = {}
         metadata = answer.get("ResponseMetadata", {})
         found = known_region(metadata.get("HTTPHeaders", {}).get(_HEADER))
-        if found is None and metadata.get("HTTPStatusCode") not in _ANSWERS:
-            self._rests_until[account, region] = self._clock() + REST_S
+        status = metadata.get("HTTPStatusCode")
+        if found is None and status not in _ANSWERS:
+            if status != _BAD_REQUEST:
+                self._rests_until[account, region] = self._clock() + REST_S
             return
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
