@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from sageaudit.domain.bill.candidate import Constraint, Refusal
 from sageaudit.domain.job.job import Job
@@ -29,7 +30,7 @@ def refusals(
     if other.legacy and not today.legacy:
         why = f"{other.family} is an older generation than {today.family}"
         yield Refusal(Constraint.GENERATION, why)
-    if not today.accelerator and _generation(other) < _generation(today):
+    if not today.accelerator and _generation(other.family) < _generation(today.family):
         why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
         yield Refusal(Constraint.GENERATION, why)
     if other.family.endswith(_NOT_STEADY):
@@ -51,9 +52,10 @@ def refusals(
     yield from broken
 
 
-def _generation(row: InstanceType) -> int:
-    """The number in a family's name: 7 of m7i; 0 without one."""
-    digits = _NUMBER.search(row.family)
+@cache
+def _generation(family: str) -> int:
+    """The number in its name: 7 of m7i; 0 without one."""
+    digits = _NUMBER.search(family)
     return int(digits[0]) if digits else 0
 
 

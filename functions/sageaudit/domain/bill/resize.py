@@ -170,15 +170,14 @@ def resize(
     elsewhere = job
     if job.purchase is Purchase.TRAINING_PLAN:
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
-    trial = _Trial(elsewhere, today, need, market, billed, headroom_percent)
+    rate = _rate(job, market, today)
+    trial = _Trial(elsewhere, today, rate, need, market, billed, headroom_percent)
     candidates = [
         trial.candidate(other)
         for other in market.types.values()
         if other.name != today.name and only(other)
     ]
-    return Resize(
-        today, _rate(job, market, today), billed, need, tuple(sorted(candidates, key=_by_cost))
-    )
+    return Resize(today, rate, billed, need, tuple(sorted(candidates, key=_by_cost)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +186,7 @@ class _Trial:
 
     job: Job
     today: InstanceType
+    rate: Rate | None
     need: Demand
     market: Market
     billed: Bill
@@ -223,8 +223,7 @@ class _Trial:
         if rate.unlisted is not None:
             why = f"{other.name} may not be sold for {self.job.kind.value} jobs: {rate.unlisted}"
             return Refusal(Constraint.NOT_OFFERED, why)
-        today = _rate(self.job, self.market, self.today)
-        if today is not None and not comparable(today, rate):
+        if self.rate is not None and not comparable(self.rate, rate):
             why = f"{other.name} and {self.today.name} have no price of one time and kind"
             return Refusal(Constraint.BILL, why)
         return None
