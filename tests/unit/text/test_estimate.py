@@ -12,7 +12,8 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.text import plain, slack
 from sageaudit.text.headline import headline, whole_cost
 from sageaudit.text.idle_capacity import idle_sentence
-from sageaudit.text.message import message_of, money_notes, price_note
+from sageaudit.text.message import message_of
+from sageaudit.text.money_notes import money_notes, price_note
 from sageaudit.text.saving import counted_dollars, effect
 from tests.fakes.documents import (
     GUESSED,

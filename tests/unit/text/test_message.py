@@ -8,7 +8,8 @@ import pytest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.text.headline import headline
-from sageaudit.text.message import message_of, money_notes, pool_note
+from sageaudit.text.message import message_of, pool_note
+from sageaudit.text.money_notes import money_notes
 from tests.fakes.documents import (
     document,
     finding,

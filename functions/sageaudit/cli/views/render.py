@@ -20,7 +20,8 @@ from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.duration import duration
 from sageaudit.text.headline import headline, still_runs
 from sageaudit.text.idle_capacity import IDLE_LABEL, idle_sentence
-from sageaudit.text.message import money_notes, pool_note, ran_on
+from sageaudit.text.message import pool_note, ran_on
+from sageaudit.text.money_notes import money_notes
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import capitalised, counted, time_of
 
