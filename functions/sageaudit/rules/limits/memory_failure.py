@@ -11,11 +11,10 @@ from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.growth import Growth, steady_growth
 from sageaudit.rules import api
 from sageaudit.rules.growth_words import points_an_hour
+from sageaudit.rules.utilisation.gpu_memory_growth import PATIENCE, WINDOW
 
 _LAST_POINTS = 3
 """The minute in which a process dies has a lower mean: the highest of the last points counts."""
-_SKIPPED_MIN, _WINDOW_MIN = 8, 4
-"""As gpu-memory-growth has them."""
 _NEAR_FULL_PERCENT = 80
 """Below it a one-minute mean is no sign that the memory ran out; our choice."""
 _ADVICE = {
@@ -82,8 +81,8 @@ def _growth(case: api.JobCase, metric: api.Metric) -> Growth | None:
         steady_growth(
             line,
             period_s=case.usage.period_s,
-            skipped_min=_SKIPPED_MIN,
-            window_min=_WINDOW_MIN,
+            skipped_min=PATIENCE.value,
+            window_min=WINDOW.value,
             ran_out=True,
         )
         for line in case.usage.series.get(metric, {}).values()

@@ -28,6 +28,7 @@ from sageaudit.domain.usage.standstill import FROM_S
 from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.input_channels import first_channel
+from sageaudit.rules.utilisation.standing_still import gpu_hours, on_cpu_alone
 
 FROM = api.Threshold("from_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs")
 SHARE_FROM = api.Threshold(
@@ -87,14 +88,13 @@ def _shown(case: api.JobCase, wait: range, cores: float) -> api.Outcome:
     whole, wait_s = case.whole, _seconds(case, wait)
     if wait_s < FROM_S:
         return api.Clear()
-    gpu_hours = float(wait_s) * len(whole.series[api.Metric.GPU]) * (whole.gpus or 0) / 3600
+    hours = gpu_hours(whole, float(wait_s))
     return api.fact(
         f"No GPU work came for the first {api.duration(wait_s)} of "
-        f"{api.duration_min(whole.minutes)} on {case.job.instances} ({gpu_hours:.1f} GPU-hours), "
-        f"while {cores:.1f} of {whole.vcpu} cores worked.",
+        f"{on_cpu_alone(case, hours, cores)}",
         {
             "without_gpu_s": wait_s,
-            "gpu_hours_not_counted": round(gpu_hours, 1),
+            "gpu_hours_not_counted": round(hours, 1),
             "cores_before_gpu": round(cores, 2),
             "vcpu": whole.vcpu,
             "minutes": round(whole.minutes),

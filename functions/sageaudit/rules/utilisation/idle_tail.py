@@ -29,7 +29,13 @@ from sageaudit.domain.usage.edges import gpu_unrecorded
 from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.idle_ends import IdleEnds, idle_ends
-from sageaudit.rules.utilisation.standing_still import NEEDS_NO_GPU, ON_CPU, WAITS
+from sageaudit.rules.utilisation.standing_still import (
+    NEEDS_NO_GPU,
+    ON_CPU,
+    WAITS,
+    gpu_hours,
+    on_cpu_alone,
+)
 
 EXIT = "Close data loaders, join threads and destroy the process group when the work is done."
 FROM = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs")
@@ -109,15 +115,13 @@ def _cpu_before(tail: IdleEnds) -> str:
 
 def _shown(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
     """Hours without dollars: the CPU worked."""
-    whole, hosts = case.whole, len(case.whole.series[api.Metric.GPU])
-    gpu_hours = tail.without_gpu_s * hosts * (whole.gpus or 0) / 3600
+    whole, hours = case.whole, gpu_hours(case.whole, tail.without_gpu_s)
     return api.fact(
         f"No GPU worked in the last {api.duration(Decimal(tail.without_gpu_s))} of "
-        f"{api.duration_min(whole.minutes)} on {case.job.instances} ({gpu_hours:.1f} GPU-hours), "
-        f"while {tail.cores_after_gpu:.1f} of {whole.vcpu} cores worked.",
+        f"{on_cpu_alone(case, hours, tail.cores_after_gpu)}",
         {
             "without_gpu_at_end_s": tail.without_gpu_s,
-            "gpu_hours_not_counted": round(gpu_hours, 1),
+            "gpu_hours_not_counted": round(hours, 1),
             "cores_meanwhile": round(tail.cores_after_gpu, 2),
             "vcpu": whole.vcpu,
             "minutes": round(whole.minutes),
