@@ -19,6 +19,7 @@ from sageaudit.domain.audit.record import (
     Page,
     Recorded,
 )
+from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import Market
@@ -139,6 +140,22 @@ class History(Protocol):
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """Jobs whose recheck time is at or before `before`, the oldest first."""
+
+    def sums(
+        self,
+        scope: Scope,
+        since: date,
+        until: date,
+        *,
+        account: str | None = None,
+        region: str | None = None,
+        name: str | None = None,
+    ) -> Iterator[SumRow]:
+        """The daily sums of one scope from `since` to `until` (both included), in any order.
+
+        Each audit is in exactly one row of a scope, in its newest version. `account`, `region` and
+        `name` (of the family, owner or type) leave other rows out; None leaves out none.
+        """
 
     def family_avoidable_usd(
         self,
