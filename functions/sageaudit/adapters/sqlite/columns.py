@@ -7,7 +7,8 @@ unknown value is NULL.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import fields
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -21,9 +22,19 @@ _USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
 _LISTS = frozenset({"finding_ids"})
 
 
+def column_names(form: type[Any]) -> Iterator[str]:
+    """The columns of a form's fields; those of a JobKey in place of the field `key`."""
+    for field in fields(form):
+        if field.name == "key":
+            yield from column_names(JobKey)
+        else:
+            yield _column_name(field.name)
+
+
 def to_columns(row: Head | FindingRow) -> Columns:
-    """The columns of a row that are known."""
-    return dict(_column(name, value) for name, value in to_item(row).items())
+    """The values of all columns of a row, None for those that are not known."""
+    known = {_column_name(name): _value(value) for name, value in to_item(row).items()}
+    return dict.fromkeys(column_names(type(row))) | known
 
 
 def from_columns(form: type[Stored], columns: sqlite3.Row) -> Stored:
@@ -50,9 +61,13 @@ def from_micro_usd(amount: int) -> Decimal:
     return Decimal(amount).scaleb(-_DIGITS)
 
 
-def _column(name: str, value: object) -> tuple[str, object]:
+def _column_name(name: str) -> str:
+    return name.removesuffix(_USD) + _MICRO_USD if name.endswith(_USD) else name
+
+
+def _value(value: object) -> object:
     if isinstance(value, Decimal):
-        return name.removesuffix(_USD) + _MICRO_USD, micro_usd(value)
-    if isinstance(value, (list, tuple, Mapping)):
-        return name, to_json(value)
-    return name, whole_text(value) if isinstance(value, str) else value
+        return micro_usd(value)
+    if isinstance(value, list):
+        return to_json(value)
+    return whole_text(value) if isinstance(value, str) else value

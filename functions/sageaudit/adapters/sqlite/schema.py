@@ -48,7 +48,8 @@ CREATE TABLE runs (
     judged TEXT,
     estimated INTEGER,
     incomplete INTEGER,
-    stamp TEXT
+    stamp TEXT,
+    sums TEXT
 )""",
     "CREATE INDEX runs_by_day ON runs (ended_at, run_key)",
     "CREATE INDEX runs_by_family ON runs (account, region, family, ended_at, run_key)",
@@ -96,11 +97,52 @@ CREATE TABLE family_rows (
 )""",
     "CREATE INDEX family_rows_expire ON family_rows (expires_at)",
     """
+CREATE TABLE daily_sums (
+    scope TEXT NOT NULL,
+    day TEXT NOT NULL,
+    account TEXT NOT NULL,
+    region TEXT NOT NULL,
+    name TEXT NOT NULL,
+    jobs INTEGER NOT NULL,
+    unauditable INTEGER NOT NULL,
+    not_judged INTEGER NOT NULL,
+    partly_judged INTEGER NOT NULL,
+    unpriced INTEGER NOT NULL,
+    incomplete INTEGER NOT NULL,
+    estimated INTEGER NOT NULL,
+    total_micro_usd INTEGER NOT NULL,
+    avoidable_micro_usd INTEGER NOT NULL,
+    lost_micro_usd INTEGER NOT NULL,
+    lost_up_to_micro_usd INTEGER NOT NULL,
+    possible_micro_usd INTEGER NOT NULL,
+    idle_micro_usd INTEGER NOT NULL,
+    idle_counted_micro_usd INTEGER NOT NULL,
+    idle_unpriced INTEGER NOT NULL,
+    PRIMARY KEY (scope, day, account, region, name)
+) WITHOUT ROWID""",
+    "CREATE INDEX daily_sums_by_name ON daily_sums (scope, name, day)",
+    """
+CREATE TABLE daily_rule_sums (
+    scope TEXT NOT NULL,
+    day TEXT NOT NULL,
+    account TEXT NOT NULL,
+    region TEXT NOT NULL,
+    name TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    findings INTEGER NOT NULL,
+    avoidable_micro_usd INTEGER NOT NULL,
+    lost_micro_usd INTEGER NOT NULL,
+    possible_micro_usd INTEGER NOT NULL,
+    PRIMARY KEY (scope, day, account, region, name, rule)
+) WITHOUT ROWID""",
+    "CREATE INDEX daily_rule_sums_by_name ON daily_rule_sums (scope, name, day)",
+    """
 CREATE VIEW jobs AS SELECT
     name, kind, status, account, region, family, owner, created_at, ended_at,
     total_micro_usd / 1e6 AS total_usd,
     avoidable_micro_usd / 1e6 AS avoidable_usd,
     lost_micro_usd / 1e6 AS lost_usd,
+    json_extract(facts, '$.instance_type') AS instance_type,
     top_rule, judged, estimated IS NOT NULL AS estimated, unauditable, version, settled, arn,
     run_key
 FROM runs WHERE NOT rollup""",
