@@ -103,8 +103,8 @@ _SUMS_WANTED = (
     " WHERE scope = :scope AND day BETWEEN :since AND :until"
     " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
 )
-_OF_NAME = " AND name = :name"
-SUMS, SUMS_OF_NAME = (f"SELECT * FROM daily_sums{_SUMS_WANTED}{named}" for named in ("", _OF_NAME))
-RULE_SUMS, RULE_SUMS_OF_NAME = (
-    f"SELECT * FROM daily_rule_sums{_SUMS_WANTED}{named}" for named in ("", _OF_NAME)
-)
+_OF_NAME = f"{_SUMS_WANTED} AND name = :name"
+SUMS = f"SELECT * FROM daily_sums{_SUMS_WANTED}"
+RULE_SUMS = f"SELECT * FROM daily_rule_sums{_SUMS_WANTED}"
+SUMS_OF_NAME = f"SELECT * FROM daily_sums INDEXED BY daily_sums_by_name{_OF_NAME}"
+RULE_SUMS_OF_NAME = f"SELECT * FROM daily_rule_sums INDEXED BY daily_rule_sums_by_name{_OF_NAME}"
