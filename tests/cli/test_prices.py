@@ -41,7 +41,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> PricingClient:
 
 def rows(done: Result) -> list[dict[str, Any]]:
     """The rates of `--output json`."""
-    made: list[dict[str, Any]] = json.loads(done.stdout, parse_float=Decimal)
+    made: list[dict[str, Any]] = json.loads(done.stdout, parse_float=Decimal)["rates"]
     return made
 
 

@@ -77,7 +77,7 @@ def _run() -> int:
     except SageauditError as error:
         say(str(error))
         return exit_of(error)
-    except BrokenPipeError:  # the reader has seen enough, as in `| head`
+    except SystemExit:  # click's way to end after a closed pipe: the reader has seen enough
         _discard_stdout()
         return Exit.DONE
     except OSError as error:
