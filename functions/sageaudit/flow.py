@@ -37,7 +37,7 @@ from sageaudit.domain.usage.measurements import (
     Measurements,
     Metric,
 )
-from sageaudit.errors import AccessDenied, JobNotFound, Malformed
+from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
 from sageaudit.family_runs import earlier_heads, family_pool, recheck_family, runs_of
 from sageaudit.ports import Buckets, History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
@@ -115,7 +115,7 @@ def audit_finished_job(
     when the job cannot be described.
     """
     try:
-        described = _describe(ended, deps, now)
+        described = _describe(ended, deps, now, attempt=attempt)
     except JobNotFound as error:
         if attempt == 1:
             return Later(LOOK_AGAIN_SOON_S, "Describe does not find the job yet")
@@ -131,11 +131,13 @@ def audit_finished_job(
     return _audit_one_job(described, ended, deps, now=now, attempt=attempt, again=again)
 
 
-def _describe(ended: JobEnded, deps: AuditDependencies, now: datetime) -> _Described | str:
+def _describe(
+    ended: JobEnded, deps: AuditDependencies, now: datetime, *, attempt: int | None
+) -> _Described | str:
     """The job as of `now`, or a sentence that says why it cannot be audited. Raises JobNotFound."""
     ref = ended.ref
     answer = deps.jobs.describe(ref)
-    tags, notes = _tags(ended, deps.jobs)
+    tags, notes = _tags(ended, deps.jobs, attempt=attempt)
     key = deps.fingerprint_key()
     try:
         job = so_far(parse(answer, tags, account=ref.account, region=ref.region, key=key), now)
@@ -213,12 +215,23 @@ def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head,
     return earlier_heads(job, named, deps.history, now=now)
 
 
-def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ...]]:
+def _tags(
+    ended: JobEnded, jobs: Jobs, *, attempt: int | None
+) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """The job's tags; the event's, and a sentence that says so, where they cannot be read.
+
+    Raises Throttled or Unavailable on a first delivery alone: a later one may read them.
+    """
     try:
         return jobs.tags(ended.ref), ()
     except AccessDenied as denied:
-        instead = "; the event's tags are used" if ended.tags else ""
-        return ended.tags, (f"tags: {denied.action} is not permitted{instead}",)
+        why = f"{denied.action} is not permitted"
+    except (Throttled, Unavailable) as error:
+        if attempt == 1:
+            raise
+        why = str(error).rstrip(".")
+    instead = "; the event's tags are used" if ended.tags else ""
+    return ended.tags, (f"tags: {why}{instead}",)
 
 
 def _metrics_are_late(job: Job, usage: Measurements, *, now: datetime, attempt: int | None) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sageaudit.domain.audit.document import (
     AuditDocument,
@@ -206,11 +206,11 @@ def storable_usd(amount: Decimal | None) -> Decimal | None:
 Added = TypeVar("Added", Sums, RuleSums)
 
 
-def _values(sums: Sums | RuleSums) -> dict[str, int | Decimal]:
+def _values(sums: Sums | RuleSums) -> dict[str, Any]:
     """The counts and amounts by the name of their field."""
     return {of.name: getattr(sums, of.name) for of in fields(sums) if of.name != "rules"}
 
 
-def _added(one: Added, other: Added) -> dict[str, int | Decimal]:
+def _added(one: Added, other: Added) -> dict[str, Any]:
     added = _values(other)
     return {name: value + added[name] for name, value in _values(one).items()}
