@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -73,6 +73,8 @@ class Outcome:
     sums: Sums | None = None
     not_judged: tuple[str, ...] = ()
     error: SageauditError | None = None
+    known_before: bool = False
+    """It was KNOWN first, until the audit of an earlier run of its family made it due."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,7 @@ def scan(
     *,
     clock: Callable[[], datetime],
     stopped: Callable[[], bool] = lambda: False,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Audits the jobs of all lanes and records the audits; one outcome for each job, as it is done.
 
     A job that fails does not stop the others. When `stopped()` becomes true, it ends after the
@@ -152,6 +154,8 @@ class _Progress:
     ahead: deque[Pending[_Read]] = field(default_factory=deque)
     left: deque[Listed] = field(init=False)
     known: list[Listed] = field(default_factory=list)
+    due: set[str] = field(default_factory=set)
+    """ARNs of known jobs that are audited again."""
     refused: Counter[JobKind] = field(default_factory=Counter)
     """Refusals in a row by kind."""
     failed: int = 0
@@ -190,6 +194,7 @@ class _Progress:
         """A run that was audited now may be one that a later run must be compared with."""
         again = [job for job in self.known if self._due(job)]
         self.known.clear()
+        self.due.update(job.ref.arn for job in again)
         self.left.extend(again)
 
     def _due(self, job: Listed) -> bool:
@@ -201,11 +206,12 @@ class _Progress:
             return Outcome(self.lane, job, Result.RUNNING)
         head = _head(self.lane, job)
         final = is_final(job, head, self.lane.deps, self.clock())
-        if head is not None and final and not self.lane.again:
+        if head is not None and final and not self.lane.again and job.ref.arn not in self.due:
             self.known.append(job)
             return Outcome(self.lane, job, Result.KNOWN, head.sums, self._reasons(head))
         if self.ended_by is not None or self.refused[job.ref.kind] >= _GIVE_UP_AFTER:
-            return Outcome(self.lane, job, Result.NOT_ASKED, error=self.ended_by)
+            known = job.ref.arn in self.due
+            return Outcome(self.lane, job, Result.NOT_ASKED, known_before=known)
         return None
 
     def _reasons(self, head: Head) -> tuple[str, ...]:
@@ -219,6 +225,8 @@ class _Progress:
         """Audits and records the job at the head, which has been read."""
         read = self.ahead.popleft().result()
         outcome = self._audited(read)
+        if read.job.ref.arn in self.due:
+            outcome = replace(outcome, known_before=True)
         if not self.left and not self.ahead:
             self._look_at_known_again()
         return outcome

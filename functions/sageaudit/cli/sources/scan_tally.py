@@ -18,7 +18,10 @@ _FIGURE = re.compile(r"\d[\d,.]*(?<=\d)")
 
 @dataclass
 class ScanTally:
-    """`sums` are of all jobs with an audit, those that were known before included."""
+    """`sums` are of all jobs with an audit, those that were known before included.
+
+    They are what a progress bar shows: the ranking reads the history's own sums.
+    """
 
     results: Counter[Result] = field(default_factory=Counter)
     sums: Sums = field(default_factory=Sums)
@@ -35,12 +38,13 @@ class ScanTally:
         return self.results.total()
 
     def add(self, outcome: Outcome) -> None:
-        """Counts one job. One that is looked at again counts as audited, not as known."""
-        self.results[outcome.result] += 1
-        if outcome.sums is not None:
-            self.sums += outcome.sums
-        for reason in outcome.not_judged:
-            self.not_judged[self._alike(reason)] += 1
+        """Counts one job; one that was known and is audited again, as known."""
+        if not outcome.known_before:
+            self.results[outcome.result] += 1
+            if outcome.sums is not None:
+                self.sums += outcome.sums
+            for reason in outcome.not_judged:
+                self.not_judged[self._alike(reason)] += 1
         if outcome.error is not None:
             self.refuse(str(outcome.error), exit_of(outcome.error))
 

@@ -77,7 +77,7 @@ class ScannedAccount:
         return lambda _, region: client_of(self._name, region)
 
 
-def lanes(
+def lanes_of(
     jobs: Iterable[Listed], deps: flow.AuditDependencies, *, again: bool = False
 ) -> list[Lane]:
     """One lane for each account and region among the jobs."""

@@ -85,9 +85,7 @@ def in_order(rows: Iterable[Listed]) -> list[Listed]:
 
     Tuning jobs come last, after the training jobs that they sum.
     """
-    return sorted(
-        rows, key=lambda row: (row.ref.kind is JobKind.TUNING, row.last_at, row.ref.arn)
-    )
+    return sorted(rows, key=lambda row: (row.ref.kind is JobKind.TUNING, row.last_at, row.ref.arn))
 
 
 def newest(rows: Sequence[Listed], limit: int) -> list[Listed]:
