@@ -15,7 +15,8 @@ from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import data_folder, history_table, learnt_rates, live_prices
+from sageaudit.cli.sources import history_table, learnt_rates, live_prices
+from sageaudit.cli.sources.data_folder import made_data_folder
 from sageaudit.cli.views import own_rates, type_rates
 from sageaudit.cli.views.layout import console_for, plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
@@ -188,7 +189,7 @@ def refresh(path: Path | None, profile: str | None) -> int:
     regions = sorted({*old.regions, *known_regions()})
     listings = list(live_prices.listings(live_prices.clients(profile), regions, say))
     refreshed = price_table.refreshed(old, listings, _now().date())
-    path = path or data_folder.made() / packaged.HOURLY
+    path = path or made_data_folder() / packaged.HOURLY
     day, beside = _now().date(), path.parent / packaged.STORAGE_TABLE
     storage = price_table.storage_refreshed(old.storage_table, listings, day)
     price_table.write(price_table.text_of(refreshed.table), path)

@@ -1,4 +1,4 @@
-"""The folder of this user's own data: the history of scans, and refreshed price tables."""
+"""The folder where programs of a user keep their data, as each system wants it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,39 @@ from sageaudit.errors import BadUsage
 _NAME = "sageaudit"
 
 
-def path() -> Path:
-    """Where the platform keeps data of programs; XDG_DATA_HOME wins. It may not exist."""
-    if chosen := os.environ.get("XDG_DATA_HOME"):
-        return Path(chosen) / _NAME
+def data_folder() -> Path:
+    """The folder of this tool; it may not exist yet. Raises BadUsage for a user without a home.
+
+    Below XDG_DATA_HOME where it is set; else ~/Library/Application Support on macOS, %LOCALAPPDATA%
+    on Windows, ~/.local/share elsewhere.
+    """
+    if chosen := _named("XDG_DATA_HOME"):
+        return chosen / _NAME
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / _NAME
+        return _home() / "Library" / "Application Support" / _NAME
     if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return Path(local) / _NAME if local else Path.home() / "AppData" / "Local" / _NAME
-    return Path.home() / ".local" / "share" / _NAME
+        return (_named("LOCALAPPDATA") or _home() / "AppData" / "Local") / _NAME
+    return _home() / ".local" / "share" / _NAME
 
 
-def made() -> Path:
-    """The folder, made where it is missing, readable by its user alone. Raises BadUsage."""
-    folder = path()
+def made_data_folder() -> Path:
+    """The folder, made where it is missing, for its user alone. Raises BadUsage."""
+    folder = data_folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise BadUsage(f"{folder} cannot be made: {error.strerror or error}") from error
     return folder
+
+
+def _named(variable: str) -> Path | None:
+    """The folder that a variable names; a relative one is ignored, as the XDG standard says."""
+    path = Path(os.environ.get(variable, ""))
+    return path if path.is_absolute() else None
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise BadUsage("which folder is your home? set HOME, or name files yourself") from error
