@@ -87,11 +87,12 @@ def test_order_and_number_of_deliveries_do_not_matter(
 ) -> None:
     """Any order with any repetition ends with the same head, and no more versions than audits."""
     with dynamodb() as client:
-        empty: Callable[[], History] = {
+        twins: dict[str, Callable[[], History]] = {
             "memory": MemoryHistory,
             "sqlite": new_file,
             "dynamo": lambda: DynamoHistory(client, new_table(client)),
-        }[twin]
+        }
+        empty = twins[twin]
 
         @settings(max_examples={"memory": 200, "sqlite": 40}.get(twin, 15), deadline=None)
         @given(deliveries())
