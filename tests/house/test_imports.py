@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
+    "queries": {"errors", "domain", "ports"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
     "cli": {
         "errors",
@@ -35,6 +36,7 @@ MAY_IMPORT = {
         "auditing",
         "family_runs",
         "flow",
+        "queries",
         "adapters",
     },
 }
@@ -50,7 +52,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "errors"),
+    *("delivering", "queries", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
