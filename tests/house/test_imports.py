@@ -22,6 +22,8 @@ MAY_IMPORT = {
     "auditing": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
+    "listing": {"errors", "domain", "ports"},
+    "scanning": {"errors", "domain", "ports", "flow"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
     "queries": {"errors", "domain", "ports"},
@@ -36,6 +38,8 @@ MAY_IMPORT = {
         "auditing",
         "family_runs",
         "flow",
+        "listing",
+        "scanning",
         "queries",
         "adapters",
     },
@@ -44,7 +48,8 @@ MAY_IMPORT = {
 ORDER = {
     "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
     "cli": (
-        *("exits", "messages", "options", "sources", "views", "commands"),
+        *("exits", "messages", "options", "sources", "views", "asking"),
+        "commands",
         *("command_folder", "main"),
     ),
 }
@@ -52,7 +57,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "queries", "errors"),
+    *("delivering", "listing", "scanning", "queries", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
