@@ -78,10 +78,12 @@ class Listing:
     fields: tuple[Field, ...]
     table: tuple[str, ...]
     dropped: tuple[str, ...] = ()
+    exported: tuple[str, ...] = ()
+    """Those of the formats for programs; by default all."""
 
     def chosen(self, output: str, wanted: str | None) -> tuple[Field, ...]:
         """The fields to print: `a,b,c`, else those of the format. Raises BadUsage."""
-        names = [field.name for field in self.fields]
+        names = [*self.exported] or [field.name for field in self.fields]
         if wanted is not None:
             names = list(dict.fromkeys(filter(None, (part.strip() for part in wanted.split(",")))))
         elif output in {"table", "markdown"}:
