@@ -9,7 +9,7 @@ from sageaudit.cli.asking import Shown, SumFilters, Where
 from sageaudit.cli.views import lists
 from sageaudit.queries import totals
 from sageaudit.queries.lists import Reading
-from sageaudit.queries.question import AMOUNTS, Sort
+from sageaudit.queries.question import Sort
 
 _EPILOG = """\b
 Examples:
