@@ -9,7 +9,7 @@ from sageaudit.cli.asking import Shown, SumFilters, Where
 from sageaudit.cli.views import lists
 from sageaudit.queries import totals
 from sageaudit.queries.lists import Reading
-from sageaudit.queries.question import AMOUNTS, Sort
+from sageaudit.queries.question import Sort
 
 _EPILOG = """\b
 Examples:
@@ -20,8 +20,8 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @asking.sum_filters()
-@asking.sort_sums
-@asking.LIMIT
+@asking.SORT_AMOUNTS
+@asking.limit(20)
 @asking.ALL
 @asking.WHERE
 @asking.SHOWN
@@ -32,6 +32,7 @@ def owners(
 
     Reads daily sums, not audits: the cost of the question does not grow with the number of jobs.
     """
+    shown.of(lists.OWNERS)
     days, reading = filters.days(asking.now()), Reading()
     with where.open() as opened:
         found = totals.owners(opened.history, days, filters.wanted, reading)
