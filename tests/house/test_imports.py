@@ -20,8 +20,9 @@ MAY_IMPORT = {
     "text": {"errors", "domain"},
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
+    "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
-    "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
+    "flow": {"errors", "domain", "rules", "ports", "auditing", "checking", "family_runs"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
@@ -33,6 +34,7 @@ MAY_IMPORT = {
         "text",
         "ports",
         "auditing",
+        "checking",
         "family_runs",
         "flow",
         "adapters",
@@ -40,7 +42,7 @@ MAY_IMPORT = {
 }
 """A part of the package, and the other parts that it may import."""
 ORDER = {
-    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
+    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "request", "reconcile"),
     "cli": (
         *("exits", "messages", "options", "sources", "views", "commands"),
         *("command_folder", "main"),
@@ -49,7 +51,7 @@ ORDER = {
 """Folders of one part that follow the flow: each may import those before it."""
 
 PURE = (
-    *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
+    *("domain", "rules", "text", "ports", "auditing", "checking", "family_runs", "flow", "notifying"),
     *("delivering", "errors"),
 )
 WORLD = {

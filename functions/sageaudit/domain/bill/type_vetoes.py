@@ -82,6 +82,20 @@ def image_refused(job: Job, today: InstanceType, other: InstanceType) -> str | N
     return _cuda_refused(job, other) or not_documented(job, today, other)
 
 
+def own_type_refused(job: Job, today: InstanceType) -> str | None:
+    """Why a job's image is not for the type that it asks for itself, or None."""
+    if refused := _cuda_refused(job, today):
+        return refused
+    algorithm = builtin_algorithm(job.image)
+    if algorithm is None:
+        return None
+    if today.gpus and algorithm.cpu_only:
+        return f"{algorithm.name} uses no GPU"
+    if not today.gpus and not today.accelerator and algorithm.gpu_only:
+        return f"{algorithm.name} trains on GPU instances only"
+    return None
+
+
 def not_documented(job: Job, today: InstanceType, other: InstanceType) -> str | None:
     """Why SageMaker's guide does not let a built-in algorithm move there, or None.
 

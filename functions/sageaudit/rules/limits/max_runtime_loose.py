@@ -43,6 +43,9 @@ def _took_its_time(run: api.EarlierRun) -> bool:
     not_applicable=(_no_limit, api.free, api.serverless, api.prepaid, api.not_completed),
     in_chat=False,
     once_a_family=True,
+    before_run=api.BeforeRun(
+        api.Severity.LOW, reads=("StoppingCondition.MaxRuntimeInSeconds", *api.TYPE_READS)
+    ),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Compares the limit with the run, or with the family's longest, and prices it."""
@@ -50,8 +53,11 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if not job.elapsed_s:
         return api.TIMES_MISSING
     earlier_s = [run.facts.elapsed_s for run in case.runs if _took_its_time(run)]
-    elapsed_s = [job.elapsed_s, *filter(None, earlier_s)]
+    elapsed_s = [*([] if case.before_run else [job.elapsed_s]), *filter(None, earlier_s)]
     if len(elapsed_s) < case.limit(RUNS_FROM):
+        if case.before_run:
+            reason = f"{len(elapsed_s)} earlier runs do not show how long it may take"
+            return api.Unknown("too_few_runs", reason)
         elapsed_s = [job.elapsed_s]
     longest_s = max(elapsed_s)
     suggested_s = math.ceil(3 * longest_s / 3600) * 3600

@@ -25,6 +25,12 @@ from sageaudit.rules.phases import downloading
 from sageaudit.rules.phases.phase_share import PhaseShare
 
 
+_CAUTION = (
+    "Not with a sampler that splits the data itself. Uneven shards can hang "
+    "DistributedDataParallel. Use it instead of FastFile, not together."
+)
+
+
 def _replicated(job: api.Job) -> list[api.InputChannel]:
     return [
         channel
@@ -54,6 +60,16 @@ def _sampled(case: api.JobCase) -> str | None:
         _sampled,
         downloading.image_was_pulled,
     ),
+    before_run=api.BeforeRun(
+        api.Severity.LOW,
+        reads=(
+            *api.TYPE_READS,
+            "ResourceConfig.InstanceCount",
+            "AlgorithmSpecification.TrainingInputMode",
+            "InputDataConfig[].InputMode",
+            "InputDataConfig[].DataSource.S3DataSource.S3DataDistributionType",
+        ),
+    ),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges phases and channels; needs no metrics."""
@@ -63,6 +79,8 @@ def check(case: api.JobCase) -> api.Outcome:
     if len(job.groups) > 1:
         reason = "which instance group reads a channel is not recorded"
         return api.Unknown("groups_unmapped", reason)
+    if case.before_run is not None:
+        return _planned(job, count)
     share = downloading.large_share(case)
     if not isinstance(share, PhaseShare):
         return share
@@ -70,17 +88,24 @@ def check(case: api.JobCase) -> api.Outcome:
     return api.possible(
         f"Each of {count} instances downloaded all of {', '.join(names)}: {share.text}.",
         {**downloading.evidence(share), "instances": count, "replicated_channels": len(names)},
-        fix=tuple(
-            api.Parameter(
-                f"InputDataConfig[{name}].DataSource.S3DataSource.S3DataDistributionType",
-                "FullyReplicated",
-                "ShardedByS3Key",
-            )
-            for name in names
-        ),
-        caution=(
-            "Not with a sampler that splits the data itself. Uneven shards can hang "
-            "DistributedDataParallel. Use it instead of FastFile, not together."
-        ),
+        fix=_sharded(names),
+        caution=_CAUTION,
         **api.cut_up_to("Downloading", share.seconds * (count - 1) / count),
+    )
+
+
+def _planned(job: api.Job, count: int) -> api.Found:
+    names = [channel.name for channel in _replicated(job)]
+    return api.advice(
+        f"Each of {count} instances will download all of {', '.join(names)}, and is billed for it.",
+        {"instances": count, "replicated_channels": len(names)},
+        fix=_sharded(names),
+        caution=f"How long the download takes is not known. {_CAUTION}",
+    )
+
+
+def _sharded(names: list[str]) -> tuple[api.Parameter, ...]:
+    path = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
+    return tuple(
+        api.Parameter(path.format(name), "FullyReplicated", "ShardedByS3Key") for name in names
     )
