@@ -34,7 +34,7 @@ from sageaudit.domain.request.forecast import (
     of_family,
 )
 from sageaudit.domain.request.request import Request, planned
-from sageaudit.domain.request.validity import ApiModel, Problem
+from sageaudit.domain.request.validity import ApiModel, Problem, corrected
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
@@ -100,10 +100,12 @@ def prepare(
     request: Request, problems: Sequence[Problem], region: str | None, policy: Policy
 ) -> PlannedJob:
     """The request without what AWS refuses, as a job. Raises Malformed."""
-    wrong = frozenset(problem.place for problem in problems)
+    wrong = frozenset(problem.place for problem in problems if not problem.meant)
     if request.trial_of is not None:
         size = len(request.prefix)
         wrong = frozenset(at[size:] for at in wrong if at[:size] == request.prefix)
+    else:
+        request = replace(request, body=corrected(request.body, problems))
     request = replace(request, invalid=frozenset(place for place in wrong if place))
     job = planned(request, region)(HOUR_S, _EPOCH)
     return PlannedJob(request, job, family(job, policy.family_tag))

@@ -40,6 +40,8 @@ class Checks:
     account: str | None
     settings_region: Callable[[], str | None]
     read_family: ReadFamily
+    file_region: str | None = None
+    """The region of all images of the file that name one: a step without image runs there too."""
 
     def file(self, path: str) -> tuple[request_file.RequestFile, Recognised, list[Checked]]:
         """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
@@ -57,6 +59,8 @@ class Checks:
         model = api_model()
         problems = {id(r): checking.problems_of(r, model) for r in requests}
         done: dict[int, Checked] = {}
+        regions = {request.region_of_image for request in requests} - {None}
+        self = replace(self, file_region=regions.pop() if len(regions) == 1 else None)
         for request in reversed(requests):
             own = problems[id(request)]
             known = own if request.trial_of is None else problems[id(request.trial_of)]
@@ -73,7 +77,7 @@ class Checks:
         trials: Sequence[Cost],
     ) -> Checked:
         region = self.region or request.region or request.region_of_image
-        region = region or self.settings_region()
+        region = region or self.file_region or self.settings_region()
         try:
             one = checking.prepare(request, known, region, self.policy)
         except Malformed as error:

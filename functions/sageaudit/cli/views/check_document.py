@@ -24,6 +24,7 @@ from sageaudit.domain.request.recognise import Form
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.validity import Problem
 from sageaudit.domain.request.values import Path, place_of
+from sageaudit.rules import catalogue
 
 SCHEMA = 1
 Lines = Mapping[Path, int]
@@ -171,7 +172,7 @@ def _of_api(problem: Problem, request: Request, lines: Lines) -> FindingRow:
         new = problem.near
         if problem.fault.value == "unknown-parameter":
             new = request.said((*problem.place[:-1], problem.near))
-        fix = [{"parameter": path, "old": None, "new": new}]
+        fix = [{"parameter": path, "old": None, "new": new, "pipeline_parameter": None}]
     return {
         "rule": problem.fault.value,
         "id": None,
@@ -196,7 +197,7 @@ def _of_api(problem: Problem, request: Request, lines: Lines) -> FindingRow:
 def _of_rule(finding: Finding, one: Checked, lines: Lines) -> FindingRow:
     found, request = finding.found, one.request
     fix = fixes_of(finding, request)
-    path = fix[0].path if fix else ""
+    path = fix[0].path if fix else _read_path(finding, request)
     low_high = finding.range_usd
     return {
         "rule": finding.rule.name,
@@ -219,6 +220,16 @@ def _of_rule(finding: Finding, one: Checked, lines: Lines) -> FindingRow:
         "said_of": finding.said_of,
         "not_counted": _not_counted(finding),
     }
+
+
+def _read_path(finding: Finding, request: Request) -> str:
+    """The first parameter that the rule reads and the request has."""
+    reads = next(
+        (rule.before_run.reads for rule in catalogue.load()
+         if rule.name == finding.rule and rule.before_run),
+        (),
+    )
+    return next((path for path in reads if "[]" not in path and request.value(path)), "")
 
 
 def _exact(usd: Decimal) -> Decimal:
@@ -261,6 +272,7 @@ def _parameter(parameter: Parameter, request: Request) -> dict[str, Any]:
         "parameter": _whole(request, parameter.path),
         "old": parameter.old,
         "new": parameter.new,
+        "pipeline_parameter": request.parameters.get(place_of(request.body, parameter.path)),
     }
 
 

@@ -77,7 +77,9 @@ def fix_lines(row: dict[str, Any]) -> list[str]:
             lines.append(f"{fix['parameter']} -> {fix['new']}")
             continue
         was = "not set" if fix["old"] is None else str(fix["old"])
-        lines.append(f"{assignment(fix)}  # now: {was}")
+        by = fix["pipeline_parameter"]
+        source = f", the default of the pipeline parameter {by}" if by else ""
+        lines.append(f"{assignment(fix)}  # now: {was}{source}")
     return lines
 
 

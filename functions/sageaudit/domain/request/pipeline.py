@@ -61,7 +61,8 @@ def of_definition(
                 left_out.append(f"{title}: a {_text(step.get('Type')) or '?'} step is not checked")
             continue
         arguments = step.get("Arguments")
-        body = _resolved(arguments if isinstance(arguments, Mapping) else {}, defaults)
+        given = arguments if isinstance(arguments, Mapping) else {}
+        body = _resolved(given, defaults)
         named = f"pipeline/{name.lower()}/{_text(step.get('Name'))}" if name else None
         requests.append(
             Request(
@@ -74,6 +75,7 @@ def of_definition(
                 region=region,
                 step=named,
                 note=f"runs only in {branch}" if branch else None,
+                parameters=dict(_parameters(given, ())),
             )
         )
     return Definition(tuple(requests), tuple(left_out))
@@ -127,6 +129,20 @@ def _resolved(value: Any, defaults: Mapping[str, Any]) -> Any:
         if function.startswith("Std:"):
             return NotKnown(f"{function} is worked out when the pipeline runs")
     return {key: _resolved(inside, defaults) for key, inside in value.items()}
+
+
+def _parameters(value: Any, place: Path) -> Iterator[tuple[Path, str]]:
+    """The pipeline parameter behind each value that is one, by path."""
+    if isinstance(value, list):
+        for index, inside in enumerate(value):
+            yield from _parameters(inside, (*place, index))
+    elif isinstance(value, Mapping):
+        reference = value.get("Get") if len(value) == 1 else None
+        if isinstance(reference, str) and reference.startswith(_PARAMETERS):
+            yield place, reference.removeprefix(_PARAMETERS)
+        else:
+            for key, inside in value.items():
+                yield from _parameters(inside, (*place, key))
 
 
 def _got(reference: str, defaults: Mapping[str, Any]) -> Any:

@@ -175,6 +175,11 @@ def _trials(tuning: Request) -> list[Request]:
             note=tuning.note,
             trial_of=tuning,
             prefix=place,
+            parameters={
+                at[len(place) :]: name
+                for at, name in tuning.parameters.items()
+                if at[: len(place)] == place
+            },
         )
         for place, body in places
         if isinstance(body, Mapping) and not isinstance(body, NotKnown)

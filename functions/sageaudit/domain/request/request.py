@@ -80,6 +80,8 @@ class Request:
     note: str | None = None
     trial_of: Request | None = None
     prefix: Path = ()
+    parameters: Mapping[Path, str] = field(default_factory=dict)
+    """By path: the pipeline parameter whose default value is taken."""
     invalid: frozenset[Path] = frozenset()
     """Values that AWS refuses, which nothing is concluded from."""
 

@@ -46,7 +46,7 @@ def check(case: api.TuningCase) -> api.Outcome:
     if tuning.strategy is None:
         return api.Unknown("strategy_unknown", "the tuning job names no strategy")
     ran, ran_it = _trials(case), "ran" if case.before_run is None else "will run"
-    learnt = "learnt" if case.before_run is None else "learns"
+    learnt = "learnt" if case.before_run is None else "learn"
     if tuning.strategy == "Grid" and ran >= case.limit(MANY):
         return _found(case, tuning, f"Grid search {ran_it} {ran} trials and {learnt} from none.")
     if tuning.strategy not in {"Random", "Bayesian"} or not ran:
