@@ -10,7 +10,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.audit import Outcomes
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Finding, Found, Parameter, Severity
 from sageaudit.domain.job.family import family
@@ -134,7 +134,7 @@ def check(
     lasting = planned(request, one.job.region)
     forecast = of_family(one.job, runs) if runs is not None else None
     limit = limit_of(request)
-    basis, seconds = _basis(forecast, limit, one.job)
+    basis, seconds = _basis(forecast, limit)
     job = _limited(lasting(seconds, now), limit)
     at_limit = None
     if limit.seconds is not None:
@@ -147,8 +147,14 @@ def check(
     names = [rule.name.name for rule in ruleset.rules]
     exempt, warnings = exemptions(local, one.family, job.tags, names, now.date())
     asked = RequestCase(
-        request=request, job=job, bill=billed, market=market, cost=cost, earlier=runs,
-        policy=local, before_run=basis,
+        request=request,
+        job=job,
+        bill=billed,
+        market=market,
+        cost=cost,
+        earlier=runs,
+        policy=local,
+        before_run=basis,
     )
     outcomes = judge_request(asked, _case(asked, runs), ruleset.rules)
     founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
@@ -182,14 +188,21 @@ def check(
 def unreadable(request: Request, problems: Sequence[Problem], error: Malformed) -> Checked:
     """A request that cannot be read as a job at all: its problems are all that is said."""
     return Checked(
-        request=request, job=None, family=None, problems=tuple(problems), outcomes=(), findings=(),
-        ignored=(), basis=Basis.HOUR, cost=None, forecast=None, unreadable=str(error),
+        request=request,
+        job=None,
+        family=None,
+        problems=tuple(problems),
+        outcomes=(),
+        findings=(),
+        ignored=(),
+        basis=Basis.HOUR,
+        cost=None,
+        forecast=None,
+        unreadable=str(error),
     )
 
 
-def _basis(
-    forecast: FamilyForecast | None, limit: Limit, job: Job
-) -> tuple[Basis, Decimal]:
+def _basis(forecast: FamilyForecast | None, limit: Limit) -> tuple[Basis, Decimal]:
     """What the job's length rests on: its family's median, else its limit, else an hour."""
     if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
         return Basis.HISTORY, forecast.seconds.median
@@ -212,8 +225,14 @@ def _case(asked: RequestCase, runs: tuple[EarlierRun, ...] | None) -> FamilyCase
         return TuningCase(job, (), policy=asked.policy, before_run=asked.before_run)
     usage = measure(job, (), asked.market.types, absent=_NOT_RUN)
     return FamilyCase(
-        job, usage.active(), usage, asked.bill, asked.market, runs,
-        policy=asked.policy, before_run=asked.before_run,
+        job,
+        usage.active(),
+        usage,
+        asked.bill,
+        asked.market,
+        runs,
+        policy=asked.policy,
+        before_run=asked.before_run,
     )
 
 
@@ -253,8 +272,10 @@ def _cost_of_search(request: Request, limit: Limit, trials: Sequence[Cost]) -> C
         bounds.append(max(rates) * parallel * search_s / HOUR_S)
     if not bounds:
         unknown = next((v for v in (count, search_s) if isinstance(v, NotKnown)), None)
-        why = f"the number of its training jobs is not known ({unknown.why})" if unknown else (
-            "nothing limits the number of its training jobs"
+        why = (
+            f"the number of its training jobs is not known ({unknown.why})"
+            if unknown
+            else ("nothing limits the number of its training jobs")
         )
         return Cost(None, limit, None, 1, None, why)
     return Cost(None, limit, None, count if isinstance(count, int) else 1, min(bounds), None)

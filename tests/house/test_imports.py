@@ -51,7 +51,17 @@ ORDER = {
 """Folders of one part that follow the flow: each may import those before it."""
 
 PURE = (
-    *("domain", "rules", "text", "ports", "auditing", "checking", "family_runs", "flow", "notifying"),
+    *(
+        "domain",
+        "rules",
+        "text",
+        "ports",
+        "auditing",
+        "checking",
+        "family_runs",
+        "flow",
+        "notifying",
+    ),
     *("delivering", "errors"),
 )
 WORLD = {

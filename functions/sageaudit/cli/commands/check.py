@@ -81,7 +81,7 @@ def check(
     fail_on: str | None,
     no_color: bool,
 ) -> int:
-    """Checks requests of jobs before they run: cost, mistakes, advice.
+    """Checks a request, pipeline or plan before it costs anything.
 
     FILE is the request of a training, processing, transform or tuning job (as `aws sagemaker
     create-training-job --cli-input-json` takes it), a SageMaker pipeline definition, or a Terraform
@@ -137,6 +137,11 @@ def _fails(written: CheckedFile, severity: str) -> bool:
     )
 
 
+def _annotate(written: CheckedFile) -> None:
+    for line in check_github.lines(written):
+        click.echo(line)
+
+
 def _shower(output: str, *, no_color: bool) -> Callable[[CheckedFile], None]:
     """Prints a file's document in one format."""
     if output == "json":
@@ -144,6 +149,6 @@ def _shower(output: str, *, no_color: bool) -> Callable[[CheckedFile], None]:
     if output == "markdown":
         return lambda written: click.echo(check_markdown.text(written))
     if output == "github":
-        return lambda written: [click.echo(line) for line in check_github.lines(written)] and None
+        return _annotate
     console = console_for(no_color=no_color)
     return lambda written: check_table.show(written, console)

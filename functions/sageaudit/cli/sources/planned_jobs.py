@@ -40,8 +40,6 @@ class Checks:
     account: str | None
     settings_region: Callable[[], str | None]
     read_family: ReadFamily
-    file_region: str | None = None
-    """The region of all images of the file that name one: a step without image runs there too."""
 
     def file(self, path: str) -> tuple[request_file.RequestFile, Recognised, list[Checked]]:
         """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
@@ -60,7 +58,7 @@ class Checks:
         problems = {id(r): checking.problems_of(r, model) for r in requests}
         done: dict[int, Checked] = {}
         regions = {request.region_of_image for request in requests} - {None}
-        self = replace(self, file_region=regions.pop() if len(regions) == 1 else None)
+        around = regions.pop() if len(regions) == 1 else None
         for request in reversed(requests):
             own = problems[id(request)]
             known = own if request.trial_of is None else problems[id(request.trial_of)]
@@ -69,15 +67,20 @@ class Checks:
                 for one in requests
                 if one.trial_of is request and (cost := done[id(one)].cost) is not None
             ]
-            done[id(request)] = self._one(request, own, known, trials)
+            done[id(request)] = self._one(request, own, known, trials, around)
         return [done[id(request)] for request in requests]
 
     def _one(
-        self, request: Request, own: Sequence[Problem], known: Sequence[Problem],
+        self,
+        request: Request,
+        own: Sequence[Problem],
+        known: Sequence[Problem],
         trials: Sequence[Cost],
+        around: str | None,
     ) -> Checked:
+        """`around`: the region of all images of the file; one without runs there too."""
         region = self.region or request.region or request.region_of_image
-        region = region or self.file_region or self.settings_region()
+        region = region or around or self.settings_region()
         try:
             one = checking.prepare(request, known, region, self.policy)
         except Malformed as error:

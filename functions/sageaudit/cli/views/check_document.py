@@ -67,7 +67,11 @@ class FindingRow(TypedDict):
 
 
 def document(
-    name: str, form: Form, api: str, checked: Sequence[Checked], lines: Lines,
+    name: str,
+    form: Form,
+    api: str,
+    checked: Sequence[Checked],
+    lines: Lines,
     left_out: Sequence[str],
 ) -> CheckedFile:
     """The document of one file; `lines` are those of its keys."""
@@ -225,8 +229,11 @@ def _of_rule(finding: Finding, one: Checked, lines: Lines) -> FindingRow:
 def _read_path(finding: Finding, request: Request) -> str:
     """The first parameter that the rule reads and the request has."""
     reads = next(
-        (rule.before_run.reads for rule in catalogue.load()
-         if rule.name == finding.rule and rule.before_run),
+        (
+            rule.before_run.reads
+            for rule in catalogue.load()
+            if rule.name == finding.rule and rule.before_run
+        ),
         (),
     )
     return next((path for path in reads if "[]" not in path and request.value(path)), "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -37,7 +37,7 @@ class Ignored:
 
 
 def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored, ...]:
-    """Each rule's newest finding in these audits, newest first, where its old values still stand."""
+    """Each rule's newest finding in these audits, newest first, if its old values still stand."""
     found: dict[str, Ignored] = {}
     settled: set[str] = set()
     for audit in audits:
@@ -56,8 +56,6 @@ def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored,
 
 
 def _again(one: Ignored) -> Ignored:
-    from dataclasses import replace
-
     return replace(one, runs=one.runs + 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from statistics import median
@@ -139,8 +139,10 @@ def cost_of(request: Request, at_limit: Job | None, job: Job, market: Market) ->
     limit = limit_of(request)
     hourly = cluster_usd_per_hour(job, market)
     if job.purchase in {Purchase.TRAINING_PLAN, Purchase.SERVERLESS}:
-        why = "its training plan is prepaid" if job.purchase is Purchase.TRAINING_PLAN else (
-            "a serverless job is priced by token"
+        why = (
+            "its training plan is prepaid"
+            if job.purchase is Purchase.TRAINING_PLAN
+            else ("a serverless job is priced by token")
         )
         return Cost(None, limit, None, 1, None, why)
     if not job.groups:
@@ -168,8 +170,6 @@ _INSTANCES = (
 
 def dearest(job: Job, request: Request, market: Market) -> Job:
     """The job on the dearest of the types that it prefers: SageMaker may take any of them."""
-    from dataclasses import replace
-
     preferred = request.value("ResourceConfig.InstancePreferences")
     if not isinstance(preferred, list):
         return job

@@ -26,6 +26,7 @@ _JOBS = {
 _BRANCHES = ("IfSteps", "ElseSteps")
 _JOIN = "Std:Join"
 _PARAMETERS = "Parameters."
+_WHOLE_FILE = Origin()
 _DEEPEST = 32
 """Conditions inside conditions; AWS allows far fewer."""
 
@@ -43,7 +44,7 @@ def of_definition(
     *,
     name: str | None = None,
     region: str | None = None,
-    origin: Origin = Origin(),
+    origin: Origin = _WHOLE_FILE,
     label: str = "",
 ) -> Definition:
     """The requests of all steps, those in branches of conditions included.

@@ -87,7 +87,9 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
     if "terraform_version" in document:
         raise Malformed(_TOP, "is a Terraform state: give a plan (terraform show -json PLANFILE)")
     if "Resources" in document and "AWSTemplateFormatVersion" in document:
-        raise Malformed(_TOP, "is a CloudFormation template, which is not checked: give the request")
+        raise Malformed(
+            _TOP, "is a CloudFormation template, which is not checked: give the request"
+        )
     if isinstance(document.get("Steps"), list) or "PipelineDefinition" in document:
         return Form.PIPELINE
     for kind in JobKind:

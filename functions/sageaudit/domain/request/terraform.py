@@ -66,8 +66,10 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> Plan:
     aws = False
     for resource, place in _resources(plan):
         kind = _text(resource.get("type"))
-        aws = aws or kind.startswith(("aws_", "awscc_")) or "/aws" in _text(
-            resource.get("provider_name")
+        aws = (
+            aws
+            or kind.startswith(("aws_", "awscc_"))
+            or "/aws" in _text(resource.get("provider_name"))
         )
         address = _text(resource.get("address")) or kind
         change = changes.get(address, {})
@@ -187,7 +189,12 @@ class _Resource:
         return found.requests, list(found.left_out)
 
     def _structure(
-        self, shape: str, values: Mapping[str, Any], unknown: object, at: Path, place: Path,
+        self,
+        shape: str,
+        values: Mapping[str, Any],
+        unknown: object,
+        at: Path,
+        place: Path,
         exact: dict[Path, Path],
     ) -> dict[str, Any]:
         """An object by its arguments; what AWS's model does not have is the provider's own."""
@@ -209,7 +216,12 @@ class _Resource:
         return body
 
     def _value(
-        self, shape: str, value: Any, unknown: object, at: Path, place: Path,
+        self,
+        shape: str,
+        value: Any,
+        unknown: object,
+        at: Path,
+        place: Path,
         exact: dict[Path, Path],
     ) -> Any:
         if unknown is True:
@@ -234,7 +246,12 @@ class _Resource:
         return value if value != "" else None
 
     def _list(
-        self, shape: str, values: list[Any], unknown: object, at: Path, place: Path,
+        self,
+        shape: str,
+        values: list[Any],
+        unknown: object,
+        at: Path,
+        place: Path,
         exact: dict[Path, Path],
     ) -> list[Any]:
         """Each item; sensitive or unknown ones stay in their place."""
@@ -242,9 +259,7 @@ class _Resource:
         for index, value in enumerate(values):
             later = unknown[index] if isinstance(unknown, list) and index < len(unknown) else False
             exact[(*at, index)] = (*place, index)
-            items.append(
-                self._value(shape, value, later, (*at, index), (*place, index), exact)
-            )
+            items.append(self._value(shape, value, later, (*at, index), (*place, index), exact))
         return items
 
 

@@ -78,7 +78,8 @@ class ApiModel:
 
     def members(self, shape: str) -> Mapping[str, Any]:
         """The parameters of a structure, by name."""
-        return self.shapes.get(shape, {}).get("members", {})
+        members: Mapping[str, Any] = self.shapes.get(shape, {}).get("members", {})
+        return members
 
     def problems(
         self, shape: str, body: Mapping[str, Any], optional: Iterable[str] = ()
@@ -115,13 +116,11 @@ class _Check:
             for index, inside in enumerate(value):
                 yield from self.value(shape["member"]["shape"], inside, (*place, index))
         elif isinstance(value, str):
-            yield from self._text(name, shape, value, place)
+            yield from self._text(shape, value, place)
         elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             yield from _number(shape, value, place)
 
-    def structure(
-        self, name: str, value: Mapping[str, Any], place: Path
-    ) -> Iterator[Problem]:
+    def structure(self, name: str, value: Mapping[str, Any], place: Path) -> Iterator[Problem]:
         """Each parameter of an object, and those that it lacks."""
         shape = self.model.shapes[name]
         members = shape["members"]
@@ -143,15 +142,16 @@ class _Check:
                 yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
 
     def _size(
-        self, shape: Mapping[str, Any], value: Sequence[Any] | Mapping[str, Any], place: Path,
+        self,
+        shape: Mapping[str, Any],
+        value: Sequence[Any] | Mapping[str, Any],
+        place: Path,
         of: str,
     ) -> Iterator[Problem]:
         if bad := _outside(shape, len(value)):
             yield Problem(Fault.LIMITS, place, f"has {len(value)} {of}: {bad}")
 
-    def _text(
-        self, name: str, shape: Mapping[str, Any], value: str, place: Path
-    ) -> Iterator[Problem]:
+    def _text(self, shape: Mapping[str, Any], value: str, place: Path) -> Iterator[Problem]:
         allowed = shape.get("enum")
         if allowed and value not in allowed:
             yield _not_listed(value, allowed, place)
@@ -208,7 +208,7 @@ def _not_listed(value: str, allowed: Sequence[str], place: Path) -> Problem:
     return Problem(Fault.VALUE, place, f"has a value that AWS does not know{hint}", near)
 
 
-def _number(shape: Mapping[str, Any], value: int | float | Decimal, place: Path) -> Iterator[Problem]:
+def _number(shape: Mapping[str, Any], value: float | Decimal, place: Path) -> Iterator[Problem]:
     if bad := _outside(shape, value):
         yield Problem(Fault.LIMITS, place, f"is {value}: {bad}")
 
@@ -221,7 +221,7 @@ def _documented(shape: str, key: str, value: object, place: Path) -> Iterator[Pr
         yield from _number(limits, 0, place)
 
 
-def _outside(shape: Mapping[str, Any], number: int | float | Decimal) -> str | None:
+def _outside(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
     """What AWS takes, where a number is not within it."""
     least, most = shape.get("min"), shape.get("max")
     low = least is not None and number < least

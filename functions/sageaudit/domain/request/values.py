@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 Path = tuple[str | int, ...]
 """Where a value is, from the top of a request or of a file."""
@@ -60,7 +60,7 @@ def place_of(body: object, path: str) -> Path:
 
 def said(body: object, place: Path) -> str:
     """The path as people read it."""
-    text, found = "", body
+    text, found = "", cast(Any, body)
     for step in place:
         inside = found[step] if _holds(found, step) else None
         text += f"[{_named(inside, step)}]" if isinstance(step, int) else f".{step}"
@@ -99,7 +99,7 @@ def without(value: object, left_out: frozenset[Path], place: Path = ()) -> Any:
 
 def matches(place: Path, pattern: str) -> bool:
     """Whether a path is the one of a pattern, or around it; `[]` stands for any item."""
-    steps = tuple("[]" if not key else key for key, _ in _STEP.findall(pattern))
+    steps = tuple(key or "[]" for key, _ in _STEP.findall(pattern))
     shown = tuple("[]" if isinstance(step, int) else step for step in place)
     return steps[: len(shown)] == shown
 

@@ -24,7 +24,6 @@ from sageaudit.rules import api
 from sageaudit.rules.phases import downloading
 from sageaudit.rules.phases.phase_share import PhaseShare
 
-
 _CAUTION = (
     "Not with a sampler that splits the data itself. Uneven shards can hang "
     "DistributedDataParallel. Use it instead of FastFile, not together."

@@ -42,7 +42,8 @@ def _refused(case: api.TuningCase) -> str | None:
     thresholds=(TRIALS, TYPICAL),
     not_applicable=(_refused,),
     before_run=api.BeforeRun(
-        api.Severity.LOW, reads=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS)
+        api.Severity.LOW,
+        reads=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS),
     ),
 )
 def check(case: api.TuningCase) -> api.Outcome:

@@ -57,9 +57,7 @@ def check(case: api.TuningCase) -> api.Outcome:
     if tuning.strategy == "Random":
         if ran < case.limit(MANY) or rounds < case.limit(ROUNDS):
             return api.Clear()
-        text = (
-            f"Random search {ran_it} {ran} trials in {rounds:.0f} rounds and {learnt} from none."
-        )
+        text = f"Random search {ran_it} {ran} trials in {rounds:.0f} rounds and {learnt} from none."
         return _found(case, tuning, text)
     if ran < case.limit(SMALL) or rounds >= case.limit(FEW_ROUNDS):
         return api.Clear()
