@@ -86,6 +86,6 @@ def test_there_are_enough_cases_of_each_kind() -> None:
     assert {case.form for case in cases.CASES} == set(cases.FORMS)
     assert sum(case.silent for case in cases.CASES) >= 12
     assert sum(case.history is not None for case in cases.CASES) >= 6
-    assert set(cases.WORDS) == {
-        entry.word for case in cases.CASES for entry in (*case.must, *case.may, *case.must_not)
-    }
+    told = {issue.word for case in cases.CASES for issue in (*case.must, *case.may)}
+    banned = {ban.word for case in cases.CASES for ban in case.must_not}
+    assert set(cases.WORDS) == told | banned
