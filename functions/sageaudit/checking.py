@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from math import prod
 
 from sageaudit.domain.audit.audit import Outcomes
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Finding, Found, Parameter, Severity
+from sageaudit.domain.bill.finding import Finding, Found, Parameter, Severity
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -42,6 +43,8 @@ from sageaudit.errors import Malformed
 from sageaudit.rules.card import FamilyCase, RequestCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge_request
 
+_EXPOSED_USD, _EXPOSED_HIGH_USD = Decimal(100), Decimal(1000)
+"""What a hung job may cost, from which a finding about its limit is medium, and high."""
 _NOT_RUN = Missing("not_run", "the job has not run")
 _LIMITED = frozenset({JobKind.TRAINING, JobKind.PROCESSING})
 _CONFIG = "HyperParameterTuningJobConfig"
@@ -246,9 +249,19 @@ def _with_severities(
         if (card := cards[finding.rule.name]) is None
         or finding.rule.name in policy.severities
         or (basis is Basis.HISTORY and finding.alone_usd is not None)
-        else replace(finding, severity=card.severity)
+        else replace(finding, severity=_of_exposure(finding) or card.severity)
         for finding in savings.findings
     )
+
+
+def _of_exposure(finding: Finding) -> Severity | None:
+    """By the most that a request can cost, where that is what the finding is about."""
+    usd = finding.found.evidence.get("exposed_usd")
+    if not isinstance(usd, Decimal):
+        return None
+    if usd >= _EXPOSED_HIGH_USD:
+        return Severity.HIGH
+    return Severity.MEDIUM if usd >= _EXPOSED_USD else Severity.LOW
 
 
 def _said_before(finding: Finding, advice: Sequence[Ignored]) -> Finding:
@@ -259,6 +272,7 @@ def _said_before(finding: Finding, advice: Sequence[Ignored]) -> Finding:
 def _cost_of_search(request: Request, limit: Limit, trials: Sequence[Cost]) -> Cost:
     """All training jobs at the dearest definition's limit; less where the search itself ends."""
     count, parallel = request.value(_TRIALS), request.value(_PARALLEL)
+    count = _grid_size(request) if count is None else count
     search_s = request.value(_SEARCH_S)
     known = [cost.usd for cost in trials if cost.usd is not None]
     if not trials or len(known) < len(trials):
@@ -281,6 +295,16 @@ def _cost_of_search(request: Request, limit: Limit, trials: Sequence[Cost]) -> C
     return Cost(None, limit, None, count if isinstance(count, int) else 1, min(bounds), None)
 
 
+def _grid_size(request: Request) -> int | None:
+    """How many combinations a grid search has; None for another search or an unknown range."""
+    ranges = request.value(f"{_CONFIG}.ParameterRanges.CategoricalParameterRanges")
+    if request.value(f"{_CONFIG}.Strategy") != "Grid" or not isinstance(ranges, list):
+        return None
+    sizes = [item.get("Values") if isinstance(item, dict) else None for item in ranges]
+    known = [len(values) for values in sizes if isinstance(values, list)]
+    return prod(known) if known and len(known) == len(sizes) else None
+
+
 def fixes_of(finding: Finding, request: Request) -> tuple[Parameter, ...]:
     """The finding's fix, with the values that the request has as old ones."""
     fixed = []
@@ -290,14 +314,3 @@ def fixes_of(finding: Finding, request: Request) -> tuple[Parameter, ...]:
         shown = plain if plain is not None else (parameter.old if value is not None else None)
         fixed.append(Parameter(parameter.path, shown, parameter.new))
     return tuple(fixed)
-
-
-def severity_of(problem: Problem) -> Severity:
-    """AWS refuses the request; only an instance type may be newer than the installed SDK."""
-    newer = problem.fault.value == "unknown-value" and "InstanceType" in problem.place
-    return Severity.MEDIUM if newer else Severity.HIGH
-
-
-def counted(finding: Finding) -> bool:
-    """Whether its dollars are a saving that is certain while its assumption holds."""
-    return finding.found.bucket in {Bucket.AVOIDABLE, Bucket.LOST}

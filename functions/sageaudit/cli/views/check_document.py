@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypedDict
 
-from sageaudit.checking import Checked, fixes_of, severity_of
+from sageaudit.checking import Checked, fixes_of
 from sageaudit.domain.audit.document import (
     clear_names,
     not_applicable_documents,
@@ -136,6 +136,7 @@ def _history(forecast: FamilyForecast | None) -> dict[str, Any] | None:
         return None
     return {
         "runs": forecast.runs,
+        "failed_runs": forecast.failed,
         "first_run": forecast.runs == 0,
         "compared_runs": forecast.alike,
         "usd": _span(forecast.usd),
@@ -181,7 +182,7 @@ def _of_api(problem: Problem, request: Request, lines: Lines) -> FindingRow:
         "rule": problem.fault.value,
         "id": None,
         "source": "api",
-        "severity": severity_of(problem).value,
+        "severity": Severity.HIGH.value,
         "confidence": Confidence.MEASURED.value,
         "bucket": Bucket.NONE.value,
         "summary": f"{path} {problem.sentence}.".replace("?.", "?"),

@@ -48,7 +48,9 @@ def history_sentence(history: dict[str, Any] | None) -> str | None:
     alike = counted(history["compared_runs"], "completed run")
     dollars = f"about {usd(cost['median'])}{_range(cost, usd)}" if cost else "at unknown cost"
     took = f" in {duration(time['median'])}{_range(time, duration)}" if time else ""
-    return f"Will cost {dollars}{took}, by {alike} of its family on the same instances."
+    failed = history["failed_runs"]
+    lost = f" {failed} of {runs} failed." if failed else ""
+    return f"Will cost {dollars}{took}, by {alike} of its family on the same instances.{lost}"
 
 
 def _range(span: dict[str, Decimal], said: Any) -> str:

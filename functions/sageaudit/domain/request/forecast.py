@@ -53,10 +53,12 @@ class Span:
 class FamilyForecast:
     """What the family's completed runs on the same instances cost and took.
 
-    `runs`: all earlier runs that were read. `alike`: those that are compared. None: not known.
+    `runs`: all earlier runs that were read. `alike`: those that are compared; `failed` of all did
+    not complete. None: not known.
     """
 
     runs: int
+    failed: int
     alike: int
     usd: Span | None
     seconds: Span | None
@@ -76,6 +78,7 @@ def of_family(job: Job, earlier: Sequence[EarlierRun]) -> FamilyForecast:
     newest = max(earlier, key=lambda run: run.ended_at, default=None)
     return FamilyForecast(
         runs=len(earlier),
+        failed=sum(run.status == "Failed" for run in earlier),
         alike=len(alike),
         usd=span_of(run.total_usd for run in alike),
         seconds=span_of(run.facts.elapsed_s for run in alike),
@@ -112,7 +115,7 @@ def limit_of(request: Request) -> Limit:
         return Limit(None, why="its training jobs have the limits")
     given = request.value("StoppingCondition.MaxRuntimeInSeconds")
     if isinstance(given, NotKnown):
-        return Limit(None, why=f"MaxRuntimeInSeconds is not known yet ({given.why})")
+        return Limit(None, why=f"its MaxRuntimeInSeconds is not known ({given.why})")
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return Limit(Decimal(given))
     return Limit(Decimal(DEFAULT_LIMIT_S), default=True)
@@ -183,3 +186,11 @@ def dearest(job: Job, request: Request, market: Market) -> Job:
     rates = [(cluster_usd_per_hour(one, market), one) for one in jobs]
     known = [(usd, one) for usd, one in rates if usd is not None]
     return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(rates) else job
+
+
+def last_seconds(job: Job, earlier: Sequence[EarlierRun], most: int) -> list[Decimal]:
+    """How long the newest completed runs on the same instances took, `most` of them at most."""
+    alike = [run for run in earlier if run.status == "Completed" and _alike(job, run)]
+    newest = sorted(alike, key=lambda run: run.ended_at, reverse=True)
+    known = (run.facts.elapsed_s for run in newest)
+    return [seconds for seconds in known if seconds is not None][:most]

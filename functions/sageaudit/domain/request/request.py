@@ -31,6 +31,7 @@ TRIAL_SHAPE = "HyperParameterTrainingJobDefinition"
 """The shape of what a tuning job asks for each of its training jobs."""
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/")
 _REGISTRY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
+_REFUSED = NotKnown("AWS refuses it")
 _NO_NAME = "job"
 """Stands for the name of a job that its pipeline or stack will name."""
 
@@ -102,16 +103,23 @@ class Request:
         return dict(unknown_places(self.body))
 
     def value(self, path: str) -> Any:
-        """The value under a path; None where there is none or AWS refuses it, or NotKnown."""
+        """The value under a path; None without one, NotKnown also for what AWS refuses."""
         found = value_at(self.body, path)
         place = place_of(self.body, path)
         refused = any(place[: len(bad)] == bad for bad in self.invalid)
-        return None if refused and not isinstance(found, NotKnown) else found
+        return _REFUSED if refused and found is not None else found
+
+    def is_set(self, path: str) -> bool:
+        """Whether there is a value under a path, known and right or not."""
+        return value_at(self.body, path) not in (None, "", [], {})
 
     def not_known(self, patterns: tuple[str, ...]) -> str | None:
         """Why one of these paths is not known, or None; `[]` in a pattern is any item of a list."""
-        for place, value in self.unknown.items():
+        refused = dict.fromkeys(self.invalid, _REFUSED)
+        for place, value in (self.unknown | refused).items():
             if any(matches(place, pattern) for pattern in patterns):
+                if value is _REFUSED:
+                    return f"AWS refuses {self.said(place)}"
                 return f"{self.said(place)} is not known yet ({value.why})"
         return None
 

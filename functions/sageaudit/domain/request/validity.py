@@ -25,6 +25,7 @@ _MEANT = 0.85
 """The ratio from which a name is taken for the other one, misspelled: our choice."""
 _LISTED = 6
 """Values of an enumeration that a sentence names; of more, the nearest."""
+_INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
 _LONGEST_PATTERN = 500
 """Characters of a value that a pattern of the model is tried on."""
 _DOCUMENTED: Mapping[tuple[str, str], Mapping[str, int]] = {
@@ -154,7 +155,8 @@ class _Check:
     def _text(self, shape: Mapping[str, Any], value: str, place: Path) -> Iterator[Problem]:
         allowed = shape.get("enum")
         if allowed and value not in allowed:
-            yield _not_listed(value, allowed, place)
+            if not _newer_type(value, allowed):
+                yield _not_listed(value, allowed, place)
         elif bad := _outside(shape, len(value)):
             yield Problem(Fault.LIMITS, place, f"has {len(value)} characters: {bad}")
         elif (pattern := shape.get("pattern")) and not _fits(pattern, value):
@@ -206,6 +208,13 @@ def _not_listed(value: str, allowed: Sequence[str], place: Path) -> Problem:
     else:
         hint = f": did you mean {near}?" if near else ""
     return Problem(Fault.VALUE, place, f"has a value that AWS does not know{hint}", near)
+
+
+def _newer_type(value: str, allowed: Sequence[str]) -> bool:
+    """Whether it may be an instance type that AWS has added since: of a size that others have."""
+    found = _INSTANCE.fullmatch(value)
+    sizes = {name.rpartition(".")[2] for name in allowed}
+    return found is not None and allowed[0].startswith("ml.") and found[1] in sizes
 
 
 def _number(shape: Mapping[str, Any], value: float | Decimal, place: Path) -> Iterator[Problem]:

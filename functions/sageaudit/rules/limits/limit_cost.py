@@ -1,25 +1,30 @@
 """The limit on the run time lets a hung job cost a lot.
 
 What it checks: The most that a request can cost, its limit x its instances x their rate, is above
-    $200; and the limit is AWS's default because the request has none, or it is 5 days or more.
+    $50 with AWS's default limit, because the request has none; or above $200 with a limit of 5 days
+    or more.
 Why it costs: Nothing, if the job ends by itself. A hung job is billed until its limit.
 Saving: None: what is shown is the most that the job can cost.
 When it is wrong: A run that needs so long. With five runs of its family in the history
     max-runtime-loose compares the limit with the longest of them instead.
 What to do: Set MaxRuntimeInSeconds to about three times the run that you expect.
 Sources: API reference, StoppingCondition: "the default value is 1 day", 28 days at most; a
-    processing job's default is 24 hours too (SageMaker Python SDK, Processor). The $200, a job
-    that hangs for a night, and the 5 days are our choice.
+    processing job's default is 24 hours too (SageMaker Python SDK, Processor). The $50, the
+    $200, a job that hangs for a night, and the 5 days are our choice.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.request.forecast import of_family
 from sageaudit.rules import api
 
 _LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
 EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum", "our choice")
+DEFAULT_FROM = api.Threshold(
+    "default_from_usd", 50, "USD at AWS's default limit", "worth a line", "our choice"
+)
 LONG_FROM = api.Threshold(
     "long_from_s", 5 * 86_400, "seconds", "a working week, weekend excluded", "our choice"
 )
@@ -33,16 +38,16 @@ def _limits_elsewhere(case: api.RequestCase) -> str | None:
 
 
 def _history_knows(case: api.RequestCase) -> str | None:
-    runs = len(case.earlier or ())
+    runs = of_family(case.job, case.earlier or ()).alike
     known = runs >= case.limit(RUNS_FROM)
-    return f"{runs} earlier runs are known: see max-runtime-loose" if known else None
+    return f"{runs} runs on these instances are known: see max-runtime-loose" if known else None
 
 
 @api.rule(
     id="SA607",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
-    thresholds=(EXPOSED_FROM, LONG_FROM, RUNS_FROM),
+    thresholds=(EXPOSED_FROM, DEFAULT_FROM, LONG_FROM, RUNS_FROM),
     not_applicable=(_limits_elsewhere, _history_knows),
     before_run=api.BeforeRun(api.Severity.MEDIUM, reads=(_LIMIT, *api.TYPE_READS)),
 )
@@ -52,7 +57,8 @@ def check(case: api.RequestCase) -> api.Outcome:
     if limit.seconds is None or usd is None:
         return api.Unknown("cost_unknown", case.cost.why or limit.why or "no rate is known")
     long = float(limit.seconds) >= case.limit(LONG_FROM)
-    if usd <= Decimal(str(case.limit(EXPOSED_FROM))) or not (limit.default or long):
+    least = case.limit(DEFAULT_FROM if limit.default else EXPOSED_FROM)
+    if usd <= Decimal(str(least)) or not (limit.default or long):
         return api.Clear()
     allowed = (
         "MaxRuntimeInSeconds is not set, so that AWS's default of 24 h holds"

@@ -43,7 +43,7 @@ def _not_replicated(case: api.JobCase) -> str | None:
 
 
 def _sampled(case: api.JobCase) -> str | None:
-    sampled = case.job.hints.distributed_sampler
+    sampled = case.job.hints.distributed_sampler and case.before_run is None
     return "its distributed sampler needs all data on every host" if sampled else None
 
 
@@ -60,7 +60,7 @@ def _sampled(case: api.JobCase) -> str | None:
         downloading.image_was_pulled,
     ),
     before_run=api.BeforeRun(
-        api.Severity.LOW,
+        api.Severity.MEDIUM,
         reads=(
             *api.TYPE_READS,
             "ResourceConfig.InstanceCount",
@@ -94,12 +94,20 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _planned(job: api.Job, count: int) -> api.Found:
+    """FastFile reads what a sampler asks for; shards are for code without one."""
     names = [channel.name for channel in _replicated(job)]
+    stream = tuple(
+        api.Parameter(f"InputDataConfig[{name}].InputMode", "File", "FastFile") for name in names
+    )
+    sampled = job.hints.distributed_sampler
     return api.advice(
         f"Each of {count} instances will download all of {', '.join(names)}, and is billed for it.",
         {"instances": count, "replicated_channels": len(names)},
-        fix=_sharded(names),
-        caution=f"How long the download takes is not known. {_CAUTION}",
+        fix=stream if sampled else _sharded(names),
+        alternatives=() if sampled else (stream,),
+        caution="Small data that each instance needs as a whole may stay as it is."
+        if sampled
+        else f"How long the download takes is not known. {_CAUTION}",
     )
 
 

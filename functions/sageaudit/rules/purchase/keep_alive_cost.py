@@ -1,6 +1,6 @@
 """What a warm pool may cost when no other job takes it.
 
-What it checks: KeepAlivePeriodInSeconds, times the rate of the instances, is above $10.
+What it checks: KeepAlivePeriodInSeconds, times the rate of the instances, is above $5.
 Why it costs: The instances are kept and billed after the job, at the rate of the job, until
     another job takes them or the period ends. The last job of a chain always pays all of it.
 Saving: None is counted: whether another job follows is not known. The most that it can cost is
@@ -9,7 +9,7 @@ When it is wrong: Where jobs follow within minutes, the pool saves each of them 
 What to do: The shortest period that covers the pause between two jobs. With the family's history,
     warm-pool-idle gives a number after the run.
 Sources: SageMaker guide, managed warm pools: billed for the time that resources are retained. The
-    $10 are our choice: from there on a finding is of medium severity.
+    $5 are our choice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from decimal import Decimal
 from sageaudit.rules import api
 
 _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
-FROM_USD = api.Threshold("from_usd", 10, "USD for the whole period", "worth a look", "our choice")
+FROM_USD = api.Threshold("from_usd", 5, "USD for the whole period", "worth a look", "our choice")
 
 
 @api.rule(
@@ -42,7 +42,7 @@ def check(case: api.RequestCase) -> api.Outcome:
     return api.fact(
         f"The warm pool is kept for {api.duration(Decimal(keep_s))} after the job: up to "
         f"${usd:,.2f} where no other job takes it.",
-        {"keep_alive_s": keep_s, "pool_up_to_usd": round(usd, 2)},
+        {"keep_alive_s": keep_s, "exposed_usd": round(usd, 2)},
         fix=(api.Parameter(_KEEP, keep_s, "<the pause before the next job>"),),
         caution="Only a following job with the same instances, role and network takes it.",
     )

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.job.builtin_algorithm import builtin_algorithm
 from sageaudit.rules import api
 from sageaudit.rules.purchase.spot_attempts import LONG_S, Attempts, attempts
 
@@ -63,7 +64,9 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _planned(job: api.Job) -> api.Found:
+def _planned(job: api.Job) -> api.Outcome:
+    if builtin_algorithm(job.image) and (job.max_wait_s or 0) > LONG_S:
+        return api.NotApplicable("AWS refuses its MaxWaitTimeInSeconds: see spot-wait")
     return api.advice(
         f"May run {api.duration(job.elapsed_s)} on managed spot without checkpoints: each "
         "interruption starts the run again.",

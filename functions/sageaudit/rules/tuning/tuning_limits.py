@@ -50,7 +50,7 @@ def check(case: api.RequestCase) -> api.Outcome:
         return api.Clear()
     return api.fact(
         f"Its {case.cost.times} training jobs may cost up to ${usd:,.0f} together.",
-        {"max_trials": case.cost.times, "exposed_usd": round(usd, 2)},
+        {"max_trials": case.cost.times, "at_most_usd": round(usd, 2)},
         fix=(api.Parameter(_TIME, time_s, "<seconds for the whole search>"),),
         caution="A precaution: the most that they cost if each one runs to its limit.",
     )

@@ -1,7 +1,8 @@
 """The request's image is not for the GPU of its instances.
 
 What it checks: The image's name says its CUDA version, which has no code for the GPU of the type;
-    or it is a built-in algorithm that does not train on such a type, or on one with this GPU.
+    or its tag says that it is for CPUs; or it is a built-in algorithm that uses no GPU, or that
+    does not train without one.
 Why it costs: The job fails after the image was pulled and the data downloaded, both of which are
     billed; or a GPU is paid for that the algorithm does not use.
 Saving: None: how much is lost depends on when it fails.
@@ -16,14 +17,17 @@ from __future__ import annotations
 from sageaudit.domain.bill.type_vetoes import own_type_refused
 from sageaudit.rules import api
 
-_IMAGE = "AlgorithmSpecification.TrainingImage"
+_IMAGES = {
+    api.JobKind.TRAINING: "AlgorithmSpecification.TrainingImage",
+    api.JobKind.PROCESSING: "AppSpecification.ImageUri",
+}
 
 
 @api.rule(
     id="SA307",
     scope=api.RequestCase,
-    kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(api.Severity.MEDIUM, reads=(_IMAGE, *api.TYPE_READS)),
+    kinds=set(_IMAGES),
+    before_run=api.BeforeRun(api.Severity.HIGH, reads=(*_IMAGES.values(), *api.TYPE_READS)),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares the image's name with the catalogue."""
@@ -35,7 +39,11 @@ def check(case: api.RequestCase) -> api.Outcome:
             return api.fact(
                 f"{instance_type.name} and the image do not fit: {why}.",
                 {"instance_type": instance_type.name, "why": why},
-                fix=(api.Parameter(_IMAGE, case.job.image, "<an image for this type>"),),
+                fix=(
+                    api.Parameter(
+                        _IMAGES[case.job.kind], case.job.image, "<an image for this type>"
+                    ),
+                ),
                 caution="By the image's name alone.",
             )
     return api.Clear()
