@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -17,12 +17,19 @@ from sageaudit.domain.audit.record import (
     Head,
     JobKey,
     Page,
+    Position,
     Recorded,
 )
+from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,29 @@ class LastNotice:
     news: str
 
 
+class Pending(Protocol[T_co]):
+    """A call that a worker makes."""
+
+    def result(self) -> T_co:
+        """Waits for its result; raises what the call raised."""
+
+    def cancel(self) -> bool:
+        """Asks not to begin it any more."""
+
+
+class Workers(Protocol):
+    """Makes calls at the same time."""
+
+    def submit(self, call: Callable[[], T]) -> Pending[T]:
+        """Has a worker make the call."""
+
+    def first_done(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
+        """Waits until at least one of these calls is done, and returns those that are.
+
+        May return none, so that the caller can look whether it shall stop.
+        """
+
+
 class Jobs(Protocol):
     """SageMaker's Describe*, ListTags and ListTrainingJobsForHyperParameterTuningJob."""
 
@@ -47,6 +77,17 @@ class Jobs(Protocol):
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
         """The training jobs of a tuning job; each page is requested when it is needed."""
+
+
+class JobLists(Protocol):
+    """SageMaker's List* of jobs."""
+
+    def listed(self, kind: JobKind, region: str, period: Period) -> Iterator[Listed]:
+        """The jobs of a kind that can have ended in the period, or that run: more may come.
+
+        Each page is requested when it is needed. Raises AccessDenied, NoCredentials, Throttled or
+        Unavailable.
+        """
 
 
 class Metrics(Protocol):
@@ -82,6 +123,10 @@ class History(Protocol):
 
     An iterator reads the table while it is consumed, so AwsError can be raised at any item. A Page
     is for callers that continue later, with its cursor.
+
+    Every list of runs takes `before`: only runs that ended before a moment, or that come after a
+    Position in the list; both stay right while runs are added and removed. `page_size` is how many
+    rows the caller expects to take: the first request reads about that many, later ones more.
     """
 
     def record(self, entry: Entry) -> Recorded:
@@ -112,7 +157,13 @@ class History(Protocol):
     def detail(self, key: JobKey) -> Detail | None:
         """What is needed to audit the job again; None after 90 days, when it has expired."""
 
-    def by_day(self, day: date) -> Iterator[Head]:
+    def by_day(
+        self,
+        day: date,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """Jobs that ended on a day in UTC."""
 
     def by_family(
@@ -121,24 +172,61 @@ class History(Protocol):
         region: str,
         family: str,
         *,
-        before: datetime | None = None,
+        before: datetime | Position | None = None,
         limit: int | None = None,
+        page_size: int | None = None,
     ) -> Iterator[Head]:
-        """Runs of one family that ended before a moment (None: all), `limit` of them at most."""
+        """Runs of one family, `limit` of them at most."""
 
-    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_owner(
+        self,
+        owner: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
+    ) -> Page[Head]:
         """Jobs of one owner."""
 
-    def by_account(self, account: str, month: str) -> Iterator[Head]:
+    def by_account(
+        self,
+        account: str,
+        month: str,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """Jobs of one account that ended in `month` (YYYY-MM, in UTC)."""
 
     def by_rule(
-        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+        self,
+        rule: str,
+        month: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
     ) -> Page[FindingRow]:
         """Findings of one rule in a month, YYYY-MM."""
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """Jobs whose recheck time is at or before `before`, the oldest first."""
+
+    def sums(
+        self,
+        scope: Scope,
+        since: date,
+        until: date,
+        *,
+        account: str | None = None,
+        region: str | None = None,
+        name: str | None = None,
+    ) -> Iterator[SumRow]:
+        """The daily sums of one scope from `since` to `until` (both included), in any order.
+
+        Each audit is in exactly one row of a scope, in its newest version. `account`, `region` and
+        `name` (of the family, owner or type) leave other rows out; None leaves out none.
+        """
 
     def family_avoidable_usd(
         self,

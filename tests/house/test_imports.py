@@ -22,7 +22,9 @@ MAY_IMPORT = {
     "auditing": {"errors", "domain", "rules"},
     "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
-    "flow": {"errors", "domain", "rules", "ports", "auditing", "checking", "family_runs"},
+    "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
+    "listing": {"errors", "domain", "ports"},
+    "scanning": {"errors", "domain", "ports", "flow"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
@@ -37,6 +39,8 @@ MAY_IMPORT = {
         "checking",
         "family_runs",
         "flow",
+        "listing",
+        "scanning",
         "adapters",
     },
 }
@@ -51,18 +55,8 @@ ORDER = {
 """Folders of one part that follow the flow: each may import those before it."""
 
 PURE = (
-    *(
-        "domain",
-        "rules",
-        "text",
-        "ports",
-        "auditing",
-        "checking",
-        "family_runs",
-        "flow",
-        "notifying",
-    ),
-    *("delivering", "errors"),
+    *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
+    *("checking", "delivering", "listing", "scanning", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

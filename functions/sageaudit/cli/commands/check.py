@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.sources import history_table
 from sageaudit.cli.sources.family_history import read_family
+from sageaudit.cli.sources.histories import HistorySource, open_history
 from sageaudit.cli.sources.planned_jobs import Checks
 from sageaudit.cli.sources.session import open_session
 from sageaudit.cli.views import check_github, check_markdown, check_table
@@ -24,7 +26,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import Form
-from sageaudit.errors import BadUsage, SageauditError
+from sageaudit.errors import BadUsage, NoHistory, SageauditError
 
 _EPILOG = """\b
 Examples:
@@ -51,6 +53,7 @@ OUTPUTS = ("table", "json", "markdown", "github")
     help="AWS region of the jobs; by default that of the plan, of the image or of your settings.",
 )
 @click.option("--account", help="Account of the jobs, where their RoleArn does not say it.")
+@options.HISTORY
 @options.TABLE
 @options.PROFILE
 @options.POLICY
@@ -74,6 +77,7 @@ def check(
     pipeline: str | None,
     region: str | None,
     account: str | None,
+    history: Path | None,
     table: str | None,
     profile: str | None,
     policy_path: Path | None,
@@ -89,20 +93,35 @@ def check(
     history's table, if you name one.
     """
     policy = policy_file.load(policy_path) if policy_path else Policy()
-    opened = history_table.open_table(table, profile, region) if table else None
-    history = opened.history if opened else None
-    checks = Checks(
-        policy=policy,
-        now=datetime.now(UTC),
-        form=Form(form) if form else None,
-        pipeline=pipeline,
-        region=_region(region),
-        account=history_table.account_id(account, "--account") if account else None,
-        settings_region=lambda: open_session(profile, None).region_name,
-        read_family=lambda one: read_family(one, history) if history else None,
-    )
-    show = _shower(output, no_color=no_color)
-    return int(gravest(_run(path, checks, show, fail_on) for path in dict.fromkeys(files)))
+    with _history(history, table, profile, region) as known:
+        checks = Checks(
+            policy=policy,
+            now=datetime.now(UTC),
+            form=Form(form) if form else None,
+            pipeline=pipeline,
+            region=_region(region),
+            account=history_table.account_id(account, "--account") if account else None,
+            settings_region=lambda: open_session(profile, None).region_name,
+            read_family=lambda one: read_family(one, known.history) if known else None,
+        )
+        show = _shower(output, no_color=no_color)
+        return int(gravest(_run(path, checks, show, fail_on) for path in dict.fromkeys(files)))
+
+
+@contextmanager
+def _history(
+    history: Path | None, table: str | None, profile: str | None, region: str | None
+) -> Iterator[HistorySource | None]:
+    """The history that is named; without a name the user's own file, if there is one."""
+    try:
+        source = open_history(history, table, profile, region)
+    except NoHistory:
+        if history is not None:
+            raise
+        yield None
+        return
+    with source:
+        yield source
 
 
 def _region(name: str | None) -> str | None:

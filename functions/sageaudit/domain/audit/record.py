@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
 FAMILY_RUNS = 50
@@ -30,6 +31,14 @@ class JobKey:
 
     arn: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A run's place in the lists by end; it stays one when the run itself leaves the list."""
+
+    ended_at: datetime
+    key: JobKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +133,10 @@ class Head:
     stamp: str | None = None
     """Changes with anything that a later run of the family may be judged by; None for a run that
     none is compared with, and in heads that were stored before there was one."""
+    sums: Sums | None = None
+    """What this version adds to the daily sums; None in heads that were stored before these."""
+    severity: Severity | None = None
+    """Of the most severe standing finding; None without one, and in heads stored before this."""
 
 
 def earlier_run(head: Head) -> EarlierRun | None:
