@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "text": {"errors", "domain"},
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
+    "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
     "listing": {"errors", "domain", "ports"},
@@ -36,6 +37,7 @@ MAY_IMPORT = {
         "text",
         "ports",
         "auditing",
+        "checking",
         "family_runs",
         "flow",
         "listing",
@@ -46,7 +48,7 @@ MAY_IMPORT = {
 }
 """A part of the package, and the other parts that it may import."""
 ORDER = {
-    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
+    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "request", "reconcile"),
     "cli": (
         *("exits", "messages", "options", "sources", "views", "asking"),
         "commands",
@@ -57,7 +59,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "listing", "scanning", "queries", "errors"),
+    *("checking", "delivering", "listing", "scanning", "queries", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
