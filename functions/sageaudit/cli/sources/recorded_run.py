@@ -42,16 +42,27 @@ class Run:
 
 
 def of_recording(recorded: Recording) -> Run:
-    """The run in a recording, as of the job's end, at packaged prices. Raises Malformed."""
+    """The run in a recording. Raises Malformed.
+
+    As of the moment and at the prices with which a live job was read; of a recording without them
+    as of the job's end, at packaged prices.
+    """
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
-    now = _as_of(job, recorded)
+    read = recorded.as_read
+    now = read.as_of if read else _as_of(job, recorded)
     job = so_far(job, now)
-    market = sources.offline_markets().market(job, now)
-    return Run(job, measure(job, recorded.series, market.types, absent=_ABSENT), market, now)
+    market = sources.offline_markets().market(job, now, read.prices if read else None)
+    absent, notes = (read.absent, read.metric_notes) if read else (_ABSENT, ())
+    usage = measure(job, recorded.series, market.types, absent=absent, notes=notes)
+    return Run(job, usage, market, now)
 
 
 class RecordedRuns:
-    """The runs in several recordings, read when the first short one is judged with the others."""
+    """The runs in several recordings, read when the first short one is judged with the others.
+
+    A recording of a live job is judged with those of other files only, since a live audit without a
+    history judges each job alone: without any there is no pool.
+    """
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(dict.fromkeys(paths))
