@@ -18,6 +18,7 @@ from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey
+from sageaudit.domain.audit.sums import RuleSums, Sums
 
 Item = dict[str, Any]
 Stored = TypeVar("Stored", Head, FindingRow, JobKey, RunFacts)
@@ -46,6 +47,8 @@ def _plain(value: object) -> object:
         return keys.moment_text(value)
     if isinstance(value, RunFacts):
         return _facts_text(value)
+    if isinstance(value, Sums):
+        return sums_text(value)
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, str) else value
@@ -60,6 +63,34 @@ def _facts_value(value: object) -> object:
     if isinstance(value, Mapping):
         return {name[:LONGEST_NAME]: str(number) for name, number in value.items()}
     return str(value) if isinstance(value, Decimal) else value
+
+
+def sums_text(sums: Sums) -> str:
+    """Compact JSON without the zeros; the amounts are strings, as in the facts."""
+    rules = {name: _known(rule) for name, rule in sums.rules.items()}
+    return to_json(_known(sums) | ({"rules": rules} if rules else {}))
+
+
+def _known(sums: Sums | RuleSums) -> Item:
+    values = ((of.name, getattr(sums, of.name)) for of in fields(sums) if of.name != "rules")
+    return {name: str(value) for name, value in values if value}
+
+
+def read_sums(text: str) -> Sums:
+    """The sums of a JSON text."""
+    item = from_json(text)
+    rules = {name: RuleSums(**_numbers(RuleSums, of)) for name, of in item.pop("rules", {}).items()}
+    return Sums(**_numbers(Sums, item), rules=rules)
+
+
+def _numbers(form: type[Sums | RuleSums], item: Item) -> Item:
+    """Counts as int, amounts as Decimal: a count has no unit in its name."""
+    known = {of.name for of in fields(form)}
+    return {
+        name: Decimal(text) if name.endswith("_usd") else int(text)
+        for name, text in item.items()
+        if name in known
+    }
 
 
 def _read_facts(text: str) -> RunFacts:
@@ -89,9 +120,11 @@ def _value_reader(hint: Any) -> Callable[[Any], Any]:
         return tuple
     if get_origin(hint) is Mapping:
         return lambda numbers: {name: Decimal(number) for name, number in numbers.items()}
-    reader: Callable[[Any], Any] = {datetime: keys.read_moment, RunFacts: _read_facts}.get(
-        hint, hint
-    )
+    reader: Callable[[Any], Any] = {
+        datetime: keys.read_moment,
+        RunFacts: _read_facts,
+        Sums: read_sums,
+    }.get(hint, hint)
     return reader
 
 

@@ -20,13 +20,11 @@ from sageaudit.domain.audit.record import (
     JobKey,
     earlier_run,
 )
+from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
 MOST_FINDING_ROWS = 47
 """A transaction has at most 100 actions: 47 puts, 47 deletes of old rows, and up to 5 others."""
-_MICRODOLLAR = Decimal("0.000001")
-_LARGEST_EXPONENT = 20
-"""With 6 decimals, 27 digits: Decimal computes with 28, DynamoDB holds 38."""
 
 
 def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[FindingRow]) -> Head:
@@ -49,9 +47,9 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         owner=_owner(document),
         ended_at=_ended_at(entry),
         rollup=document["rollup"],
-        total_usd=_usd(document["bill"]["total_usd"]),
-        avoidable_usd=_usd(document["avoidable_usd"]),
-        lost_usd=_usd(document["lost_usd"]),
+        total_usd=storable_usd(document["bill"]["total_usd"]),
+        avoidable_usd=storable_usd(document["avoidable_usd"]),
+        lost_usd=storable_usd(document["lost_usd"]),
         top_rule=_top_rule(document["findings"]),
         unauditable=None if document["unauditable"] is None else _text(document["unauditable"]),
         digest=digest,
@@ -64,6 +62,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         judged=Judged(document["judged"]) if document["judged"] else None,
         estimated=bool(estimates(document["bill"])) or None,
         incomplete=bool(gaps(document["bill"])) or None,
+        sums=sums_of(document),
     )
     run = None if job["ended_at"] is None else earlier_run(head)
     return head if run is None else replace(head, stamp=run_stamp(run))
@@ -89,8 +88,8 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         family=_text(entry.document["job"]["family"]),
         owner=_owner(entry.document),
         ended_at=_ended_at(entry),
-        saving_usd=_usd(finding["saving_usd"]),
-        saving_alone_usd=_usd(finding["saving_alone_usd"]),
+        saving_usd=storable_usd(finding["saving_usd"]),
+        saving_alone_usd=storable_usd(finding["saving_alone_usd"]),
         summary=_text(finding["summary"]),
         estimated=finding.get("estimated") or None,
     )
@@ -114,13 +113,6 @@ def _text(text: str) -> str:
     return whole_text(text)[:LONGEST_TEXT]
 
 
-def _usd(amount: Decimal | None) -> Decimal | None:
-    """The amount in USD to 6 decimals; None if it is not finite or too large to store."""
-    if amount is None or not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
-        return None
-    return amount.quantize(_MICRODOLLAR)
-
-
 def _top_rule(findings: list[FindingDocument]) -> str | None:
     """The rule of the most important finding: by counted dollars, then severity, then order."""
     effective = list(filter(stands, findings))
@@ -129,5 +121,5 @@ def _top_rule(findings: list[FindingDocument]) -> str | None:
 
 def _weight(finding: FindingDocument) -> tuple[Decimal, int]:
     counted = Bucket(finding["bucket"]).counted
-    saving = (_usd(finding["saving_usd"]) if counted else None) or Decimal(0)
+    saving = (storable_usd(finding["saving_usd"]) if counted else None) or Decimal(0)
     return saving, Severity(finding["severity"]).rank

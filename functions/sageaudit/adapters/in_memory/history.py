@@ -13,6 +13,7 @@ from itertools import islice
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.codec import Item
+from sageaudit.adapters.dynamo.daily_sums import SumFilter, sum_row
 from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
 from sageaudit.adapters.dynamo.items import packed_detail, read_detail
 from sageaudit.adapters.dynamo.paging import last_seen, page_of
@@ -31,6 +32,7 @@ from sageaudit.domain.audit.record import (
     Recorded,
     Verdict,
 )
+from sageaudit.domain.audit.sums import Scope, SumRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +211,23 @@ class MemoryHistory:
         )
         rows = sorted((keyed for keyed in waiting if last < keyed[0] <= until), key=_sort_key)
         return page_of("due", iter(rows), limit)
+
+    def sums(
+        self,
+        scope: Scope,
+        since: date,
+        until: date,
+        *,
+        account: str | None = None,
+        region: str | None = None,
+        name: str | None = None,
+    ) -> Iterator[SumRow]:
+        """The daily sums of one scope, a row for each audit."""
+        wanted = SumFilter(account, region, name)
+        for kept in self._runs.values():
+            row = sum_row(kept.head, scope)
+            if row is not None and since <= row.day <= until and wanted.fits(row):
+                yield row
 
     def family_avoidable_usd(
         self,

@@ -49,6 +49,8 @@ class Audit:
     """The minutes of the family's last runs by which a short run was judged."""
     pooled_usd: Decimal | None = None
     """The avoidable USD of these earlier runs; None where their audits were not read."""
+    own_rules: tuple[str, ...] = ()
+    """Of a roll-up: the rules whose findings are its own, and in no child's audit."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
 

@@ -74,6 +74,9 @@ class AuditDocument(TypedDict):
     waterfall: list[SliceDocument]
     children: list[AuditDocument] | None
     rollup: bool
+    own_rules: list[str]
+    """Of a roll-up: the rules whose findings are of the tuning job itself, in no child's audit.
+    Empty in other audits, absent in documents that were stored before this key existed."""
     unauditable: str | None
     """Why the job could not be audited (deleted, never described); None for a real audit."""
 
@@ -103,6 +106,7 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "waterfall": _waterfall(audit.savings.waterfall, audit.bill.total_usd),
         "children": None if children is None else list(children),
         "rollup": audit.rollup,
+        "own_rules": list(audit.own_rules),
         "unauditable": audit.unauditable,
     }
 

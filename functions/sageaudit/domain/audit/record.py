@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
 FAMILY_RUNS = 50
@@ -124,6 +125,8 @@ class Head:
     stamp: str | None = None
     """Changes with anything that a later run of the family may be judged by; None for a run that
     none is compared with, and in heads that were stored before there was one."""
+    sums: Sums | None = None
+    """What this version adds to the daily sums; None in heads that were stored before these."""
 
 
 def earlier_run(head: Head) -> EarlierRun | None:

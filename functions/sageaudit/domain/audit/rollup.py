@@ -105,6 +105,7 @@ def roll_up(
         policy=policy,
         notes=(*missing, f"idle capacity: {no_idle}") if no_idle else missing,
         idle_capacity=idle,
+        own_rules=tuple(finding.rule.name for finding in own.findings),
     )
 
 

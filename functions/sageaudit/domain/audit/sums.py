@@ -1,0 +1,216 @@
+"""Sums over audits: what one audit adds, and the daily sums of accounts, families, owners, types.
+
+A roll-up repeats its children's dollars: it adds its own findings alone. An amount that is not
+known adds nothing, and a count beside the amounts says of how many audits that is so.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import date
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    FindingDocument,
+    estimates,
+    gaps,
+    lost_up_to,
+    stands,
+)
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.bill.finding import Bucket
+
+MOST_RULES = 40
+"""Rules that one audit adds to by name, in the order of its findings; the others add to OTHERS."""
+OTHERS = "(others)"
+_ZERO = Decimal(0)
+_MICRODOLLAR = Decimal("0.000001")
+_LARGEST_EXPONENT = 8
+"""No job costs $1,000,000,000. In millionths, SQLite's integers hold the sum of 9,000 such ones."""
+
+
+class Scope(enum.StrEnum):
+    """What the audits of one day are summed by."""
+
+    ACCOUNT = "account"
+    FAMILY = "family"
+    OWNER = "owner"
+    TYPE = "type"
+    """Instance type; no name where a job has several, or none is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSums:
+    """One rule's standing findings and their shares in USD, by bucket."""
+
+    findings: int = 0
+    avoidable_usd: Decimal = _ZERO
+    lost_usd: Decimal = _ZERO
+    possible_usd: Decimal = _ZERO
+
+    def __add__(self, other: RuleSums) -> RuleSums:
+        return RuleSums(**_added(self, other))
+
+    def __neg__(self) -> RuleSums:
+        return RuleSums(**{name: -value for name, value in _values(self).items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums of audits, newest versions alone. Counts are of audits of jobs, without roll-ups.
+
+    `unpriced`: the total is not known, so it is in no sum of dollars. `incomplete`: the total lacks
+    a part. `estimated`: the dollars rest on an estimated rate. `idle_usd`: the value of idle
+    capacity, of which `idle_counted_usd` is in the avoidable or lost dollars already;
+    `idle_unpriced`: audits with idle capacity of unknown value.
+    """
+
+    jobs: int = 0
+    unauditable: int = 0
+    not_judged: int = 0
+    partly_judged: int = 0
+    unpriced: int = 0
+    incomplete: int = 0
+    estimated: int = 0
+    total_usd: Decimal = _ZERO
+    avoidable_usd: Decimal = _ZERO
+    lost_usd: Decimal = _ZERO
+    lost_up_to_usd: Decimal = _ZERO
+    possible_usd: Decimal = _ZERO
+    idle_usd: Decimal = _ZERO
+    idle_counted_usd: Decimal = _ZERO
+    idle_unpriced: int = 0
+    rules: Mapping[str, RuleSums] = field(default_factory=dict)
+
+    def __add__(self, other: Sums) -> Sums:
+        rules = dict(self.rules)
+        for name, added in other.rules.items():
+            rules[name] = rules.get(name, RuleSums()) + added
+        kept = {name: rule for name, rule in rules.items() if rule != RuleSums()}
+        return Sums(**_added(self, other), rules=kept)
+
+    def __neg__(self) -> Sums:
+        rules = {name: -rule for name, rule in self.rules.items()}
+        return Sums(**{name: -value for name, value in _values(self).items()}, rules=rules)
+
+    def __sub__(self, other: Sums) -> Sums:
+        return self + -other
+
+
+@dataclass(frozen=True, slots=True)
+class SumRow:
+    """The sums of one day (by the job's end, UTC) of one name; rows of one name and day add up.
+
+    `name` is None for Scope.ACCOUNT, and for the audits that have no owner or no single type.
+    """
+
+    scope: Scope
+    account: str
+    region: str
+    name: str | None
+    day: date
+    sums: Sums
+
+
+Key = TypeVar("Key")
+
+
+def total(rows: Iterable[SumRow]) -> Sums:
+    """All rows together; they must be of one scope, since each scope counts every audit."""
+    return sum((row.sums for row in rows), Sums())
+
+
+def grouped(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, Sums]:
+    """The sums by any key of a row, such as `lambda row: row.day`, in order of first occurrence."""
+    sums: dict[Key, Sums] = {}
+    for row in rows:
+        of = key(row)
+        sums[of] = sums.get(of, Sums()) + row.sums
+    return sums
+
+
+def sums_of(document: AuditDocument) -> Sums:
+    """What one audit adds."""
+    if document["rollup"]:
+        own = set(document.get("own_rules") or ())
+        return _of_findings(
+            document, [finding for finding in document["findings"] if finding["rule"] in own]
+        )
+    bill, idle = document["bill"], document["idle_capacity"]
+    unauditable = document["unauditable"] is not None
+    return Sums(
+        jobs=1,
+        unauditable=int(unauditable),
+        not_judged=int(document["judged"] == Judged.NO),
+        partly_judged=int(document["judged"] == Judged.PARTLY),
+        unpriced=int(storable_usd(bill["total_usd"]) is None and not unauditable),
+        incomplete=int(bool(gaps(bill))),
+        estimated=int(bool(estimates(bill))),
+        total_usd=storable_usd(bill["total_usd"]) or _ZERO,
+        avoidable_usd=storable_usd(document["avoidable_usd"]) or _ZERO,
+        lost_usd=storable_usd(document["lost_usd"]) or _ZERO,
+        lost_up_to_usd=storable_usd(lost_up_to(document)) or _ZERO,
+        possible_usd=storable_usd(document["possible_usd"]) or _ZERO,
+        idle_usd=(storable_usd(idle["list_usd"]) if idle else None) or _ZERO,
+        idle_counted_usd=(storable_usd(idle["counted_usd"]) if idle else None) or _ZERO,
+        idle_unpriced=int(idle is not None and idle["list_usd"] is None and idle["idle"] > 0),
+        rules=_rules(document, document["findings"]),
+    )
+
+
+def _of_findings(document: AuditDocument, findings: list[FindingDocument]) -> Sums:
+    rules = _rules(document, findings)
+    together = sum(rules.values(), RuleSums())
+    return Sums(
+        avoidable_usd=together.avoidable_usd,
+        lost_usd=together.lost_usd,
+        lost_up_to_usd=together.lost_usd,
+        possible_usd=together.possible_usd,
+        rules=rules,
+    )
+
+
+def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:
+    """By rule; a share counts where the audit's own sum of its bucket is known."""
+    sums: dict[str, RuleSums] = {}
+    for finding in filter(stands, findings):
+        name = finding["rule"]
+        name = name if name in sums or len(sums) < MOST_RULES else OTHERS
+        sums[name] = sums.get(name, RuleSums()) + _of_finding(document, finding)
+    return sums
+
+
+def _of_finding(document: AuditDocument, finding: FindingDocument) -> RuleSums:
+    usd = storable_usd(finding["saving_usd"]) or _ZERO
+    bucket = Bucket(finding["bucket"])
+    if bucket is Bucket.AVOIDABLE and document["avoidable_usd"] is not None:
+        return RuleSums(1, avoidable_usd=usd)
+    if bucket is Bucket.LOST and document["lost_usd"] is not None:
+        return RuleSums(1, lost_usd=usd)
+    if bucket is Bucket.POSSIBLE and document["possible_usd"] is not None:
+        return RuleSums(1, possible_usd=usd)
+    return RuleSums(1)
+
+
+def storable_usd(amount: Decimal | None) -> Decimal | None:
+    """The amount in USD to 6 decimals; None if it is not finite or too large to store."""
+    if amount is None or not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
+        return None
+    return amount.quantize(_MICRODOLLAR)
+
+
+Added = TypeVar("Added", Sums, RuleSums)
+
+
+def _values(sums: Sums | RuleSums) -> dict[str, Any]:
+    """The counts and amounts by the name of their field."""
+    return {of.name: getattr(sums, of.name) for of in fields(sums) if of.name != "rules"}
+
+
+def _added(one: Added, other: Added) -> dict[str, Any]:
+    added = _values(other)
+    return {name: value + added[name] for name, value in _values(one).items()}
