@@ -49,6 +49,7 @@ docs: $(READY) ## rewrites docs/rules, and the pages that are made from recordin
 	@$(RUN)/python -m docs.build_debugger
 	@$(RUN)/python -m docs.build_recorded_gpus
 	@$(RUN)/python -m docs.build_gpu_throughput
+	@$(RUN)/python -m docs.build_schemas
 
 rule: $(READY) ## writes a new rule: make rule NAME=volume-large ID=SA503
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sageaudit.cli.commands import audit as command
-from sageaudit.cli.sources import recorded_audit
 from sageaudit.cli.main import main
+from sageaudit.cli.sources import recorded_audit
 from sageaudit.domain.audit.document import AuditDocument
 from tests.fakes.command_line import Run
 
