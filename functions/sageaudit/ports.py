@@ -17,6 +17,7 @@ from sageaudit.domain.audit.record import (
     Head,
     JobKey,
     Page,
+    Position,
     Recorded,
 )
 from sageaudit.domain.audit.sums import Scope, SumRow
@@ -122,6 +123,10 @@ class History(Protocol):
 
     An iterator reads the table while it is consumed, so AwsError can be raised at any item. A Page
     is for callers that continue later, with its cursor.
+
+    Every list of runs takes `before`: only runs that ended before a moment, or that come after a
+    Position in the list; both stay right while runs are added and removed. `page_size` is how many
+    rows the caller expects to take: the first request reads about that many, later ones more.
     """
 
     def record(self, entry: Entry) -> Recorded:
@@ -152,7 +157,13 @@ class History(Protocol):
     def detail(self, key: JobKey) -> Detail | None:
         """What is needed to audit the job again; None after 90 days, when it has expired."""
 
-    def by_day(self, day: date) -> Iterator[Head]:
+    def by_day(
+        self,
+        day: date,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """Jobs that ended on a day in UTC."""
 
     def by_family(
@@ -161,19 +172,40 @@ class History(Protocol):
         region: str,
         family: str,
         *,
-        before: datetime | None = None,
+        before: datetime | Position | None = None,
         limit: int | None = None,
+        page_size: int | None = None,
     ) -> Iterator[Head]:
-        """Runs of one family that ended before a moment (None: all), `limit` of them at most."""
+        """Runs of one family, `limit` of them at most."""
 
-    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_owner(
+        self,
+        owner: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
+    ) -> Page[Head]:
         """Jobs of one owner."""
 
-    def by_account(self, account: str, month: str) -> Iterator[Head]:
+    def by_account(
+        self,
+        account: str,
+        month: str,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """Jobs of one account that ended in `month` (YYYY-MM, in UTC)."""
 
     def by_rule(
-        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+        self,
+        rule: str,
+        month: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
     ) -> Page[FindingRow]:
         """Findings of one rule in a month, YYYY-MM."""
 

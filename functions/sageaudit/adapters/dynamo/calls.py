@@ -17,6 +17,8 @@ from sageaudit.errors import TableNotFound, Throttled
 _BATCH = 25
 """The most items in one BatchWriteItem."""
 _BATCH_TRIES = 3
+_LARGEST_LIMIT = 1_000
+"""A page of 1 MB has fewer of the table's rows."""
 _CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
 _BUSY = frozenset(
     {
@@ -57,7 +59,10 @@ class Dynamo:
         return _plain(answer["Item"]) if "Item" in answer else None
 
     def pages(self, **query: Any) -> Iterator[list[Item]]:
-        """Yields the pages of a Query, each read when needed; values are plain Python."""
+        """Yields the pages of a Query, each read when needed; values are plain Python.
+
+        A Limit is that of the first page; each further page may be twice as long.
+        """
         values = _typed(query.pop("ExpressionAttributeValues"))
         asked = {"TableName": self._table, "ExpressionAttributeValues": values, **query}
         while True:
@@ -67,6 +72,8 @@ class Dynamo:
             if "LastEvaluatedKey" not in answer:
                 return
             asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            if "Limit" in asked:
+                asked["Limit"] = min(2 * asked["Limit"], _LARGEST_LIMIT)
 
     def put(self, item: Item, *, condition: str, values: Item, names: dict[str, str]) -> None:
         """Puts an item if `condition` is met; else raises ConditionFailed with the stored item."""

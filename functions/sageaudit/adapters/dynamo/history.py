@@ -13,7 +13,7 @@ from sageaudit.adapters.dynamo import items, keys, walks
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
 from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.family_table import family_actions, make_due, out_of_date_runs
-from sageaudit.adapters.dynamo.paging import last_seen, page_of
+from sageaudit.adapters.dynamo.paging import last_seen, list_end, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, PARTITION_KEY, SORT_KEY
@@ -26,6 +26,7 @@ from sageaudit.domain.audit.record import (
     Head,
     JobKey,
     Page,
+    Position,
     Recorded,
     Verdict,
 )
@@ -184,9 +185,15 @@ class DynamoHistory:
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
         return None if item is None else items.read_detail(item)
 
-    def by_day(self, day: date) -> Iterator[Head]:
+    def by_day(
+        self,
+        day: date,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """Jobs that ended on a day (UTC), newest first, merged from the day's shards."""
-        return self._heads("by-day", keys.day_pks(day))
+        return self._heads("by-day", keys.day_pks(day), before, page_size)
 
     def by_family(
         self,
@@ -194,36 +201,55 @@ class DynamoHistory:
         region: str,
         family: str,
         *,
-        before: datetime | None = None,
+        before: datetime | Position | None = None,
         limit: int | None = None,
+        page_size: int | None = None,
     ) -> Iterator[Head]:
-        """The runs of one family that ended before a moment, newest first."""
+        """The runs of one family, newest first."""
         partition = keys.family_pk(account, region, family)
-        last = keys.moment_text(before) if before else None
-        return islice(self._heads("by-family", [partition], last, page_size=limit), limit)
+        heads = self._heads("by-family", [partition], before, page_size or limit)
+        return islice(heads, limit)
 
-    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_owner(
+        self,
+        owner: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
+    ) -> Page[Head]:
         """One owner's jobs, newest first."""
         partition = keys.owner_pk(owner)
         asked = f"by-owner {partition}"
-        walked = walks.newest_first(
-            self._table, "by-owner", [partition], last_seen(asked, cursor), limit + 1
-        )
+        last = list_end(asked, cursor, before)
+        walked = walks.newest_first(self._table, "by-owner", [partition], last, limit + 1)
         return page_of(asked, ((sk, items.read_head(item)) for sk, item in walked), limit)
 
-    def by_account(self, account: str, month: str) -> Iterator[Head]:
+    def by_account(
+        self,
+        account: str,
+        month: str,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """One account's jobs of a month, newest first."""
-        return self._heads("by-account", [keys.account_pk(account, month)])
+        return self._heads("by-account", [keys.account_pk(account, month)], before, page_size)
 
     def by_rule(
-        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+        self,
+        rule: str,
+        month: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
     ) -> Page[FindingRow]:
         """One rule's findings of a month, newest first."""
         partition = keys.rule_pk(rule, month)
         asked = f"by-rule {partition}"
-        walked = walks.newest_first(
-            self._table, "by-rule", [partition], last_seen(asked, cursor), limit + 1
-        )
+        last = list_end(asked, cursor, before)
+        walked = walks.newest_first(self._table, "by-rule", [partition], last, limit + 1)
         return page_of(asked, ((sk, items.read_finding(item)) for sk, item in walked), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
@@ -268,9 +294,10 @@ class DynamoHistory:
         self,
         index: str,
         partitions: Sequence[str],
-        last: str | None = None,
-        page_size: int | None = None,
+        before: datetime | Position | None,
+        page_size: int | None,
     ) -> Iterator[Head]:
+        last = keys.before_sk(before)
         walked = walks.newest_first(self._table, index, partitions, last, page_size)
         return (items.read_head(item) for _, item in walked)
 

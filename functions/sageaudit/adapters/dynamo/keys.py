@@ -10,7 +10,7 @@ import zlib
 from datetime import UTC, date, datetime, timedelta
 
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.record import JobKey, Position
 
 HEAD_SK = "HEAD"
 DETAIL_SK = "DETAIL"
@@ -128,6 +128,15 @@ def family_runs_pk(account: str, region: str, family: str) -> str:
 def ended_before(moment: datetime) -> str:
     """Sorts after every `ended_sk` before this moment, and before all others."""
     return moment_text(moment)
+
+
+def before_sk(before: datetime | Position | None) -> str:
+    """Sorts after every `ended_sk` that a list shows; None: after all of them."""
+    if before is None:
+        return "~"
+    if isinstance(before, Position):
+        return ended_sk(before.ended_at, before.key)
+    return ended_before(before)
 
 
 def ended_after(moment: datetime) -> str:

@@ -63,6 +63,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         estimated=bool(estimates(document["bill"])) or None,
         incomplete=bool(gaps(document["bill"])) or None,
         sums=sums_of(document),
+        severity=_severity(document["findings"]),
     )
     run = None if job["ended_at"] is None else earlier_run(head)
     return head if run is None else replace(head, stamp=run_stamp(run))
@@ -117,6 +118,12 @@ def _top_rule(findings: list[FindingDocument]) -> str | None:
     """The rule of the most important finding: by counted dollars, then severity, then order."""
     effective = list(filter(stands, findings))
     return max(effective, key=_weight)["rule"] if effective else None
+
+
+def _severity(findings: list[FindingDocument]) -> Severity | None:
+    """Of the most severe standing finding."""
+    severities = (Severity(finding["severity"]) for finding in filter(stands, findings))
+    return max(severities, key=lambda severity: severity.rank, default=None)
 
 
 def _weight(finding: FindingDocument) -> tuple[Decimal, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -17,6 +17,7 @@ from sageaudit.cli.sources import recorded_run
 from sageaudit.cli.sources.recorded_run import RecordedRuns, Run
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, Malformed
@@ -43,7 +44,8 @@ def of_recorded(
         return _one(recorded, policy, beside).document
     own, children = recorded.tuning, [_child(one, policy, beside) for one in recorded.children]
     if own is None or own.as_read is None:
-        return _set(own, children, policy)
+        tuning, now = recorded_run.of_recording(own).job if own else None, max(map(_now, children))
+        return of_set(tuning, [child.child for child in children], policy, now)
     return _live_set(own, own.as_read, children, policy)
 
 
@@ -90,14 +92,12 @@ def _as_live(audited: Audit, run: Run, read: AsRead) -> Audit:
     return flow.provisional(audited, run.now) if late or not run.job.finished else audited
 
 
-def _set(own: Recording | None, children: list[_Audited], policy: Policy) -> AuditDocument:
-    """The audit of a tuning job with its children, as of the last child's end."""
-    job = recorded_run.of_recording(own).job if own else None
-    now = max(child.now for child in children)
-    tuning = audit_tuning(
-        job, [child.child for child in children], policy, catalogue.ruleset(), now=now
-    )
-    return document(tuning, [child.document for child in children])
+def of_set(
+    tuning: Job | None, children: Sequence[Child], policy: Policy, now: datetime
+) -> AuditDocument:
+    """The audit of a tuning job, None where it was not recorded, with its training jobs."""
+    audited = audit_tuning(tuning, children, policy, catalogue.ruleset(), now=now)
+    return document(audited, [child.document for child in children])
 
 
 def _live_set(
@@ -123,3 +123,7 @@ def _live_set(
 def _ended(child: _Audited) -> tuple[datetime, str]:
     job = child.audit.job
     return job.ended_at or child.now, job.arn or job.name
+
+
+def _now(child: _Audited) -> datetime:
+    return child.now
