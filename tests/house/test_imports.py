@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "scanning": {"errors", "domain", "ports", "flow"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
+    "queries": {"errors", "domain", "ports"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
     "cli": {
         "errors",
@@ -39,6 +40,7 @@ MAY_IMPORT = {
         "flow",
         "listing",
         "scanning",
+        "queries",
         "adapters",
     },
 }
@@ -46,7 +48,8 @@ MAY_IMPORT = {
 ORDER = {
     "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
     "cli": (
-        *("exits", "messages", "options", "sources", "views", "commands"),
+        *("exits", "messages", "options", "sources", "views", "asking"),
+        "commands",
         *("command_folder", "main"),
     ),
 }
@@ -54,7 +57,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "listing", "scanning", "errors"),
+    *("delivering", "listing", "scanning", "queries", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

@@ -114,6 +114,7 @@ _LOOKALIKE = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}  # noqa: RUF001, RUF
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
 _EMOJI = re.compile(r":(?=[a-z0-9_'+-]+:)")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_MARKDOWN = re.compile(r"[\\`*_\[\]|~#!]")
 _TOKEN = re.compile(r"<[^<>]*>|&(?:amp|lt|gt);|`[^`]*`|.", re.DOTALL)
 
 
@@ -151,6 +152,12 @@ def slack(text: str, limit: int = 1000) -> str:
     if safe.startswith(">"):
         safe = "›" + safe[1:]
     return _joined([_escaped(cluster) for cluster in _clusters(safe)], limit)
+
+
+def markdown(text: str, limit: int = 1000) -> str:
+    """For a cell or line of Markdown: no column, code, markup, HTML, link or mention results."""
+    safe = _MENTION.sub("＠", _unlinked(middle(terminal(text), limit)))
+    return _MARKDOWN.sub(r"\\\g<0>", _escaped(safe))
 
 
 def slack_code(text: str, limit: int = 300) -> str:
