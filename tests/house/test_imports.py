@@ -44,6 +44,21 @@ MAY_IMPORT = {
         "scanning",
         "queries",
         "adapters",
+    },    "api": {
+        "errors",
+        "settings",
+        "domain",
+        "rules",
+        "text",
+        "ports",
+        "auditing",
+        "family_runs",
+        "flow",
+        "listing",
+        "scanning",
+        "queries",
+        "adapters",
+        "cli",
     },
 }
 """A part of the package, and the other parts that it may import."""
