@@ -29,6 +29,7 @@ lint: $(READY) ## checks style, format and types
 	@$(RUN)/python -m tools.sizes
 
 format: $(READY) ## formats the code
+	@$(RUN)/ruff format .
 	@$(RUN)/ruff check --fix .
 	@$(RUN)/ruff format .
 

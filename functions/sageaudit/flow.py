@@ -37,7 +37,7 @@ from sageaudit.domain.usage.measurements import (
     Measurements,
     Metric,
 )
-from sageaudit.errors import AccessDenied, JobNotFound, Malformed
+from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
 from sageaudit.family_runs import earlier_heads, family_pool, recheck_family, runs_of
 from sageaudit.ports import Buckets, History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
@@ -51,7 +51,7 @@ LOOK_AGAIN_SOON_S = 60
 ROLL_UP_ATTEMPTS = 4
 """A tuning job waits up to three quarters of an hour for its children's audits."""
 RECHECK_AFTER = timedelta(hours=1)
-_NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
 
 
@@ -115,7 +115,7 @@ def audit_finished_job(
     when the job cannot be described.
     """
     try:
-        described = _describe(ended, deps, now)
+        described = _describe(ended, deps, now, attempt=attempt)
     except JobNotFound as error:
         if attempt == 1:
             return Later(LOOK_AGAIN_SOON_S, "Describe does not find the job yet")
@@ -131,11 +131,13 @@ def audit_finished_job(
     return _audit_one_job(described, ended, deps, now=now, attempt=attempt, again=again)
 
 
-def _describe(ended: JobEnded, deps: AuditDependencies, now: datetime) -> _Described | str:
+def _describe(
+    ended: JobEnded, deps: AuditDependencies, now: datetime, *, attempt: int | None
+) -> _Described | str:
     """The job as of `now`, or a sentence that says why it cannot be audited. Raises JobNotFound."""
     ref = ended.ref
     answer = deps.jobs.describe(ref)
-    tags, notes = _tags(ended, deps.jobs)
+    tags, notes = _tags(ended, deps.jobs, attempt=attempt)
     key = deps.fingerprint_key()
     try:
         job = so_far(parse(answer, tags, account=ref.account, region=ref.region, key=key), now)
@@ -213,12 +215,23 @@ def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head,
     return earlier_heads(job, named, deps.history, now=now)
 
 
-def _tags(ended: JobEnded, jobs: Jobs) -> tuple[Mapping[str, str], tuple[str, ...]]:
+def _tags(
+    ended: JobEnded, jobs: Jobs, *, attempt: int | None
+) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """The job's tags; the event's, and a sentence that says so, where they cannot be read.
+
+    Raises Throttled or Unavailable on a first delivery alone: a later one may read them.
+    """
     try:
         return jobs.tags(ended.ref), ()
     except AccessDenied as denied:
-        instead = "; the event's tags are used" if ended.tags else ""
-        return ended.tags, (f"tags: {denied.action} is not permitted{instead}",)
+        why = f"{denied.action} is not permitted"
+    except (Throttled, Unavailable) as error:
+        if attempt == 1:
+            raise
+        why = str(error).rstrip(".")
+    instead = "; the event's tags are used" if ended.tags else ""
+    return ended.tags, (f"tags: {why}{instead}",)
 
 
 def _metrics_are_late(job: Job, usage: Measurements, *, now: datetime, attempt: int | None) -> bool:
@@ -274,7 +287,7 @@ def _record(
 ) -> Done:
     """Writes the audit under the job's ARN and creation time."""
     job = audit.job
-    created_at = job.created_at or job.started_at or ended.created_at or _NO_CREATION_TIME
+    created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
     key, written = JobKey(job.arn or ended.ref.arn, created_at), document(audit)
     recorded = deps.history.record(

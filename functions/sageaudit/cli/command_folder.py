@@ -11,6 +11,24 @@ import click
 
 from sageaudit.cli import commands
 
+GROUPS = {
+    "Audit jobs": ("audit", "scan", "check", "record"),
+    "Ask the history": (
+        "history",
+        "show",
+        "top",
+        "families",
+        "owners",
+        "trend",
+        "account",
+        "report",
+        "export",
+    ),
+    "Prices, rules and policies": ("prices", "rules", "what-if", "replay", "reconcile"),
+    "Set up": ("doctor",),
+}
+"""Every command under the heading of the help that it stands under."""
+
 
 class CommandFolder(click.Group):
     """Finds commands by file name: `what_if.py` defines `what_if`, run as `sageaudit what-if`.
@@ -35,11 +53,14 @@ class CommandFolder(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the list of commands as click does, but without importing them."""
+        """Writes the commands in groups, each with its whole first sentence, without importing."""
         names = self.list_commands(ctx)
-        room = formatter.width - 6 - max(map(len, names))
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(name, room)) for name in names])
+        widest = max(map(len, names))
+        for title, members in GROUPS.items():
+            rows = [(name.ljust(widest), _summary(name)) for name in members if name in names]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 def _names() -> list[str]:
@@ -48,8 +69,8 @@ def _names() -> list[str]:
     )
 
 
-def _summary(command: str, room: int) -> str:
-    """The first sentence of the command's docstring, read from its source."""
+def _summary(command: str) -> str:
+    """The first line of the command's docstring, read from its source."""
     name = _module_name(command)
     source = resources.files(commands).joinpath(f"{name}.py").read_text(encoding="utf-8")
     function = next(
@@ -57,7 +78,7 @@ def _summary(command: str, room: int) -> str:
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef) and node.name == name
     )
-    return click.Command(command, help=ast.get_docstring(function)).get_short_help_str(room)
+    return (ast.get_docstring(function) or "").partition("\n")[0]
 
 
 def _module_name(command: str) -> str:

@@ -37,7 +37,9 @@ jobs, the first of 130, 2, 4, 5, 3, 1, 10, 11 and 0 that applies."""
 
 
 @click.group(
-    cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG
+    cls=CommandFolder,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog=_EPILOG,
 )
 @click.version_option(__version__, prog_name="sageaudit")
 def commands() -> None:
@@ -75,6 +77,9 @@ def _run() -> int:
     except SageauditError as error:
         say(str(error))
         return exit_of(error)
+    except BrokenPipeError:  # the reader has seen enough, as in `| head`
+        _discard_stdout()
+        return Exit.DONE
     except OSError as error:
         _discard_stdout()
         say(f"cannot continue: {error.strerror or error}")

@@ -6,7 +6,7 @@ Only the SDK retries: six attempts in about 10 seconds. Longer waits are left to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,12 +15,18 @@ from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConfigParseError,
     CredentialRetrievalError,
+    InvalidConfigError,
+    LoginError,
+    NoAuthTokenError,
     NoCredentialsError,
     PartialCredentialsError,
     ProfileNotFound,
+    SSOError,
     TokenRetrievalError,
 )
+from botocore.parsers import ResponseParserError
 
 from sageaudit.domain.job.redact import redact
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
@@ -35,14 +41,23 @@ _NO_CREDENTIALS = re.compile(
     r"ExpiredToken|InvalidClientTokenId|UnrecognizedClient|InvalidSignature|SignatureDoesNotMatch"
     r"|IncompleteSignature|InvalidAccessKeyId"
 )
-_ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
-_CREDENTIALS_MISSING = (
-    NoCredentialsError,
-    PartialCredentialsError,
-    CredentialRetrievalError,
-    ProfileNotFound,
-    TokenRetrievalError,
+_WRONG_CLOCK = re.compile(
+    r"RequestTimeTooSkewed|RequestExpired|RequestInTheFuture|Signature expired|not yet current"
 )
+"""Of the error's code, or of the message of InvalidSignatureException."""
+_ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
+_HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
+_LOG_IN = "log in again with `aws sso login` or `aws login` (with --profile for a named profile)"
+_WHAT_TO_DO: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
+    ((SSOError, TokenRetrievalError, NoAuthTokenError, LoginError), _LOG_IN),
+    ((ProfileNotFound,), "`aws configure list-profiles` names the profiles there are"),
+    ((ConfigParseError, InvalidConfigError), "correct the AWS config file"),
+    (
+        (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError),
+        "log in with `aws sso login` or `aws login`, or give a profile that has credentials",
+    ),
+)
+"""What a person does about each kind of missing credentials."""
 
 
 def code_of(error: ClientError) -> str:
@@ -53,9 +68,10 @@ def code_of(error: ClientError) -> str:
 def message_of(error: ClientError) -> str:
     """AWS's error message without secrets, at most 300 characters.
 
-    AWS quotes in it what the caller sent.
+    AWS quotes in it what the caller sent. A proxy answers with a page of HTML, which says nothing.
     """
-    return redact(str(error.response.get("Error", {}).get("Message", "")))[:300]
+    text = str(error.response.get("Error", {}).get("Message", ""))
+    return "(a page of HTML, as a proxy sends)" if _HTML.match(text) else redact(text)[:300]
 
 
 @contextmanager
@@ -68,10 +84,21 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
         yield
     except ClientError as error:
         raise translated(error, service, where) from error
-    except _CREDENTIALS_MISSING as error:
-        raise NoCredentials(f"No usable AWS credentials: {redact(str(error))}") from error
     except BotoCoreError as error:
-        raise Unavailable(f"{service} did not answer: {redact(str(error))}") from error
+        raise unanswered(error, service) from error
+    except ResponseParserError as error:
+        raise Unavailable(
+            f"{service} sent an answer that cannot be read; is a proxy between?"
+        ) from error
+
+
+def unanswered(error: BotoCoreError, service: str) -> AwsError:
+    """The project's error where no answer came: NoCredentials with what to do, or Unavailable."""
+    text = redact(str(error)).strip().rstrip(".:")
+    for kinds, what_to_do in _WHAT_TO_DO:
+        if isinstance(error, kinds):
+            return NoCredentials(f"No usable AWS credentials: {text}; {what_to_do}.")
+    return Unavailable(f"{service} did not answer: {text}.")
 
 
 def translated(error: ClientError, service: str, where: str = "") -> AwsError:
@@ -80,13 +107,23 @@ def translated(error: ClientError, service: str, where: str = "") -> AwsError:
     on = f" {where}" if where else ""
     if _THROTTLES.search(code):
         return Throttled(f"{service}:{error.operation_name}{on} is throttled: try again later.")
+    if _WRONG_CLOCK.search(f"{code} {message}"):
+        return NoCredentials(
+            f"AWS refuses requests signed at this machine's time ({code}): set its clock."
+        )
     if _NO_CREDENTIALS.search(code):
-        return NoCredentials(f"The AWS credentials are expired or not valid ({code}).")
+        return NoCredentials(f"The AWS credentials are expired or not valid ({code}): {_LOG_IN}.")
     if _DENIED.search(code):
         named = _ACTION.search(message)
         action = named[1] if named else f"{service}:{error.operation_name}"
         return AccessDenied(action, f"{action}{on} is not permitted.")
     return Unavailable(f"{service}:{error.operation_name}{on} was refused: {code} {message}")
+
+
+def is_throttle(answer: Any) -> bool:
+    """Whether a parsed response says that too many requests were sent."""
+    code = answer.get("Error", {}).get("Code") if isinstance(answer, Mapping) else None
+    return isinstance(code, str) and _THROTTLES.search(code) is not None
 
 
 def client(session: Any, service: str, region: str | None = None, config: Config = CONFIG) -> Any:

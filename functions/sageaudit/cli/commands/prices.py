@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files import policy_file
@@ -19,7 +18,7 @@ from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.sources import history_table, learnt_rates, live_prices
 from sageaudit.cli.views import own_rates, type_rates
-from sageaudit.cli.views.layout import plain_table
+from sageaudit.cli.views.layout import console_for, plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.own_rates import TYPE, RateBasis
@@ -113,9 +112,9 @@ def show(
         say(f"no {kind}price is known for {instance_type} {where}: it is unknown, not 0")
         codes.append(Exit.NOT_FOUND)
     elif output == "json":
-        echo_json([asdict(row) for row in rows])
+        echo_json({"schema": 1, "rates": [asdict(row) for row in rows]})
     else:
-        Console().print(type_rates.table_of(rows))
+        console_for().print(type_rates.table_of(rows))
     return gravest(codes)
 
 
@@ -141,7 +140,13 @@ def coverage(output: str) -> int:
     totals = {component.value: len(names) for component, names in types.items()}
     if output == "json":
         echo_json(
-            {"as_of": tables.as_of, "types": totals, "priced": counts, "estimated": estimated}
+            {
+                "schema": 1,
+                "as_of": tables.as_of,
+                "types": totals,
+                "priced": counts,
+                "estimated": estimated,
+            }
         )
         return Exit.DONE
     table = plain_table("Region", *totals)
@@ -150,7 +155,7 @@ def coverage(output: str) -> int:
         more = {name: f", {count} estimated" for name, count in guesses.items()}
         cells = (f"{row[name]} of {count}{more.get(name, '')}" for name, count in totals.items())
         table.add_row(region, *cells)
-    Console().print(table)
+    console_for().print(table)
     say(f"packaged prices of {tables.as_of}; a type without one is unknown, never 0")
     say(
         "estimated: EC2's rate times the factor of the instance family; it does not say that "
@@ -236,7 +241,7 @@ def learn(
     if output == "json":
         echo_json(own_rates.document(view))
     else:
-        own_rates.show(view, Console())
+        own_rates.show(view, console_for())
     if not view.rows:
         say("no rate could be learnt: nothing is written")
         return Exit.NOT_FOUND

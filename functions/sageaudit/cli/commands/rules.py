@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 
 import click
-from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
-from sageaudit.cli.views.layout import plain_table
-from sageaudit.cli.views.rule_page import page
+from sageaudit.cli import options
+from sageaudit.cli.messages import echo_json
+from sageaudit.cli.views.layout import console_for, plain_table
+from sageaudit.cli.views.rule_page import page, rule_document
 from sageaudit.errors import BadUsage
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
@@ -19,20 +20,26 @@ _EPILOG = """\b
 Examples:
   sageaudit rules
   sageaudit rules gpu-idle
-  sageaudit rules SA202"""
+  sageaudit rules SA202
+  sageaudit rules --output json"""
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("name", required=False)
-def rules(name: str | None) -> None:
+@options.OUTPUT
+@options.NO_COLOR
+def rules(name: str | None, output: str, no_color: bool) -> None:
     """Lists all rules, or explains one of them.
 
     NAME is a rule's name or id; its page has the thresholds, the saving and the sources.
     """
     known = catalogue.load()
-    console = Console()
+    console = console_for(no_color=no_color)
     if name is None:
-        console.print(_table(known))
+        if output == "json":
+            echo_json({"schema": 1, "rules": [rule_document(rule) for rule in known]})
+        else:
+            console.print(_table(known))
         return
     asked = name.lower().replace("_", "-")
     wanted = next((r for r in known if asked in {r.name.name, r.name.id.lower()}), None)
@@ -41,6 +48,9 @@ def rules(name: str | None) -> None:
         perhaps = f"; did you mean {close[0]}?" if close else ";"
         raise BadUsage(f"there is no rule {name}{perhaps} `sageaudit rules` lists them all")
     text = page(wanted)
+    if output == "json":
+        echo_json({"schema": 1, "rule": {**rule_document(wanted), "page": text}})
+        return
     if console.is_terminal:
         console.print(Markdown(text))
     else:

@@ -104,7 +104,8 @@ def what_if(
 def _recorded(path: Path) -> Run:
     recorded = recording.read(path)
     if not isinstance(recorded, recording.Recording):
-        raise BadUsage(f"{path} has several jobs: give a recording of one job")
+        names = [recorded_run.of_recording(child).job.name for child in recorded.children]
+        raise BadUsage(live.one_of(names, f"{path}"))
     try:
         return recorded_run.of_recording(recorded)
     except Malformed as error:

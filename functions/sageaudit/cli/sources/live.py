@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
+from sageaudit.cli.messages import say
 from sageaudit.cli.sources.recorded_run import Run
 from sageaudit.cli.sources.session import open_session
 from sageaudit.domain.audit.document import AuditDocument, document
@@ -26,8 +28,10 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AmbiguousName, AwsError, BadUsage, JobNotFound, Malformed
+from sageaudit.errors import AccessDenied, AmbiguousName, AwsError, BadUsage, JobNotFound, Malformed
 from sageaudit.rules import catalogue
+
+_MOST_NAMED = 10
 
 
 class Account:
@@ -53,9 +57,14 @@ class Account:
         return document(done.audit, [child.document for child in children])
 
     def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
-        """One job by ARN or name, with its measurements and list prices. Raises as `audit` does."""
+        """One job by ARN or name, with its measurements and list prices.
+
+        Raises as `audit` does, and BadUsage for a tuning job, naming its training jobs.
+        """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
+        if ref.kind is JobKind.TUNING:
+            raise BadUsage(one_of([child.name for child in deps.jobs.children(ref)], ref.name))
         try:
             answer = deps.jobs.describe(ref)
             parsed = so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
@@ -103,6 +112,8 @@ class Account:
                 raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
             if kind is not None and ref.kind is not kind:
                 raise BadUsage(f"{job} is a {ref.kind.value} job, not a {kind.value} job")
+            if self._region not in {None, ref.region}:
+                raise BadUsage(f"{job} is in {ref.region}, not in {self._region}: omit --region")
             return ref
         if not JOB_NAME.match(job):
             raise BadUsage(f"{job} is neither an ARN nor a job name")
@@ -112,23 +123,50 @@ class Account:
         return self._find(job, [kind] if kind else list(JobKind), region)
 
     def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
-        """The job with this name. Raises JobNotFound, or AmbiguousName when two kinds use it."""
+        """The job with this name; says which kinds may not be described.
+
+        Raises JobNotFound, AccessDenied where no kind that may be described has it, or
+        AmbiguousName when two kinds use it.
+        """
         jobs = SageMakerJobs(Accounts(self._session, "", {}, time.time).of("sagemaker"))
         refs: list[JobRef] = []
+        denied: dict[JobKind, AccessDenied] = {}
         for kind in kinds:
             try:
-                answer = jobs.describe(JobRef(kind, name, "", "", region))
+                refs.append(_described(jobs, kind, name, region))
             except JobNotFound:
                 continue
-            arn = answer.get(f"{kind.row.prefix}JobArn")
-            ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
-            if ref is None:
-                raise AwsError(f"the response about the {kind.value} job {name} has no ARN")
-            refs.append(ref)
+            except AccessDenied as error:
+                denied[kind] = error
         if len(refs) > 1:
             named = " and ".join(f"a {ref.kind.value} job" for ref in refs)
             raise AmbiguousName(f"{name} is {named}: choose with --kind")
-        if not refs:
-            tried = ", ".join(kind.value for kind in kinds)
-            raise JobNotFound(f"there is no job {name} in {region} (looked for: {tried})")
-        return refs[0]
+        unasked = " and ".join(error.action for error in denied.values())
+        if refs:
+            if denied:
+                say(f"{unasked} is not permitted; if another job has this name too, give its ARN")
+            return refs[0]
+        asked = ", ".join(kind.value for kind in kinds if kind not in denied)
+        if denied:
+            looked = f"; there is none among the kinds that could be asked ({asked})"
+            raise AccessDenied(unasked, f"{unasked} is not permitted{looked if asked else ''}.")
+        raise JobNotFound(f"there is no job {name} in {region} (looked for: {asked})")
+
+
+def one_of(children: Sequence[str], tuning_job: str) -> str:
+    """The sentence that asks for one of a tuning job's training jobs by name."""
+    if not children:
+        return f"{tuning_job} is a tuning job that launched no training job"
+    named = ", ".join(children[:_MOST_NAMED])
+    more = f" and {len(children) - _MOST_NAMED} more" if len(children) > _MOST_NAMED else ""
+    return f"{tuning_job} is a tuning job: ask about one of its training jobs: {named}{more}"
+
+
+def _described(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:
+    """The job of this kind. Raises JobNotFound or AwsError."""
+    answer = jobs.describe(JobRef(kind, name, "", "", region))
+    arn = answer.get(f"{kind.row.prefix}JobArn")
+    ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
+    if ref is None:
+        raise AwsError(f"the response about the {kind.value} job {name} has no ARN")
+    return ref

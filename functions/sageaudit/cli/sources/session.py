@@ -7,8 +7,9 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError
 
+from sageaudit.adapters.aws.clients import unanswered
 from sageaudit.domain.job.ref import REGION
-from sageaudit.errors import BadUsage, NoCredentials
+from sageaudit.errors import BadUsage
 
 
 def open_session(profile: str | None, region: str | None) -> Any:
@@ -19,7 +20,7 @@ def open_session(profile: str | None, region: str | None) -> Any:
     try:
         session = boto3.Session(profile_name=profile, region_name=region)
     except BotoCoreError as error:
-        raise NoCredentials(f"No usable AWS credentials: {error}") from error
+        raise unanswered(error, "AWS's configuration") from error
     name = session.region_name
     if name is not None and not REGION.fullmatch(name):
         raise BadUsage(f"{name!r} is not a region; a region looks like eu-west-1")

@@ -40,6 +40,7 @@ def document(audited: AuditedAccount) -> dict[str, object]:
     """The document that --output json prints; keys are always present and never removed."""
     outcomes = audited.audit.outcomes
     return {
+        "schema": 1,
         "account": audited.account,
         "days": audited.days,
         "runs": audited.runs,

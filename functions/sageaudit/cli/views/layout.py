@@ -10,9 +10,17 @@ from rich.console import Console
 from rich.table import Table
 
 
-def console_for(*, no_color: bool) -> Console:
+class _Console(Console):
+    """A console that leaves a closed pipe to the caller, where rich would exit with code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raises BrokenPipeError again: `cli/main.py` knows its exit code."""
+        raise BrokenPipeError
+
+
+def console_for(*, no_color: bool = False) -> Console:
     """A console on stdout; without `no_color`, the terminal and NO_COLOR decide on colours."""
-    return Console(no_color=no_color or None)
+    return _Console(no_color=no_color or None)
 
 
 def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[str] = ()) -> Table:

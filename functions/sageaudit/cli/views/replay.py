@@ -38,6 +38,7 @@ class Replayed:
 def document(result: Replayed) -> dict[str, object]:
     """The document that --output json prints; keys are always present and never removed."""
     return {
+        "schema": 1,
         "runs": result.runs,
         "not_kept": result.not_kept,
         "tuning_jobs_left_out": result.rollups,

@@ -7,7 +7,9 @@ indented.
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from textwrap import fill
+from typing import Any
 
 from sageaudit.cli.views import track_record
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
@@ -55,6 +57,25 @@ def page(rule: Rule) -> str:
     record = track_record.packaged().get(rule.name.name)
     lines += track_record.section(record) if record else []
     return "\n".join(lines) + "\n"
+
+
+def rule_document(rule: Rule) -> dict[str, Any]:
+    """The rule's card as --output json prints it; keys are always present and never removed."""
+    return {
+        "id": rule.name.id,
+        "name": rule.name.name,
+        "title": rule.title,
+        "looks_at": SCOPES[rule.scope],
+        "kinds": sorted(kind.value for kind in rule.kinds),
+        "on": rule.on,
+        "in_chat": rule.name.in_chat,
+        "once_a_family": rule.once_a_family,
+        "needs": [metric.value for metric in rule.needs],
+        "min_active_minutes": rule.min_active_minutes if rule.needs else None,
+        "min_earlier_runs": rule.min_earlier,
+        "includes": sorted(rule.name.subsumes),
+        "thresholds": [asdict(threshold) for threshold in rule.thresholds],
+    }
 
 
 def sections(docstring: str) -> list[tuple[str, str]]:

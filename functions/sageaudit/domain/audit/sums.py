@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sageaudit.domain.audit.document import (
     AuditDocument,
@@ -29,8 +29,8 @@ MOST_RULES = 40
 OTHERS = "(others)"
 _ZERO = Decimal(0)
 _MICRODOLLAR = Decimal("0.000001")
-_LARGEST_EXPONENT = 20
-"""With 6 decimals, 27 digits: Decimal computes with 28, DynamoDB holds 38."""
+_LARGEST_EXPONENT = 8
+"""No job costs $1,000,000,000. In millionths, SQLite's integers hold the sum of 9,000 such ones."""
 
 
 class Scope(enum.StrEnum):
@@ -206,11 +206,11 @@ def storable_usd(amount: Decimal | None) -> Decimal | None:
 Added = TypeVar("Added", Sums, RuleSums)
 
 
-def _values(sums: Sums | RuleSums) -> dict[str, int | Decimal]:
+def _values(sums: Sums | RuleSums) -> dict[str, Any]:
     """The counts and amounts by the name of their field."""
     return {of.name: getattr(sums, of.name) for of in fields(sums) if of.name != "rules"}
 
 
-def _added(one: Added, other: Added) -> dict[str, int | Decimal]:
+def _added(one: Added, other: Added) -> dict[str, Any]:
     added = _values(other)
     return {name: value + added[name] for name, value in _values(one).items()}
