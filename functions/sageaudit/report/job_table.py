@@ -90,7 +90,7 @@ def _row(head: Head, section: int | None) -> Markup:
     cells = (
         *(
             tag("td", amount, class_="n")
-            for amount in (_spend(head), _avoidable(head), _lost(head))
+            for amount in (spend_words(head), avoidable_words(head), lost_words(head))
         ),
         tag("td", ", ".join(_rules(head)) or "-"),
         *(tag("td", amount, class_="n") for amount in _uncounted(head)),
@@ -132,14 +132,15 @@ def type_name(name: str | None) -> str:
     return name or "several or unknown"
 
 
-def _spend(head: Head) -> str:
+def spend_words(head: Head) -> str:
+    """The cost; a roll-up has none of its own."""
     if head.rollup:
         return "in its jobs"
     shown = about(usd(head.total_usd), estimated=bool(head.estimated and head.total_usd))
     return f"{shown} or more" if head.incomplete and head.total_usd is not None else shown
 
 
-def _avoidable(head: Head) -> str:
+def avoidable_words(head: Head) -> str:
     """A roll-up's own findings alone: its jobs have rows of their own, and rows add up."""
     if head.rollup:
         return usd(head.sums.avoidable_usd) if head.sums else "in its jobs"
@@ -148,7 +149,8 @@ def _avoidable(head: Head) -> str:
     return about(usd(head.avoidable_usd), estimated=bool(head.estimated and head.avoidable_usd))
 
 
-def _lost(head: Head) -> str:
+def lost_words(head: Head) -> str:
+    """The lost dollars, of a roll-up as for `avoidable_words`."""
     if head.rollup:
         return usd(head.sums.lost_usd) if head.sums else "in its jobs"
     return about(usd(head.lost_usd), estimated=bool(head.estimated and head.lost_usd))
