@@ -1,4 +1,4 @@
-"""Drives a headless Chromium over its DevTools pipe: no driver program and no package is needed.
+"""Drives a headless Chromium over its DevTools pipe: no driver, no package.
 
 A new, empty profile each time; nothing of it is kept. `requests` has every address that a page asked
 for, `complaints` what it wrote to the console and every error.

@@ -16,7 +16,7 @@ from sageaudit.report.page import section, tiles
 from sageaudit.report.spend_chart import spend_over_time
 from sageaudit.text.account_words import account_headline, judged_words, period_words, price_dates
 from sageaudit.text.idle_capacity import IDLE_LABEL
-from sageaudit.text.money import rough_low, roughly, share, usd
+from sageaudit.text.money import cents, rough_low, roughly, share
 from sageaudit.text.words import counted
 
 _NAMES = 15
@@ -46,7 +46,7 @@ def account_body(report: AccountReport) -> Markup:
                 _named("By instance type", "Instance type", _by(type_name, report.types)),
                 class_="columns",
             ),
-            section("Every job", job_table(report), id_="jobs"),
+            section("Every job", job_table(report), id_="jobs", note=_rollups(report)),
             section(
                 "The dearest jobs in detail",
                 _details(report),
@@ -78,11 +78,11 @@ def _figures(total: Sums) -> Iterator[tuple[str, str, str, str]]:
     def part(amount: Decimal) -> str:
         return f"{share(amount, total.total_usd)} of spend" if amount and total.total_usd else ""
 
-    yield "spent", "Spend", usd(total.total_usd), counted(total.jobs, "job")
-    yield "avoidable", "Avoidable", usd(total.avoidable_usd), part(total.avoidable_usd)
+    yield "spent", "Spend", cents(total.total_usd), counted(total.jobs, "job")
+    yield "avoidable", "Avoidable", cents(total.avoidable_usd), part(total.avoidable_usd)
     more = total.lost_up_to_usd - total.lost_usd
-    upper = f"and up to {usd(more)} more" if more > 0 else part(total.lost_usd)
-    yield "lost", "Lost", usd(total.lost_usd), upper
+    upper = f"and up to {cents(more)} more" if more > 0 else part(total.lost_usd)
+    yield "lost", "Lost", cents(total.lost_usd), upper
     yield "possible", "Possible", rough_low(total.possible_usd), "worth a trial, in no total"
     counted_idle = roughly(total.idle_counted_usd)
     said = f"{counted_idle} of it is counted already" if total.idle_counted_usd else "in no total"
@@ -94,7 +94,7 @@ def _doubts(report: AccountReport) -> Markup | None:
     total = report.total
     old = sum(head.sums is None for head in report.heads)
     said = [
-        (total.unpriced, "has", "have", "no known cost, so it is in no sum"),
+        (total.unpriced, "has", "have", "no known cost, which is in no sum"),
         (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
         (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
         (total.unauditable, "was", "were", "deleted or could not be described: not in the sums"),
@@ -142,8 +142,8 @@ def _rules(total: Sums) -> Markup | None:
             _pick("Findings", name),
             (Piece(rule.lost_usd, "lost"), Piece(rule.avoidable_usd, "avoidable")),
             (
-                usd(rule.avoidable_usd),
-                usd(rule.lost_usd),
+                cents(rule.avoidable_usd),
+                cents(rule.lost_usd),
                 rough_low(rule.possible_usd),
                 f"{rule.findings:,}",
             ),
@@ -175,7 +175,7 @@ def _sums_row(name: Child, sums: Sums) -> BarRow:
         Piece(wasted - lost, "avoidable"),
         Piece(sums.total_usd - wasted, "spent"),
     )
-    amounts = map(usd, (sums.total_usd, sums.avoidable_usd, sums.lost_usd))
+    amounts = map(cents, (sums.total_usd, sums.avoidable_usd, sums.lost_usd))
     return BarRow(name, pieces, (*amounts, f"{sums.jobs:,}"))
 
 
@@ -192,6 +192,19 @@ def _pick(column: str, name: str) -> Markup:
     return tag("span", name, class_="pick", data_c=COLUMNS.index(column))
 
 
+def _rollups(report: AccountReport) -> str | None:
+    """How many rows are of tuning jobs: the headline counts their training jobs alone."""
+    count = sum(head.rollup for head in report.heads)
+    if not count:
+        return None
+    rows = "One row is of a tuning job" if count == 1 else f"{count:,} rows are of tuning jobs"
+    return (
+        f"{rows}: what it cost is in the rows of its training jobs."
+        if count == 1
+        else (f"{rows}: what they cost is in the rows of their training jobs.")
+    )
+
+
 def _details(report: AccountReport) -> Markup | None:
     shown = zip(report.heads, report.details, strict=False)
     return join(
@@ -200,8 +213,8 @@ def _details(report: AccountReport) -> Markup | None:
 
 
 def _detail(number: int, head: Head, detail: JobReport) -> Markup:
-    news = usd((head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0)))
-    cost = "" if head.total_usd is None else f" of {usd(head.total_usd)}"
+    news = cents((head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0)))
+    cost = "" if head.total_usd is None else f" of {cents(head.total_usd)}"
     summary = tag(
         "summary",
         tag("h3", tag("bdi", head.name)),

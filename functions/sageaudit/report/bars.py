@@ -8,9 +8,10 @@ from decimal import Decimal
 
 from sageaudit.report.figure import scrolling
 from sageaudit.report.markup import Child, Markup, join, tag
-from sageaudit.text.money import share, usd
+from sageaudit.text.money import cents, share
 
 _HUNDRED = 100
+_NOTHING = "$0.00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +52,16 @@ def waterfall(
 ) -> Markup:
     """From the whole down to what was needed: each step is (name, dollars, class)."""
     name, total = whole
-    rows = [BarRow(name, (Piece(total, "spent"),), (usd(total), ""), strong=True)]
+    rows = [BarRow(name, (Piece(total, "spent"),), (cents(total), ""), strong=True)]
     left = total
     for step, amount, kind in steps:
         left -= amount
         low, size = (left, amount) if amount >= 0 else (left + amount, -amount)
-        shown = usd(-amount).replace("-", "−")
+        shown = f"−{cents(amount)}" if amount >= 0 else cents(-amount)
         part = share(amount, total) if total and amount > 0 else ""
         rows.append(BarRow(step, (Piece(size, kind),), (shown, part), start_usd=low))
     part = share(left, total) if total and left >= 0 else ""
-    rows.append(BarRow(rest, (Piece(left, "needed"),), (usd(left), part), strong=True))
+    rows.append(BarRow(rest, (Piece(left, "needed"),), (cents(left), part), strong=True))
     return bar_table(label, ("Step", "USD", "of the cost"), rows)
 
 
@@ -69,7 +70,7 @@ def _end(row: BarRow) -> Decimal:
 
 
 def _row(row: BarRow, most: Decimal) -> Markup:
-    cells = (tag("td", cell, class_="n") for cell in row.cells)
+    cells = (tag("td", cell, class_="n z" if cell == _NOTHING else "n") for cell in row.cells)
     return tag(
         "tr",
         tag("th", row.name, scope="row"),

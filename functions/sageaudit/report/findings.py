@@ -91,11 +91,12 @@ def _fixes(document: AuditDocument, finding: FindingDocument) -> Iterator[Markup
     ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
     saves = effect(finding, document["bill"]["total_usd"])
     lost = Bucket(finding["bucket"]) is Bucket.LOST
-    for position, way in enumerate(ways):
-        title = "Or" if position else "Fix"
-        if not position and saves and not lost:
-            title = f"Fix, {saves}"
-        yield _fix(document["job"]["kind"], way, title)
+    if not ways:
+        return
+    yield _fix(document["job"]["kind"], ways[0], f"Fix, {saves}" if saves and not lost else "Fix")
+    if others := [_fix(document["job"]["kind"], way, "Or") for way in ways[1:]]:
+        word = "Another way" if len(others) == 1 else f"{len(others)} other ways"
+        yield tag("details", tag("summary", word), others, class_="data ways")
 
 
 def _fix(kind: str, way: list[FixDocument], title: str) -> Markup:

@@ -154,15 +154,20 @@ def _no_series(document: AuditDocument) -> Markup | None:
 def money(document: AuditDocument) -> Markup | None:
     """The waterfall from the cost to what was needed; None where the cost is not known."""
     total, slices = document["bill"]["total_usd"], document["waterfall"]
-    kinds = {finding["rule"]: finding["bucket"] for finding in document["findings"]}
     steps = [
-        (part["slice"], part["usd"], kinds.get(part["slice"], "spent"))
+        (_step(part["slice"]), part["usd"], part["slice"].partition(":")[0])
         for part in slices
         if part["slice"] != _REST and part["usd"]
     ]
     if total is None or not steps:
         return None
     return waterfall("From the cost to what was needed", ("Cost", total), steps, "Needed")
+
+
+def _step(name: str) -> str:
+    """`some-gpus-unused (avoidable)` of `avoidable: some-gpus-unused`."""
+    bucket, colon, rule = name.partition(": ")
+    return f"{rule} ({bucket})" if colon else name
 
 
 def _bill(document: AuditDocument) -> Markup | None:

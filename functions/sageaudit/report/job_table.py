@@ -13,11 +13,13 @@ from sageaudit.report.figure import scrolling
 from sageaudit.report.markup import Child, Markup, join, tag
 from sageaudit.text.estimate import about
 from sageaudit.text.job_words import family_words
-from sageaudit.text.money import usd
+from sageaudit.text.money import cents
 from sageaudit.text.untrusted import middle
 from sageaudit.text.words import counted
 
 _NAME = 90
+_MILLION = 1_000_000
+_NOTHING = ("$0.00", "-")
 COLUMNS = (
     *("Job", "Spend", "Avoidable", "Lost", "Findings", "Possible", "Idle"),
     *("Ended (UTC)", "Kind", "Status", "Instance type", "Count", "Owner", "Family", "Judged"),
@@ -88,15 +90,24 @@ def _row(head: Head, section: int | None) -> Markup:
     name: Child = middle(head.name, _NAME)
     first = name if section is None else tag("a", name, href=f"#j{section}")
     cells = (
-        *(
-            tag("td", amount, class_="n")
-            for amount in (spend_words(head), avoidable_words(head), lost_words(head))
-        ),
+        tag("td", spend_words(head), class_="n", data_u=_micros(head)),
+        *(_amount(words(head)) for words in (avoidable_words, lost_words)),
         tag("td", ", ".join(_rules(head)) or "-"),
-        *(tag("td", amount, class_="n") for amount in _uncounted(head)),
+        *map(_amount, _uncounted(head)),
         *(tag("td", text) for text in _texts(head)),
     )
     return tag("tr", tag("th", first, scope="row"), cells)
+
+
+def _micros(head: Head) -> int | None:
+    """What the row adds to the spend, in millionths of a dollar: the script sums them exactly."""
+    known = head.sums is not None and not head.rollup and head.total_usd is not None
+    return int(head.sums.total_usd * _MILLION) if known and head.sums else None
+
+
+def _amount(shown: str) -> Markup:
+    """Nothing is shown paler than something."""
+    return tag("td", shown, class_="n z" if shown in _NOTHING else "n")
 
 
 def _rules(head: Head) -> list[str]:
@@ -136,24 +147,24 @@ def spend_words(head: Head) -> str:
     """The cost; a roll-up has none of its own."""
     if head.rollup:
         return "in its jobs"
-    shown = about(usd(head.total_usd), estimated=bool(head.estimated and head.total_usd))
+    shown = about(cents(head.total_usd), estimated=bool(head.estimated and head.total_usd))
     return f"{shown} or more" if head.incomplete and head.total_usd is not None else shown
 
 
 def avoidable_words(head: Head) -> str:
     """A roll-up's own findings alone: its jobs have rows of their own, and rows add up."""
     if head.rollup:
-        return usd(head.sums.avoidable_usd) if head.sums else "in its jobs"
+        return cents(head.sums.avoidable_usd) if head.sums else "in its jobs"
     if head.avoidable_usd is None and head.judged is Judged.NO:
         return "not judged"
-    return about(usd(head.avoidable_usd), estimated=bool(head.estimated and head.avoidable_usd))
+    return about(cents(head.avoidable_usd), estimated=bool(head.estimated and head.avoidable_usd))
 
 
 def lost_words(head: Head) -> str:
     """The lost dollars, of a roll-up as for `avoidable_words`."""
     if head.rollup:
-        return usd(head.sums.lost_usd) if head.sums else "in its jobs"
-    return about(usd(head.lost_usd), estimated=bool(head.estimated and head.lost_usd))
+        return cents(head.sums.lost_usd) if head.sums else "in its jobs"
+    return about(cents(head.lost_usd), estimated=bool(head.estimated and head.lost_usd))
 
 
 def _uncounted(head: Head) -> tuple[str, str]:
@@ -164,7 +175,7 @@ def _uncounted(head: Head) -> tuple[str, str]:
 
 
 def _unless_none(amount: Decimal) -> str:
-    return usd(amount) if amount else "-"
+    return cents(amount) if amount else "-"
 
 
 def _foot(total: Sums) -> Markup:
@@ -176,6 +187,6 @@ def _foot(total: Sums) -> Markup:
         total.possible_usd,
         total.idle_usd,
     )
-    cells = (tag("td", "" if amount is None else usd(amount), class_="n") for amount in amounts)
+    cells = (tag("td", "" if amount is None else cents(amount), class_="n") for amount in amounts)
     empty = (tag("td") for _ in COLUMNS[len(amounts) + 1 :])
     return tag("tr", tag("th", "All jobs", scope="row"), cells, empty)

@@ -84,9 +84,10 @@
   let whole = rows.length <= FIRST;
   let matching = rows;
 
-  const cents = (cell) => {
+  const dollars = (cell) => {
+    if (cell.dataset.u) return Number(cell.dataset.u) / 1e6;
     const found = /-?\$([\d,]+(?:\.\d+)?)/.exec(cell.textContent);
-    return found ? Number(found[1].replaceAll(",", "")) : NaN;
+    return found ? Number(found[1].replaceAll(",", "")) : Number.parseFloat(cell.textContent);
   };
   const texts = new Map();
   const text = (row) => {
@@ -106,8 +107,8 @@
   };
   const say = () => {
     let sum = 0;
-    for (const row of matching) sum += cents(row.cells[1]) || 0;
-    const usd = sum.toLocaleString("en", { style: "currency", currency: "USD" });
+    for (const row of matching) sum += Number(row.cells[1].dataset.u || 0);
+    const usd = (sum / 1e6).toLocaleString("en", { style: "currency", currency: "USD" });
     const count = matching.length.toLocaleString("en");
     const of = matching.length === rows.length ? "" : ` of ${rows.length.toLocaleString("en")}`;
     found.textContent = `${count}${of} job${rows.length === 1 ? "" : "s"}, spend ${usd}`;
@@ -174,7 +175,7 @@
     const sign = down ? -1 : 1;
     const keyed = rows.map((row, place) => {
       const cell = row.cells[at];
-      return [row, number ? cents(cell) : cell.textContent, place];
+      return [row, number ? dollars(cell) : cell.textContent, place];
     });
     keyed.sort(([, one, a], [, two, b]) => {
       if (number) {

@@ -11,7 +11,7 @@ from sageaudit.domain.audit.sums import Sums
 from sageaudit.report.bars import percent
 from sageaudit.report.figure import Column, data, drawing, figure, plot
 from sageaudit.report.markup import Markup, tag
-from sageaudit.text.money import usd
+from sageaudit.text.money import cents
 from sageaudit.text.words import counted
 
 Step = Literal["day", "week", "month"]
@@ -19,11 +19,15 @@ Step = Literal["day", "week", "month"]
 _HEIGHT = 190
 _MOST_DAYS, _MOST_WEEKS = 45, 53
 _LABELS = 5
-_NICE = (1, 2, 5, 10)
+_NICE = tuple(map(Decimal, ("1", "1.5", "2", "3", "4", "5", "6", "8", "10")))
 
 
 def spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Markup:
-    """The chart with its table; days up to 45 of them, weeks up to a year, else months."""
+    """The chart with its table; days up to 45 of them, weeks up to a year, else months.
+
+    It begins with the first day and ends with the last day on which a job ended.
+    """
+    since, until = max(since, min(days, default=since)), min(until, max(days, default=until))
     step = _step(since, until)
     begins = list(_begins(since, until, step))
     sums = {begin: Sums() for begin in begins}
@@ -54,7 +58,7 @@ def spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Mark
 
 def _row(name: str, sums: Sums) -> tuple[str, ...]:
     amounts = (sums.total_usd, sums.avoidable_usd, sums.lost_usd)
-    return (name, f"{sums.jobs:,}", *map(usd, amounts))
+    return (name, f"{sums.jobs:,}", *map(cents, amounts))
 
 
 def _step(since: date, until: date) -> Step:
@@ -81,7 +85,7 @@ def _bar(at: int, count: int, pair: tuple[date, Sums], top: Decimal, step: Step)
     width = 100 / count
     x, wide = f"{at * width + width * 0.1:.2f}%", f"{width * 0.8:.2f}%"
     wasted = min(sums.avoidable_usd + sums.lost_usd, sums.total_usd)
-    said = f"{_named(begin, step)}: {usd(sums.total_usd)} of {counted(sums.jobs, 'job')}"
+    said = f"{_named(begin, step)}: {cents(sums.total_usd)} of {counted(sums.jobs, 'job')}"
     pieces, bottom = [], Decimal(_HEIGHT)
     lost = min(sums.lost_usd, wasted)
     for amount, kind in (
@@ -95,7 +99,7 @@ def _bar(at: int, count: int, pair: tuple[date, Sums], top: Decimal, step: Step)
             pieces.append(
                 tag("rect", x=x, width=wide, y=float(bottom), height=float(height), class_=kind)
             )
-    title = f"{said}, {usd(sums.avoidable_usd)} avoidable, {usd(sums.lost_usd)} lost"
+    title = f"{said}, {cents(sums.avoidable_usd)} avoidable, {cents(sums.lost_usd)} lost"
     return tag("g", tag("title", title), pieces)
 
 
@@ -111,7 +115,7 @@ _KINDS = (("needed or not judged", "spent"), ("avoidable", "avoidable"), ("lost"
 
 
 def _ceiling(amount: Decimal) -> Decimal:
-    """The end of the axis: 1, 2 or 5 times a power of ten, not below the amount."""
+    """The end of the axis: a round number not far above the amount."""
     if amount <= 0:
         return Decimal(0)
     power = Decimal(1).scaleb(amount.adjusted())
@@ -119,7 +123,7 @@ def _ceiling(amount: Decimal) -> Decimal:
 
 
 def _axis(amount: Decimal) -> str:
-    return usd(amount).removesuffix(".00")
+    return cents(amount).removesuffix(".00")
 
 
 def _named(begin: date, step: Step) -> str:

@@ -99,7 +99,7 @@ def _chart(
         inner,
         [_limit(limit, height) for limit in limits],
     )
-    caption = (f"{_TITLES[metric]} ", tag("strong", f"mean {middle:.0f}%"))
+    caption = (f"{_TITLES[metric]}: ", tag("strong", f"mean {middle:.0f}%"))
     drawn = plot(("100", "50", "0"), _times(usage), svg)
     if short:
         return figure(caption, drawn)

@@ -8,7 +8,7 @@ from datetime import date
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.text.estimate import about
-from sageaudit.text.money import usd
+from sageaudit.text.money import cents
 from sageaudit.text.words import counted
 
 
@@ -16,10 +16,10 @@ def account_headline(total: Sums) -> str:
     """`26 jobs cost about $33.12: $11.40 was avoidable and $0.16 lost`."""
     if not total.jobs:
         return "No job was audited in this period"
-    cost = about(usd(total.total_usd), estimated=bool(total.estimated and total.total_usd))
+    cost = about(cents(total.total_usd), estimated=bool(total.estimated and total.total_usd))
     least = "at least " if total.incomplete or total.unpriced else ""
     spent = f"{counted(total.jobs, 'job')} cost {least}{cost}"
-    avoidable, lost = usd(total.avoidable_usd), usd(total.lost_usd)
+    avoidable, lost = cents(total.avoidable_usd), cents(total.lost_usd)
     if total.avoidable_usd and total.lost_usd:
         return f"{spent}: {avoidable} was avoidable and {lost} was lost"
     if total.avoidable_usd:

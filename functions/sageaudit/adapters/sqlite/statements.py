@@ -55,7 +55,9 @@ MAKE_DUE = (
     " AND (due_at IS NULL OR due_at > :due_at)"
 )
 
-NEWEST_AUDIT = "SELECT document FROM audits WHERE run_key = :run_key ORDER BY version DESC LIMIT 1"
+NEWEST_AUDIT = (
+    "SELECT document FROM audits WHERE run_key = :run_key ORDER BY version DESC LIMIT 1"
+)
 AUDIT = "SELECT document FROM audits WHERE run_key = :run_key AND version = :version"
 DETAIL = "SELECT job, series, note FROM details WHERE run_key = :run_key AND expires_at > :now"
 ADVANCE = "UPDATE runs SET last_modified_at = :last_modified_at WHERE run_key = :run_key"
@@ -103,7 +105,9 @@ _SUMS_WANTED = (
     " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
 )
 _OF_NAME = " AND name = :name"
-SUMS, SUMS_OF_NAME = (f"SELECT * FROM daily_sums{_SUMS_WANTED}{named}" for named in ("", _OF_NAME))
+SUMS, SUMS_OF_NAME = (
+    f"SELECT * FROM daily_sums{_SUMS_WANTED}{named}" for named in ("", _OF_NAME)
+)
 RULE_SUMS, RULE_SUMS_OF_NAME = (
     f"SELECT * FROM daily_rule_sums{_SUMS_WANTED}{named}" for named in ("", _OF_NAME)
 )

@@ -100,7 +100,7 @@ def report(
         contents = _of_recordings(recordings, policy)
     else:
         account = history_table.account_id(account, "--account") if account else None
-        days = periods.period(since or "30d", until, datetime.now(UTC).date())
+        days = periods.period(since or "30d", until, datetime.now(UTC).date(), recorded=True)
         with histories.open_history(history, table, profile, region) as opened:
             contents = _of_history(opened.history, days, job, account)
     text = _written(contents, form)
