@@ -1,7 +1,7 @@
 """Drives a headless Chromium over its DevTools pipe: no driver, no package.
 
-A new, empty profile each time; nothing of it is kept. `requests` has every address that a page asked
-for, `complaints` what it wrote to the console and every error.
+A new, empty profile each time; nothing of it is kept. `requests` has every address that a page
+asked for, `complaints` what it wrote to the console and every error.
 """
 
 from __future__ import annotations
@@ -54,11 +54,15 @@ class Browser:
         return self
 
     def open(self, path: Path, fragment: str = "") -> None:
-        """Opens a file and waits until it is loaded. What it asked for before is forgotten."""
+        """Opens a file anew and waits until it is loaded. What was asked for before is forgotten."""
+        self._go("about:blank")
         self.requests.clear()
         self.complaints.clear()
+        self._go(path.resolve().as_uri() + fragment)
+
+    def _go(self, url: str) -> None:
         self._loaded = False
-        self.call("Page.navigate", url=path.resolve().as_uri() + fragment)
+        self.call("Page.navigate", url=url)
         end = time.monotonic() + _PATIENCE_S
         while not self._loaded:
             self._listen(end)

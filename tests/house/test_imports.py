@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "domain": {"errors"},
     "rules": {"errors", "domain"},
     "text": {"errors", "domain"},
+    "report": {"errors", "domain", "text"},
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
@@ -33,6 +34,7 @@ MAY_IMPORT = {
         "domain",
         "rules",
         "text",
+        "report",
         "ports",
         "auditing",
         "family_runs",
@@ -54,7 +56,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "listing", "scanning", "errors"),
+    *("delivering", "listing", "scanning", "report", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

@@ -19,6 +19,8 @@ from sageaudit.text.words import counted
 
 _NAME = 90
 _MILLION = 1_000_000
+FIRST = 100
+"""Rows that are laid out at once; the others are drawn when they are asked for."""
 _NOTHING = ("$0.00", "-")
 COLUMNS = (
     *("Job", "Spend", "Avoidable", "Lost", "Findings", "Possible", "Idle"),
@@ -39,7 +41,7 @@ def job_table(report: AccountReport) -> Markup | None:
     if not report.heads:
         return None
     detailed = {at for at, detail in enumerate(report.details) if detail}
-    body = (_row(head, at if at in detailed else None) for at, head in enumerate(report.heads))
+    rows = [_row(head, at if at in detailed else None) for at, head in enumerate(report.heads)]
     heads = (
         tag("th", title, scope="col", class_="n" if title in _AMOUNTS else None)
         for title in COLUMNS
@@ -47,7 +49,8 @@ def job_table(report: AccountReport) -> Markup | None:
     whole = tag(
         "table",
         tag("thead", tag("tr", heads)),
-        tag("tbody", body),
+        tag("tbody", rows[:FIRST]),
+        tag("tbody", rows[FIRST:], class_="rest"),
         tag("tfoot", _foot(report.total)),
         id="all",
         class_="all",

@@ -77,11 +77,12 @@
 
   const table = document.getElementById("all");
   if (!table) return;
-  const body = table.tBodies[0];
-  const rows = [...body.rows];
+  const [body, rest] = table.tBodies;
+  const rows = [...body.rows, ...rest.rows];
   const heads = [...table.tHead.rows[0].cells];
-  const FIRST = 100;
-  let whole = rows.length <= FIRST;
+  const FIRST = body.rows.length;
+  const MORE = 500;
+  let most = FIRST;
   let matching = rows;
 
   const dollars = (cell) => {
@@ -95,15 +96,22 @@
     return texts.get(row);
   };
 
+  // rows that are not shown stay in a part of the table that is not laid out
   const more = button("", "more");
-  more.addEventListener("click", () => { whole = true; show(); });
+  more.addEventListener("click", () => { most += MORE; show(); });
   table.parentElement.after(more);
   const found = document.getElementById("found");
+  const label = () => {
+    const left = matching.length - most;
+    more.hidden = left <= 0;
+    more.textContent = `Show ${Math.min(MORE, left)} more jobs (${left.toLocaleString("en")} are not shown)`;
+  };
   const show = () => {
-    const shown = new Set(whole ? matching : matching.slice(0, FIRST));
-    for (const row of rows) row.hidden = !shown.has(row);
-    more.hidden = shown.size === matching.length;
-    more.textContent = `Show all ${matching.length.toLocaleString("en")} jobs`;
+    const shown = matching.slice(0, most);
+    const kept = new Set(shown);
+    body.replaceChildren(...shown);
+    rest.replaceChildren(...rows.filter((row) => !kept.has(row)));
+    label();
   };
   const say = () => {
     let sum = 0;
@@ -145,7 +153,7 @@
   find.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filter, 80); });
   for (const pick of picks) pick.addEventListener("change", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
-  document.getElementById("clear").addEventListener("click", () => { form.reset(); choosing(null); filter(); find.focus(); });
+  document.getElementById("clear").addEventListener("click", () => { form.reset(); choosing(null); most = FIRST; filter(); find.focus(); });
   for (const pick of all(".pick")) {
     pick.setAttribute("role", "button");
     pick.tabIndex = 0;
@@ -186,7 +194,6 @@
       return sign * collator.compare(one, two) || a - b;
     });
     rows.splice(0, rows.length, ...keyed.map(([row]) => row));
-    body.append(...rows);
     filter();
   };
   heads.forEach((head, at) => {
@@ -194,7 +201,7 @@
     press.addEventListener("click", () => sort(at));
     head.replaceChildren(press);
   });
-  show();
+  label();
   say();
   root.dataset.ready = "yes";
 })();

@@ -25,7 +25,7 @@ _TITLES = {
 }
 """In the order in which they are shown."""
 _HEIGHT, _SHORT_HEIGHT = 130, 60
-_POINTS, _SHORT_POINTS = 360, 96
+_POINTS, _SHORT_POINTS = 360, 72
 _HOSTS = 6
 """Lines in one chart (classes h0 to h5); of more hosts, their mean and their range are drawn."""
 _LIMITS = 3
