@@ -54,7 +54,7 @@ class Browser:
         return self
 
     def open(self, path: Path, fragment: str = "") -> None:
-        """Opens a file anew and waits until it is loaded. What was asked for before is forgotten."""
+        """Opens a file anew and waits until it is loaded; forgets what was asked for before."""
         self._go("about:blank")
         self.requests.clear()
         self.complaints.clear()
