@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "scanning": {"errors", "domain", "ports", "flow"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
+    "queries": {"errors", "domain", "ports"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
     "cli": {
         "errors",
@@ -41,6 +42,7 @@ MAY_IMPORT = {
         "flow",
         "listing",
         "scanning",
+        "queries",
         "adapters",
     },
 }
@@ -48,7 +50,8 @@ MAY_IMPORT = {
 ORDER = {
     "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
     "cli": (
-        *("exits", "messages", "options", "sources", "views", "commands"),
+        *("exits", "messages", "options", "sources", "views", "asking"),
+        "commands",
         *("command_folder", "main"),
     ),
 }
@@ -56,7 +59,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "listing", "scanning", "report", "errors"),
+    *("delivering", "listing", "scanning", "queries", "report", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

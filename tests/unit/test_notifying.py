@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -17,6 +17,7 @@ from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, Throttled
 from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, notify
@@ -48,17 +49,18 @@ FAMILY = "111122223333/us-east-1/train-bert"
 
 @dataclass
 class Family:
-    """A history that only knows a family's other runs; a call is remembered."""
+    """A history that only knows a family's other runs; what it is asked for is remembered."""
 
     others_usd: Decimal = Decimal(0)
     asked: list[dict[str, Any]] = field(default_factory=list)
 
-    def family_avoidable_usd(
-        self, account: str, region: str, family: str, **limits: Any
-    ) -> Decimal:
-        self.asked.append({"family": (account, region, family), **limits})
-        enough_usd: Decimal = limits["enough_usd"]
-        return min(self.others_usd, enough_usd)
+    def head(self, key: JobKey) -> None:
+        return None
+
+    def sums(self, scope: Scope, since: date, until: date, **of: Any) -> Iterator[SumRow]:
+        self.asked.append({"scope": scope, "since": since, "until": until, **of})
+        row = SumRow(scope, of["account"], of["region"], of["name"], until, Sums())
+        yield replace(row, sums=Sums(avoidable_usd=self.others_usd))
 
 
 def audit(changed: AuditDocument | None = None, *, version: int = 1, pk: str = PK) -> NewAudit:

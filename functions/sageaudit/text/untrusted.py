@@ -115,10 +115,10 @@ _MENTION = re.compile(r"(?<!\w)@(?=\w)")
 _EMOJI = re.compile(r":(?=[a-z0-9_'+-]+:)")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _HTML = {ord(char): entity for char, entity in {**_ESCAPES, '"': "&quot;", "'": "&#39;"}.items()}
-_SYNTAX = re.compile(r"[\\`*_{}\[\]()<>#|~&!$]|^[-+=:]|^\d+(?=[.)])")
-"""What GitHub's Markdown may read as more than text. In a cell, only `|` ends it."""
+_MARKDOWN = re.compile(r"[\\`*_\[\]|~#!]")
+_ANY_AT = re.compile(r"@(?=[\w-])")
 _REFERENCE = re.compile(r"#(?=\d)|(?<=\bGH)-(?=\d)", re.IGNORECASE)
-_MENTION_MARK = re.compile(r"@(?=[\w-])")
+"""What GitHub makes a link to an issue of, escaped or not."""
 _TOKEN = re.compile(r"<[^<>]*>|&(?:amp|lt|gt);|`[^`]*`|.", re.DOTALL)
 
 
@@ -163,6 +163,13 @@ def slack(text: str, limit: int = 1000) -> str:
     return _joined([_escaped(cluster) for cluster in _clusters(safe)], limit)
 
 
+def markdown(text: str, limit: int = 1000) -> str:
+    """For a cell or line of Markdown: no column, code, markup, HTML, link or mention results."""
+    safe = _ANY_AT.sub("＠", _unlinked(middle(terminal(text), limit)))
+    safe = _REFERENCE.sub("＃", safe)
+    return _MARKDOWN.sub(r"\\\g<0>", _escaped(safe))
+
+
 def slack_code(text: str, limit: int = 300) -> str:
     """A code span to copy from; only backticks, which would end it, are replaced."""
     safe = terminal(text).replace("`", "'") or " "
@@ -174,20 +181,10 @@ def html(text: str) -> str:
     return _visible(text).translate(_HTML)
 
 
-def markdown(text: str, limit: int = 1000) -> str:
-    """For GitHub's Markdown, table cells included: no formatting, link, mention or reference."""
-    safe = _MENTION_MARK.sub("＠", _REFERENCE.sub("＃", _unlinked(terminal(text))))
-    return _SYNTAX.sub(_as_entity, middle(_BARE.sub(_broken, safe), limit))
-
-
 def markdown_code(text: str, limit: int = 300) -> str:
     """A code span for GitHub's Markdown, table cells included."""
     safe = terminal(text).replace("`", "'").replace("|", "\u2223") or " "
     return f"`{middle(safe, limit)}`"
-
-
-def _as_entity(sign: re.Match[str]) -> str:
-    return f"&#{ord(sign[0])};"
 
 
 def middle(text: str, limit: int) -> str:

@@ -31,7 +31,7 @@ def column_names(form: type[Any]) -> Iterator[str]:
             yield _column_name(field.name)
 
 
-def to_columns(row: Head | FindingRow) -> Columns:
+def to_columns(row: Stored) -> Columns:
     """The values of all columns of a row, None for those that are not known."""
     known = {_column_name(name): _value(value) for name, value in to_item(row).items()}
     return dict.fromkeys(column_names(type(row))) | known

@@ -29,17 +29,24 @@ from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AccessDenied, AmbiguousName, AwsError, BadUsage, JobNotFound, Malformed
+from sageaudit.ports import History
 from sageaudit.rules import catalogue
 
 _MOST_NAMED = 10
 
 
 class Account:
-    """The AWS account of a profile. Calls only APIs that read."""
+    """The AWS account of a profile. Calls only APIs that read.
 
-    def __init__(self, profile: str | None, region: str | None) -> None:
+    `history` is judged with and recorded in; without one, family rules answer Unknown.
+    """
+
+    def __init__(
+        self, profile: str | None, region: str | None, history: History | None = None
+    ) -> None:
         self._profile = profile
         self._region = region
+        self._history = history
 
     def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
         """Audits one job by ARN or name; a tuning job together with its training jobs.
@@ -75,7 +82,8 @@ class Account:
 
     def _audit(self, ref: JobRef, deps: flow.AuditDependencies) -> flow.Done:
         ended = JobEnded(ref, "Unknown", None, datetime.now(UTC), {})
-        done = flow.audit_finished_job(ended, deps, now=datetime.now(UTC), attempt=None)
+        now, known = datetime.now(UTC), self._history is not None
+        done = flow.audit_finished_job(ended, deps, now=now, attempt=None, again=known)
         if isinstance(done, flow.Later):
             raise AwsError(f"{ref.arn}: {done.reason}")
         if done.document["unauditable"] is not None:
@@ -88,7 +96,7 @@ class Account:
         return flow.AuditDependencies(
             jobs=SageMakerJobs(accounts.of("sagemaker")),
             metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
-            history=MemoryHistory(),
+            history=self._history or MemoryHistory(),
             buckets=S3Buckets(accounts.of("s3", s3.CONFIG), time.monotonic),
             markets=live_markets(
                 PriceList(lambda endpoint: accounts.of("pricing")("", endpoint)),
@@ -98,7 +106,7 @@ class Account:
             policy=policy,
             ruleset=catalogue.ruleset(),
             fingerprint_key=lambda: None,
-            history_is_whole=False,
+            history_is_whole=self._history is not None,
         )
 
     @cached_property
