@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "domain": {"errors"},
     "rules": {"errors", "domain"},
     "text": {"errors", "domain"},
+    "report": {"errors", "domain", "text"},
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
     "checking": {"errors", "domain", "rules"},
@@ -35,6 +36,7 @@ MAY_IMPORT = {
         "domain",
         "rules",
         "text",
+        "report",
         "ports",
         "auditing",
         "checking",
@@ -74,7 +76,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("checking", "delivering", "listing", "scanning", "queries", "errors"),
+    *("checking", "delivering", "listing", "scanning", "queries", "report", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
