@@ -46,7 +46,8 @@ MAY_IMPORT = {
         "scanning",
         "queries",
         "adapters",
-    },    "api": {
+    },
+    "api": {
         "errors",
         "settings",
         "domain",
