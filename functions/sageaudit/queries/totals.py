@@ -254,9 +254,13 @@ def _period(days: dict[date, Sums], period: Period, first: date, last: date) -> 
         last_day=end,
         waste_before_usd=usd_before,
         change_usd=change_usd,
-        change_percent=100 * change_usd / usd_before if change_usd and usd_before else None,
+        change_percent=_percent(change_usd, usd_before),
         over=shown == end,
     )
+
+
+def _percent(change_usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
+    return 100 * change_usd / before_usd if before_usd and change_usd is not None else None
 
 
 def _between(days: dict[date, Sums], first: date, last: date) -> Sums:
