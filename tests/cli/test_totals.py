@@ -115,7 +115,7 @@ def test_rules_without_counts_know_two_formats(run: Run) -> None:
 
 @pytest.fixture
 def weeks(tmp_path: Path) -> Path:
-    """$1 avoidable on each Monday from 26 October on, $2 on the 16th of November, $4 on its 19th."""
+    """$1 avoidable on 26 October and the two Mondays after it, $2 on 16, $4 on 19 November."""
     file = tmp_path / "weeks.db"
     with SqliteHistory(file) as history:
         for day, usd in ((26, 1), (33, 1), (40, 1), (47, 2), (50, 4)):
