@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
     RawSeries,
+    ReadSeries,
 )
 from sageaudit.domain.usage.work_windows import work_windows
 from sageaudit.errors import AccessDenied
@@ -31,21 +33,39 @@ _MOST_ALGORITHM_METRICS = 40
 """The most that a training job can define."""
 _MAX_LISTED = 20_000
 """The most metrics of a job kind that ListMetrics is searched for one job's hosts."""
+_MAX_LISTED_ONCE = 250_000
+"""The most that it is searched for the hosts of all jobs: 500 pages."""
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
 _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
 
 class CloudWatchMetrics:
-    """Implements Metrics. `client_of` returns the CloudWatch client for an account and region."""
+    """Implements Metrics. `client_of` returns the CloudWatch client for an account and region.
+
+    `lists_once`: hosts that must be listed are listed once for all jobs, for who reads many jobs
+    that ended before it was made.
+    """
 
     def __init__(
-        self, client_of: Callable[[str, str], Any], types: Mapping[str, InstanceType]
+        self,
+        client_of: Callable[[str, str], Any],
+        types: Mapping[str, InstanceType],
+        *,
+        lists_once: bool = False,
     ) -> None:
         self._client_of = client_of
         self._types = types
+        self._lists_once = lists_once
+        self._listed: dict[tuple[str | None, str | None, str], tuple[str, ...]] = {}
+        self._lock = threading.Lock()
 
     def read(self, job: Job, now: datetime) -> Measurements:
+        """The measurements of what `series` reads. Raises Throttled or Unavailable."""
+        read = self.series(job, now)
+        return measure(job, read.series, self._types, absent=read.absent, notes=read.notes)
+
+    def series(self, job: Job, now: datetime) -> ReadSeries:
         """Reads every host and metric, at the shortest period that the run's age and length allow.
 
         Metrics that are absent or denied are reported as missing; other AWS errors are raised.
@@ -53,15 +73,17 @@ class CloudWatchMetrics:
         windows = list(work_windows(job))
         published = job.kind.row.metrics
         if published is None or not windows:
-            return measure(job, (), self._types, absent=_not_at_work(job))
+            return ReadSeries((), _not_at_work(job))
         if job.account is None or job.region is None:
-            absent = Missing("metric_missing", "the job's account or region is not known")
-            return measure(job, (), self._types, absent=absent)
+            return ReadSeries(
+                (), Missing("metric_missing", "the job's account or region is not known")
+            )
         start, end = windows[0][0], windows[-1][1]
         period_s = period_for(start, end, now)
         if period_s is None:
-            absent = Missing("metric_missing", "CloudWatch keeps metrics for 455 days")
-            return measure(job, (), self._types, absent=absent)
+            return ReadSeries(
+                (), Missing("metric_missing", "CloudWatch keeps metrics for 455 days")
+            )
         absent = Missing("metric_missing", "CloudWatch has no points", _later(job, now))
         try:
             with aws_errors("cloudwatch"):
@@ -71,9 +93,8 @@ class CloudWatchMetrics:
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
             allow = f"Allow {denied.action}."
-            absent = Missing("metric_denied", str(denied).rstrip("."), allow)
-            return measure(job, (), self._types, absent=absent)
-        return measure(job, raw, self._types, absent=absent, notes=tuple(notes))
+            return ReadSeries((), Missing("metric_denied", str(denied).rstrip("."), allow))
+        return ReadSeries(tuple(raw), absent, tuple(notes))
 
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
         """The names of the job's hosts.
@@ -83,21 +104,20 @@ class CloudWatchMetrics:
         """
         if published.hosts_numbered:
             return [f"{job.name}/algo-{n}" for n in range(1, (job.instance_count or 0) + 1)]
-        pages = client.get_paginator("list_metrics").paginate(
-            Namespace=published.namespace,
-            MetricName=Metric.CPU.value,
-            Dimensions=[{"Name": "Host"}],
-            PaginationConfig={"MaxItems": _MAX_LISTED},
-            **({"RecentlyActive": "PT3H"} if _ended_lately(job, now) else {}),
-        )
-        hosts = {
-            dimension["Value"]
-            for page in pages
-            for metric in page["Metrics"]
-            for dimension in metric["Dimensions"]
-            if dimension["Name"] == "Host" and dimension["Value"].startswith(f"{job.name}/")
-        }
-        return sorted(hosts)
+        if self._lists_once:
+            hosts = self._all_hosts(client, job, published)
+        else:
+            recent = {"RecentlyActive": "PT3H"} if _ended_lately(job, now) else {}
+            hosts = tuple(_listed_hosts(client, published, _MAX_LISTED, **recent))
+        return sorted({host for host in hosts if host.startswith(f"{job.name}/")})
+
+    def _all_hosts(self, client: Any, job: Job, published: JobMetrics) -> tuple[str, ...]:
+        """The hosts of all jobs of a kind; other threads wait for the one that lists them."""
+        key = (job.account, job.region, published.namespace)
+        with self._lock:
+            if key not in self._listed:
+                self._listed[key] = tuple(_listed_hosts(client, published, _MAX_LISTED_ONCE))
+            return self._listed[key]
 
     def _queries(
         self, job: Job, published: JobMetrics, hosts: list[str], period_s: int
@@ -130,6 +150,22 @@ class CloudWatchMetrics:
             }
             for number, (dimension, value, metric) in enumerate(series)
         ]
+
+
+def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) -> Iterator[str]:
+    """The hosts that ListMetrics names, of all jobs of a kind."""
+    pages = client.get_paginator("list_metrics").paginate(
+        Namespace=published.namespace,
+        MetricName=Metric.CPU.value,
+        Dimensions=[{"Name": "Host"}],
+        PaginationConfig={"MaxItems": most},
+        **recent,
+    )
+    for page in pages:
+        for metric in page["Metrics"]:
+            for dimension in metric["Dimensions"]:
+                if dimension["Name"] == "Host":
+                    yield dimension["Value"]
 
 
 def _not_at_work(job: Job) -> Missing:
