@@ -122,6 +122,8 @@ def scan(
         again,
         policy_file.load(policy_path) if policy_path else Policy(),
     )
+    session = None if recordings else open_session(profile, None)
+    named = [] if session is None else scanned_account.regions(session, regions, every=all_regions)
     with (
         _open(history, dry_run=dry_run) as opened,
         Interruption(say) as interruption,
@@ -133,8 +135,6 @@ def scan(
             if recordings:
                 lanes = begun.lanes_of_recordings(recordings)
             else:
-                session = open_session(profile, None)
-                named = scanned_account.regions(session, regions, every=all_regions)
                 lanes = begun.lanes_of_account(session, named, pace, some=all_regions)
         except Stopped:
             say("interrupted before the first audit")
