@@ -41,7 +41,7 @@ def add_training_job(
     now = datetime.now(UTC).replace(second=0, microsecond=0, tzinfo=None)  # as moto's own times
     end = now - timedelta(days=days_ago)
     begun = end - timedelta(minutes=minutes)
-    job = sagemaker_backends[ACCOUNT][region].training_jobs[name]
+    job: Any = sagemaker_backends[ACCOUNT][region].training_jobs[name]
     job.creation_time = begun - timedelta(minutes=2)
     job.training_start_time, job.training_end_time, job.last_modified_time = begun, end, end
     job.training_time_in_seconds = job.billable_time_in_seconds = minutes * 60

@@ -108,7 +108,7 @@ def scan(
 
     Reads only, with your own credentials, and keeps the audits in a file on this machine: the next
     scan asks AWS only about jobs that are new. Ctrl-C keeps what is done. It first prints what it
-    costs: a cent or less for 200 jobs.
+    costs: about a cent for 200 jobs of one host.
     """
     if all_regions and regions:
         raise BadUsage("give either --region or --all-regions")
@@ -145,6 +145,7 @@ def scan(
             _show_plan(run, cost, output)
             return int(run.tally.exit)
         if not recordings:
+            say(view.listed_line(run.lanes, cost))
             say(view.cost_line(cost))
         if cost.usd > _ASK_ABOVE_USD and not yes and view.may_ask():
             click.confirm("Scan?", abort=True, err=True)
@@ -214,6 +215,7 @@ class _Begun:
         """
         asked, account = self.asked, scanned_account.ScannedAccount(session, pace)
         assert asked.period is not None  # noqa: S101 - only recordings have none
+        say(view.listing_line(regions, asked.period))
         listing = list_jobs(account.lists, regions, asked.kinds, asked.period, self.workers)
         closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
         for refusal in listing.refusals:
