@@ -246,7 +246,7 @@ def _show_plan(run: ScanRun, cost: ScanCost, output: str) -> None:
 def _show(run: ScanRun, period: Period, pace: Pace, output: str, *, no_color: bool) -> None:
     ranked = run.ranking(period)
     if output == "json":
-        found = view.document(run.tally, run.left, pace.metrics_requested)
+        found = view.document(run.tally, run.lanes, run.left, pace.metrics_requested)
         echo_json({"schema": 1, "scan": found, "ranking": ranking_view.document(ranked)})
         return
     console = console_for(no_color=no_color)
