@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "family_runs": {"errors", "domain", "ports"},
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
     "listing": {"errors", "domain", "ports"},
-    "scanning": {"errors", "domain", "ports", "flow"},
+    "read_ahead": {"errors", "domain", "flow"},
+    "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
@@ -54,7 +55,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "listing", "scanning", "errors"),
+    *("delivering", "listing", "read_ahead", "scanning", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

@@ -148,7 +148,8 @@ def scan(
             say(view.listed_line(run.lanes, cost))
             say(view.cost_line(cost))
         if cost.usd > _ASK_ABOVE_USD and not yes and view.may_ask():
-            click.confirm("Scan?", abort=True, err=True)
+            with interruption.question():
+                click.confirm("Scan?", abort=True, err=True)
         with view.progress(run.tally, run.jobs, say) as draw:
             run.run(workers, interruption, draw)
         _show(run, asked.period or period_of(lanes, today), pace, output, no_color=no_color)

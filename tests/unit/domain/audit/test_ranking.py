@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.in_memory.history import MemoryHistory
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument
 from sageaudit.domain.audit.ranking import RankedName, Ranking, family_fix, ranking
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
@@ -24,7 +24,9 @@ NOON = datetime(2026, 11, 10, 12, tzinfo=UTC)
 
 def row(name: str | None, region: str = "eu-west-1", **sums: Any) -> SumRow:
     """One day of a family, owner or type."""
-    amounts = {key: Decimal(value) if key.endswith("usd") else value for key, value in sums.items()}
+    amounts: dict[str, Any] = {
+        key: Decimal(value) if key.endswith("usd") else value for key, value in sums.items()
+    }
     return SumRow(Scope.FAMILY, "111122223333", region, name, DAY, Sums(**amounts))
 
 
@@ -105,7 +107,7 @@ def test_every_list_adds_up_to_the_total(rows: list[SumRow]) -> None:
     assert ranked(reversed(rows)) == found
 
 
-def audited(name: str, hours: int, *findings: dict[str, Any], **totals: Any) -> AuditDocument:
+def audited(name: str, hours: int, *findings: FindingDocument, **totals: Any) -> AuditDocument:
     """An audit of a run."""
     ended_at = (NOON + timedelta(hours=hours)).isoformat()
     arn = f"arn:aws:sagemaker:eu-west-1:111122223333:training-job/{name}"
