@@ -9,7 +9,7 @@ RUN := $(VENV)/bin
 PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format synth golden docs rule mutants lock deploy clean
+.PHONY: help demo test browser check lint format synth golden docs rule dist mutants lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -19,6 +19,9 @@ demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 
 test: $(READY) ## runs every test
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
+
+browser: $(READY) ## opens the reports in a headless Chromium, which must be installed
+	@$(RUN)/python -m pytest tests/browser
 
 check: lint test ## lint and tests: run it before a commit
 
@@ -49,6 +52,10 @@ docs: $(READY) ## rewrites docs/rules, and the pages that are made from recordin
 	@$(RUN)/python -m docs.build_debugger
 	@$(RUN)/python -m docs.build_recorded_gpus
 	@$(RUN)/python -m docs.build_gpu_throughput
+	@$(RUN)/python -m docs.build_schemas
+
+dist: $(READY) ## builds the wheel and checks it in a clean environment
+	@$(RUN)/python -m tools.dist
 
 rule: $(READY) ## writes a new rule: make rule NAME=volume-large ID=SA503
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"
@@ -67,12 +74,14 @@ deploy: $(READY) ## asks for what it needs, stores the secrets, deploys with a p
 	@$(RUN)/python -m infra.deploy
 
 clean: ## deletes what the other targets made
-	rm -rf $(VENV) build cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
+	rm -rf $(VENV) build dist cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
 
 $(READY): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "sageaudit needs Python 3.11 or newer; \
 	python3 here is: $$(python3 --version 2>&1)" >&2; exit 1; }
 	@echo "Installing into $(VENV) (once) ..." >&2
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv: on Debian and \
+	Ubuntu run: apt install python3-venv" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@$(RUN)/python -m pip install --quiet --quiet --no-compile --disable-pip-version-check -r requirements.txt
 	@$(RUN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

@@ -110,7 +110,7 @@ def _pass(root: Path, *tests: str) -> bool:
     command += tests or [*TESTS, "-n", "auto", "--dist", "loadfile"]
     paths = {"PYTHONPATH": str(root / "functions"), "PYTHONDONTWRITEBYTECODE": "1"}
     env = {**os.environ, **paths}
-    process = subprocess.Popen(  # noqa: S603 - our own tests
+    process = subprocess.Popen(
         command, cwd=root, env=env, stdout=subprocess.DEVNULL, start_new_session=True
     )
     try:

@@ -248,7 +248,7 @@ def test_an_unfinished_job_is_said_to_be_one(what_if: Run) -> None:
         (("--recording", UNFINISHED, "--type", "ml.g5.96xlarge"), "is not in the catalogue"),
         (("--recording", UNFINISHED, "--headroom", "-1"), "headroom"),
         (("--recording", UNFINISHED, "--headroom", "nan"), "headroom"),
-        (("--recording", SET), "several jobs"),
+        (("--recording", SET), "is a tuning job: ask about one of its training jobs"),
         (("--recording", "no-such.json"), "no-such.json"),
     ],
 )

@@ -18,8 +18,10 @@ MAY_IMPORT = {
     "domain": {"errors"},
     "rules": {"errors", "domain"},
     "text": {"errors", "domain"},
+    "report": {"errors", "domain", "text"},
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
+    "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
     "listing": {"errors", "domain", "ports"},
@@ -27,8 +29,26 @@ MAY_IMPORT = {
     "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
+    "queries": {"errors", "domain", "ports"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
     "cli": {
+        "errors",
+        "settings",
+        "domain",
+        "rules",
+        "text",
+        "report",
+        "ports",
+        "auditing",
+        "checking",
+        "family_runs",
+        "flow",
+        "listing",
+        "scanning",
+        "queries",
+        "adapters",
+    },
+    "api": {
         "errors",
         "settings",
         "domain",
@@ -40,14 +60,17 @@ MAY_IMPORT = {
         "flow",
         "listing",
         "scanning",
+        "queries",
         "adapters",
+        "cli",
     },
 }
 """A part of the package, and the other parts that it may import."""
 ORDER = {
-    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
+    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "request", "reconcile"),
     "cli": (
-        *("exits", "messages", "options", "sources", "views", "commands"),
+        *("exits", "messages", "options", "sources", "views", "asking"),
+        "commands",
         *("command_folder", "main"),
     ),
 }
@@ -55,7 +78,8 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "listing", "read_ahead", "scanning", "errors"),
+    *("checking", "delivering", "listing", "read_ahead", "scanning"),
+    *("queries", "report", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

@@ -14,8 +14,8 @@ class _Console(Console):
     """A console that leaves a closed pipe to the caller, where rich would exit with code 1."""
 
     def on_broken_pipe(self) -> None:
-        """Raises BrokenPipeError again: `cli/main.py` knows its exit code."""
-        raise BrokenPipeError
+        """Called while a BrokenPipeError is handled: raises it again for `cli/main.py`."""
+        raise  # noqa: PLE0704 - the caller's handler is around this call
 
 
 def console_for(*, no_color: bool = False) -> Console:

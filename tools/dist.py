@@ -1,0 +1,130 @@
+"""Builds the wheel, and checks it as its user installs it: `make dist`.
+
+The wheel goes into a new environment, outside this checkout, once plain and once with each extra;
+there the commands are run on a recorded job. The metadata must be complete, and name no address:
+the project has none.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+import zipfile
+from collections.abc import Iterable, Mapping
+from email import message_from_string
+from email.message import Message
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RECORDED = ROOT / "tests" / "recorded" / "data" / "jobs" / "training-020-c4-8xlarge-x2-failed.json"
+NEEDED = (
+    "Name",
+    "Version",
+    "Summary",
+    "Keywords",
+    "Classifier",
+    "License-Expression",
+    "License-File",
+    "Requires-Python",
+    "Description-Content-Type",
+)
+ADDRESSES = ("Home-page", "Download-URL", "Project-URL", "Author-email", "Maintainer-email")
+
+
+def main() -> int:
+    """Builds and checks; prints where the wheel lies. 1 where a check failed."""
+    wheel = build()
+    faults = [*metadata_faults(metadata_of(wheel)), *content_faults(wheel)]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for extra in ("", *extras["optional-dependencies"]):
+        faults += install_faults(wheel, extra)
+    for fault in faults:
+        print(f"{wheel.name}: {fault}", file=sys.stderr)
+    if not faults:
+        print(f"{wheel.relative_to(ROOT)} installs and runs: pipx install {wheel}")
+    return int(bool(faults))
+
+
+def build() -> Path:
+    """The new wheel, in dist/."""
+    for left in (ROOT / "dist", ROOT / "build"):  # setuptools would pack what an old build left
+        shutil.rmtree(left, ignore_errors=True)
+    _run(
+        [
+            *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"),
+            *("--no-build-isolation", "--wheel-dir", str(ROOT / "dist"), str(ROOT)),
+        ]
+    )
+    [wheel] = (ROOT / "dist").glob("*.whl")
+    return wheel
+
+
+def metadata_of(wheel: Path) -> Message:
+    """The wheel's METADATA."""
+    with zipfile.ZipFile(wheel) as packed:
+        [name] = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]
+        return message_from_string(packed.read(name).decode("utf-8"))
+
+
+def metadata_faults(metadata: Message) -> Iterable[str]:
+    """What is missing in the metadata, and addresses that nobody has."""
+    yield from (f"the metadata lacks {name}" for name in NEEDED if not metadata.get(name))
+    yield from (f"the metadata invents {name}" for name in ADDRESSES if metadata.get(name))
+    if "# sageaudit" not in str(metadata.get_payload()):
+        yield "the description is not the README"
+
+
+def content_faults(wheel: Path) -> Iterable[str]:
+    """Files of the package that the wheel lacks, and files of other folders that it has."""
+    with zipfile.ZipFile(wheel) as packed:
+        names = {name for name in packed.namelist() if ".dist-info/" not in name}
+    yield from (f"it packs {name}" for name in sorted(names) if not name.startswith("sageaudit/"))
+    source = ROOT / "functions"
+    files = {
+        path.relative_to(source).as_posix()
+        for path in (source / "sageaudit").rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    yield from (f"it lacks {name}" for name in sorted(files - names))
+
+
+def install_faults(wheel: Path, extra: str) -> Iterable[str]:
+    """What does not work in a new environment with the wheel and one extra."""
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        programs = Path(folder, "Scripts" if os.name == "nt" else "bin")
+        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+        pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        _run([*pip, "install", wanted], cwd=folder, env=clean)
+        shutil.copy(RECORDED, Path(folder, "job.json"))
+        for words in (
+            ["--version"],
+            ["--help"],
+            ["rules", "gpu-idle"],
+            ["audit", "--recording", "job.json"],
+        ):
+            done = subprocess.run(
+                [str(programs / "sageaudit"), *words],
+                cwd=folder, env=clean, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            if done.returncode:
+                yield f"sageaudit {' '.join(words)} ends with {done.returncode}: {done.stderr}"
+        done = subprocess.run(
+            [*pip, "check"], cwd=folder, env=clean, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            yield f"its dependencies do not fit: {done.stdout}"
+
+
+def _run(words: list[str], **settings: str | Mapping[str, str]) -> None:
+    subprocess.run(words, check=True, **settings)  # type: ignore[call-overload]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
