@@ -42,7 +42,8 @@ MAY_IMPORT = {
         "scanning",
         "queries",
         "adapters",
-    },    "api": {
+    },
+    "api": {
         "errors",
         "settings",
         "domain",
