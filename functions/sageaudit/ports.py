@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.audit.document import AuditDocument
@@ -224,24 +223,9 @@ class History(Protocol):
     ) -> Iterator[SumRow]:
         """The daily sums of one scope from `since` to `until` (both included), in any order.
 
-        Each audit is in exactly one row of a scope, in its newest version. `account`, `region` and
-        `name` (of the family, owner or type) leave other rows out; None leaves out none.
-        """
-
-    def family_avoidable_usd(
-        self,
-        account: str,
-        region: str,
-        family: str,
-        *,
-        since: datetime,
-        enough_usd: Decimal,
-        other_than: JobKey | None = None,
-    ) -> Decimal:
-        """Avoidable plus lost USD of the family since then; stops adding at `enough_usd`.
-
-        The run `other_than` is left out: an index may lag behind the stream, so a caller that has
-        an audit in hand adds its dollars itself.
+        Each audit is in exactly one row of a scope, in its newest version; no row is all zeros.
+        `account`, `region` and `name` (of the family, owner or type) leave other rows out; None
+        leaves out none. Every audit is in it whose recording has ended before.
         """
 
 

@@ -18,8 +18,10 @@ MAY_IMPORT = {
     "domain": {"errors"},
     "rules": {"errors", "domain"},
     "text": {"errors", "domain"},
+    "report": {"errors", "domain", "text"},
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
+    "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
     "listing": {"errors", "domain", "ports"},
@@ -34,8 +36,10 @@ MAY_IMPORT = {
         "domain",
         "rules",
         "text",
+        "report",
         "ports",
         "auditing",
+        "checking",
         "family_runs",
         "flow",
         "listing",
@@ -62,7 +66,7 @@ MAY_IMPORT = {
 }
 """A part of the package, and the other parts that it may import."""
 ORDER = {
-    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
+    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "request", "reconcile"),
     "cli": (
         *("exits", "messages", "options", "sources", "views", "asking"),
         "commands",
@@ -73,7 +77,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "listing", "scanning", "queries", "errors"),
+    *("checking", "delivering", "listing", "scanning", "queries", "report", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

@@ -129,7 +129,7 @@ class Dynamo:
             )
 
     def transact(self, actions: list[dict[str, Any]]) -> None:
-        """Writes all actions or none; they come from `put_action` and `delete_action`."""
+        """Writes all actions or none; they come from `put_action` and its like."""
         named = [
             {operation: {"TableName": self._table, **arguments}}
             for action in actions
@@ -142,6 +142,24 @@ class Dynamo:
 def put_action(item: Item, condition: str | None = None, values: Item | None = None) -> Item:
     """One Put of a transaction."""
     return {"Put": {"Item": _typed(item), **_condition(condition, values or {}, {})}}
+
+
+def add_action(pk: str, sk: str, *, constants: Item, added: Item) -> Item:
+    """One Update of a transaction: sets the constants and adds to the numbers, absent ones to 0."""
+    names = {f"#{place}": name for place, name in enumerate((*constants, *added))}
+    values = {
+        f":{place}": value for place, value in enumerate((*constants.values(), *added.values()))
+    }
+    sets = ",".join(f"#{place}=:{place}" for place in range(len(constants)))
+    adds = ",".join(f"#{place} :{place}" for place in range(len(constants), len(names)))
+    return {
+        "Update": {
+            "Key": _typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+            "UpdateExpression": f"SET {sets} ADD {adds}",
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": _typed(values),
+        }
+    }
 
 
 def delete_action(pk: str, sk: str) -> Item:

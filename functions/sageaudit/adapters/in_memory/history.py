@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from decimal import Decimal
 from itertools import islice
 
 from sageaudit.adapters.dynamo import keys
@@ -33,7 +32,7 @@ from sageaudit.domain.audit.record import (
     Recorded,
     Verdict,
 )
-from sageaudit.domain.audit.sums import Scope, SumRow
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,30 +254,10 @@ class MemoryHistory:
         wanted = SumFilter(account, region, name)
         for kept in self._runs.values():
             row = sum_row(kept.head, scope)
-            if row is not None and since <= row.day <= until and wanted.fits(row):
+            if row is None or row.sums == Sums():
+                continue
+            if since <= row.day <= until and wanted.fits(row):
                 yield row
-
-    def family_avoidable_usd(
-        self,
-        account: str,
-        region: str,
-        family: str,
-        *,
-        since: datetime,
-        enough_usd: Decimal,
-        other_than: JobKey | None = None,
-    ) -> Decimal:
-        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`."""
-        wanted = keys.family_pk(account, region, family)
-        left_out = None if other_than is None else keys.job_pk(other_than)
-        total_usd = Decimal(0)
-        for _, head in self._newest():
-            if head.ended_at < keys.as_utc(since) or total_usd >= enough_usd:
-                break
-            of_family = keys.family_pk(head.account, head.region, head.family) == wanted
-            if of_family and not head.rollup and keys.job_pk(head.key) != left_out:
-                total_usd += (head.avoidable_usd or 0) + (head.lost_usd or 0)
-        return total_usd
 
     def _newest(self, before: datetime | Position | None = None) -> Iterator[tuple[str, Head]]:
         last = keys.before_sk(before)
