@@ -108,7 +108,7 @@ def scan(
 
     Reads only, with your own credentials, and keeps the audits in a file on this machine: the next
     scan asks AWS only about jobs that are new. Ctrl-C keeps what is done. It first prints what it
-    costs: a cent or less for 200 jobs.
+    costs: about a cent for 200 jobs of one host.
     """
     if all_regions and regions:
         raise BadUsage("give either --region or --all-regions")
@@ -122,6 +122,8 @@ def scan(
         again,
         policy_file.load(policy_path) if policy_path else Policy(),
     )
+    session = None if recordings else open_session(profile, None)
+    named = [] if session is None else scanned_account.regions(session, regions, every=all_regions)
     with (
         _open(history, dry_run=dry_run) as opened,
         Interruption(say) as interruption,
@@ -133,8 +135,6 @@ def scan(
             if recordings:
                 lanes = begun.lanes_of_recordings(recordings)
             else:
-                session = open_session(profile, None)
-                named = scanned_account.regions(session, regions, every=all_regions)
                 lanes = begun.lanes_of_account(session, named, pace, some=all_regions)
         except Stopped:
             say("interrupted before the first audit")
@@ -145,6 +145,7 @@ def scan(
             _show_plan(run, cost, output)
             return int(run.tally.exit)
         if not recordings:
+            say(view.listed_line(run.lanes, cost))
             say(view.cost_line(cost))
         if cost.usd > _ASK_ABOVE_USD and not yes and view.may_ask():
             click.confirm("Scan?", abort=True, err=True)
@@ -214,6 +215,7 @@ class _Begun:
         """
         asked, account = self.asked, scanned_account.ScannedAccount(session, pace)
         assert asked.period is not None  # noqa: S101 - only recordings have none
+        say(view.listing_line(regions, asked.period))
         listing = list_jobs(account.lists, regions, asked.kinds, asked.period, self.workers)
         closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
         for refusal in listing.refusals:
