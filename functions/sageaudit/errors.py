@@ -14,6 +14,11 @@ SageauditError
 │   ├── Throttled          after the SDK's own retries
 │   └── Unavailable        connection failure, server error or unreadable answer
 │       └── TableNotFound  the history table does not exist
+├── HistoryFileError       the file of a history cannot be used: disk full, or no answer
+│   ├── BadHistory         not a file, of another tool, of a newer version, or damaged
+│   ├── NoHistory          the file does not exist
+│   ├── HistoryDenied      no permission to read or write it
+│   └── HistoryBusy        another process writes it
 ├── AmbiguousName          jobs of two kinds have this name
 └── ChannelError
     ├── RateLimited        try again after `retry_after_s` seconds
@@ -91,6 +96,26 @@ class Unavailable(AwsError):
 
 class TableNotFound(Unavailable):
     """The table does not exist: wrong name or region, or the stack is not deployed yet."""
+
+
+class HistoryFileError(SageauditError):
+    """The file of a history cannot be used now; what was recorded in it before is kept."""
+
+
+class BadHistory(HistoryFileError):
+    """Not a file, or one of another tool, of a newer sageaudit, or damaged."""
+
+
+class NoHistory(HistoryFileError):
+    """The file of the history does not exist."""
+
+
+class HistoryDenied(HistoryFileError):
+    """A permission to read or write the file or its folder is missing."""
+
+
+class HistoryBusy(HistoryFileError):
+    """Another process is writing the file, and did not end in time."""
 
 
 class AmbiguousName(SageauditError):

@@ -51,7 +51,7 @@ LOOK_AGAIN_SOON_S = 60
 ROLL_UP_ATTEMPTS = 4
 """A tuning job waits up to three quarters of an hour for its children's audits."""
 RECHECK_AFTER = timedelta(hours=1)
-_NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
 
 
@@ -287,7 +287,7 @@ def _record(
 ) -> Done:
     """Writes the audit under the job's ARN and creation time."""
     job = audit.job
-    created_at = job.created_at or job.started_at or ended.created_at or _NO_CREATION_TIME
+    created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
     key, written = JobKey(job.arn or ended.ref.arn, created_at), document(audit)
     recorded = deps.history.record(

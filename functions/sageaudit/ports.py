@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -21,9 +21,14 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,29 @@ class LastNotice:
     news: str
 
 
+class Pending(Protocol[T_co]):
+    """A call that a worker makes."""
+
+    def result(self) -> T_co:
+        """Waits for its result; raises what the call raised."""
+
+    def cancel(self) -> bool:
+        """Asks not to begin it any more."""
+
+
+class Workers(Protocol):
+    """Makes calls at the same time."""
+
+    def submit(self, call: Callable[[], T]) -> Pending[T]:
+        """Has a worker make the call."""
+
+    def first_done(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
+        """Waits until at least one of these calls is done, and returns those that are.
+
+        May return none, so that the caller can look whether it shall stop.
+        """
+
+
 class Jobs(Protocol):
     """SageMaker's Describe*, ListTags and ListTrainingJobsForHyperParameterTuningJob."""
 
@@ -48,6 +76,17 @@ class Jobs(Protocol):
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
         """The training jobs of a tuning job; each page is requested when it is needed."""
+
+
+class JobLists(Protocol):
+    """SageMaker's List* of jobs."""
+
+    def listed(self, kind: JobKind, region: str, period: Period) -> Iterator[Listed]:
+        """The jobs of a kind that can have ended in the period, or that run: more may come.
+
+        Each page is requested when it is needed. Raises AccessDenied, NoCredentials, Throttled or
+        Unavailable.
+        """
 
 
 class Metrics(Protocol):

@@ -1,8 +1,9 @@
-"""Every contract test runs over both twins: DynamoDB as moto plays it, and memory."""
+"""Every contract test runs over all twins: DynamoDB as moto plays it, SQLite, and memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.ports import History
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.memory_ledger import MemoryLedger
 
@@ -21,13 +24,17 @@ def client() -> Iterator[Any]:
         yield made
 
 
-@pytest.fixture(params=["dynamo", "memory"])
-def history(request: pytest.FixtureRequest) -> DynamoHistory | MemoryHistory:
+@pytest.fixture(params=["dynamo", "sqlite", "memory"])
+def history(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[History]:
     """An empty history."""
     if request.param == "memory":
-        return MemoryHistory()
-    client = request.getfixturevalue("client")
-    return DynamoHistory(client, new_table(client))
+        yield MemoryHistory()
+    elif request.param == "sqlite":
+        with SqliteHistory(tmp_path / "history.db") as of_file:
+            yield of_file
+    else:
+        client = request.getfixturevalue("client")
+        yield DynamoHistory(client, new_table(client))
 
 
 @pytest.fixture(params=["dynamo", "memory"])

@@ -22,6 +22,8 @@ MAY_IMPORT = {
     "auditing": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
+    "listing": {"errors", "domain", "ports"},
+    "scanning": {"errors", "domain", "ports", "flow"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
@@ -35,6 +37,8 @@ MAY_IMPORT = {
         "auditing",
         "family_runs",
         "flow",
+        "listing",
+        "scanning",
         "adapters",
     },
 }
@@ -50,7 +54,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "errors"),
+    *("delivering", "listing", "scanning", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

@@ -44,6 +44,10 @@ _BY_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (
     (errors.Throttled, Exit.UNAVAILABLE),
     (errors.TableNotFound, Exit.NOT_FOUND),
     (errors.Unavailable, Exit.UNAVAILABLE),
+    (errors.BadHistory, Exit.USAGE),
+    (errors.NoHistory, Exit.NOT_FOUND),
+    (errors.HistoryDenied, Exit.DENIED),
+    (errors.HistoryBusy, Exit.UNAVAILABLE),
 )
 
 

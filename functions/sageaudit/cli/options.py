@@ -22,6 +22,12 @@ TABLE_REGION = click.option(
     "--region", help="AWS region of the table; by default that of your AWS settings."
 )
 PROFILE = click.option("--profile", help="AWS profile to take credentials from.")
+HISTORY = click.option(
+    "--history",
+    metavar="FILE",
+    type=_FILE,
+    help="File that holds the history; by default the one in your data folder.",
+)
 TABLE = click.option("--table", help="DynamoDB table that holds the history.")
 REQUIRED_TABLE = click.option(
     "--table", required=True, help="DynamoDB table that holds the history."

@@ -6,7 +6,7 @@ Only the SDK retries: six attempts in about 10 seconds. Longer waits are left to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,6 +41,10 @@ _NO_CREDENTIALS = re.compile(
     r"ExpiredToken|InvalidClientTokenId|UnrecognizedClient|InvalidSignature|SignatureDoesNotMatch"
     r"|IncompleteSignature|InvalidAccessKeyId"
 )
+_WRONG_CLOCK = re.compile(
+    r"RequestTimeTooSkewed|RequestExpired|RequestInTheFuture|Signature expired|not yet current"
+)
+"""Of the error's code, or of the message of InvalidSignatureException."""
 _ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
 _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
 _LOG_IN = "log in again with `aws sso login` or `aws login` (with --profile for a named profile)"
@@ -103,6 +107,10 @@ def translated(error: ClientError, service: str, where: str = "") -> AwsError:
     on = f" {where}" if where else ""
     if _THROTTLES.search(code):
         return Throttled(f"{service}:{error.operation_name}{on} is throttled: try again later.")
+    if _WRONG_CLOCK.search(f"{code} {message}"):
+        return NoCredentials(
+            f"AWS refuses requests signed at this machine's time ({code}): set its clock."
+        )
     if _NO_CREDENTIALS.search(code):
         return NoCredentials(f"The AWS credentials are expired or not valid ({code}): {_LOG_IN}.")
     if _DENIED.search(code):
@@ -110,6 +118,12 @@ def translated(error: ClientError, service: str, where: str = "") -> AwsError:
         action = named[1] if named else f"{service}:{error.operation_name}"
         return AccessDenied(action, f"{action}{on} is not permitted.")
     return Unavailable(f"{service}:{error.operation_name}{on} was refused: {code} {message}")
+
+
+def is_throttle(answer: Any) -> bool:
+    """Whether a parsed response says that too many requests were sent."""
+    code = answer.get("Error", {}).get("Code") if isinstance(answer, Mapping) else None
+    return isinstance(code, str) and _THROTTLES.search(code) is not None
 
 
 def client(session: Any, service: str, region: str | None = None, config: Config = CONFIG) -> Any:

@@ -24,7 +24,7 @@ from sageaudit.domain.usage.pooled_runs import PooledRuns, short_use
 from sageaudit.errors import SageauditError
 from sageaudit.family_runs import POOL_RUNS, may_pool, pool_of
 
-_ABSENT = Missing(
+ABSENT = Missing(
     "metric_missing",
     "the recording lacks these metrics of this job",
     "Add its CloudWatch metrics to the recording, or audit the job by its name.",
@@ -44,10 +44,10 @@ class Run:
 def of_recording(recorded: Recording) -> Run:
     """The run in a recording, as of the job's end, at packaged prices. Raises Malformed."""
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
-    now = _as_of(job, recorded)
+    now = as_of(job, recorded)
     job = so_far(job, now)
     market = sources.offline_markets().market(job, now)
-    return Run(job, measure(job, recorded.series, market.types, absent=_ABSENT), market, now)
+    return Run(job, measure(job, recorded.series, market.types, absent=ABSENT), market, now)
 
 
 class RecordedRuns:
@@ -120,7 +120,7 @@ def _earlier(run: Run, family_tag: str | None) -> EarlierRun | None:
     )
 
 
-def _as_of(job: Job, recorded: Recording) -> datetime:
+def as_of(job: Job, recorded: Recording) -> datetime:
     """The job's end; of a job that has not ended, the latest time that the recording shows."""
     if job.finished and job.ended_at:
         return job.ended_at

@@ -29,8 +29,8 @@ MOST_RULES = 40
 OTHERS = "(others)"
 _ZERO = Decimal(0)
 _MICRODOLLAR = Decimal("0.000001")
-_LARGEST_EXPONENT = 20
-"""With 6 decimals, 27 digits: Decimal computes with 28, DynamoDB holds 38."""
+_LARGEST_EXPONENT = 8
+"""No job costs $1,000,000,000. In millionths, SQLite's integers hold the sum of 9,000 such ones."""
 
 
 class Scope(enum.StrEnum):

@@ -86,6 +86,11 @@ class KindRow:
         """The API's action, as IAM names it."""
         return f"Describe{self.prefix}Job"
 
+    @property
+    def list_call(self) -> str:
+        """The API's action that lists an account's jobs of this kind."""
+        return f"List{self.prefix}Jobs"
+
 
 _ROWS = {
     JobKind.TRAINING: KindRow(

@@ -1,0 +1,168 @@
+"""Keeps requests within the services' rates, for each account, region and API on its own.
+
+| API | requests a second | source |
+|---|--:|---|
+| ListTrainingJobs | 2 | quota of an account, not adjustable (aws-solutions/deepracer-on-aws#87) |
+| the other lists of jobs | 2 | AWS publishes none: as ListTrainingJobs |
+| Describe*, ListTags of SageMaker | 10 | AWS publishes none: our choice |
+| GetMetricData | 50, and 90,000 points | CloudWatch quotas; AWS also names 396,000 points |
+| ListMetrics | 10 | the quota is 25: our choice |
+| GetProducts | 5 | AWS publishes none: our choice |
+| HeadBucket | 50 | S3 takes thousands a second: our choice |
+
+Requests are spread evenly, without bursts. When AWS throttles one, the rate of its API is halved;
+it grows again with each request that is let through.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sageaudit.adapters.aws.clients import is_throttle
+
+LISTS_A_SECOND = 2.0
+DESCRIBES_A_SECOND = 10.0
+RATES: Mapping[str, float] = {
+    "ListTags": DESCRIBES_A_SECOND,
+    "GetMetricData": 50.0,
+    "ListMetrics": 10.0,
+    "GetProducts": 5.0,
+    "HeadBucket": 50.0,
+}
+"""Requests a second of an API, where it is not that of its first word."""
+_RATES_OF_WORD = {"List": LISTS_A_SECOND, "Describe": DESCRIBES_A_SECOND}
+POINTS_A_SECOND = 90_000.0
+"""GetMetricData's data points of more than 3 hours ago."""
+_POINTS = "GetMetricData points"
+_LEAST = 1 / 16
+"""A throttled API keeps this part of its rate at least."""
+_RECOVERS = 1.02
+"""What each request that is let through multiplies a halved rate by: 35 requests double it."""
+_ONE_THROTTLE_S = 1.0
+"""Throttled answers within this time count once: they were under way together."""
+
+
+class Stopped(BaseException):
+    """The scan was stopped while a request waited: no `except Exception` may hold it up."""
+
+
+@dataclass(slots=True)
+class _Turns:
+    """One API of one account and region: when the next request may be sent."""
+
+    a_second: float
+    free_at: float = 0.0
+    share: float = 1.0
+    throttled_at: float = float("-inf")
+
+    def take(self, now: float, amount: float) -> float:
+        """Seconds to wait before the request."""
+        self.share = min(1.0, self.share * _RECOVERS)
+        starts_at = max(self.free_at, now)
+        self.free_at = starts_at + amount / (self.a_second * self.share)
+        return starts_at - now
+
+    def slow_down(self, now: float) -> None:
+        """Halves the rate, and lets nothing through for a second."""
+        if now - self.throttled_at < _ONE_THROTTLE_S:
+            return
+        self.throttled_at = now
+        self.share = max(_LEAST, self.share / 2)
+        self.free_at = max(self.free_at, now + _ONE_THROTTLE_S)
+
+
+@dataclass
+class Pace:
+    """Lets requests through at the services' rates, from any thread.
+
+    `clock` returns seconds that only grow; `sleep` waits for seconds, and raises to stop.
+    """
+
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    requests: Counter[str] = field(default_factory=Counter)
+    """Requests sent, by API, tries again included."""
+    metrics_requested: int = 0
+    """What GetMetricData is billed by."""
+    throttles: int = 0
+    _apis: dict[tuple[str, str, str], _Turns] = field(default_factory=dict)
+    _watched: dict[tuple[str, str, str], Any] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def paced(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
+        """The same clients by account and region, whose requests wait for their turn."""
+
+        def client(account: str, region: str) -> Any:
+            with self._lock:  # a boto3 session makes one client at a time
+                found = client_of(account, region)
+                key = (found.meta.service_model.service_name, account, region)
+                if self._watched.get(key) is not found:
+                    self._watched[key] = found
+                    self._watch(found, account, region)
+            return found
+
+        return client
+
+    def _watch(self, client: Any, account: str, region: str) -> None:
+        service = client.meta.service_model.service_name
+        events = client.meta.events
+
+        def before(event_name: str, **_: Any) -> None:
+            self._take(account, region, event_name.rpartition(".")[2], 1)
+
+        def measure(params: Mapping[str, Any], **_: Any) -> None:
+            queries = params["MetricDataQueries"]
+            with self._lock:
+                self.metrics_requested += len(queries)
+            self._take(account, region, _POINTS, _points(params))
+
+        def after(event_name: str, response: Any, **_: Any) -> None:
+            if response is not None and is_throttle(response[1]):
+                self._slow_down(account, region, event_name.rpartition(".")[2])
+
+        events.register_first(f"before-send.{service}", before)
+        events.register_first(f"needs-retry.{service}", after)
+        if service == "cloudwatch":
+            events.register("before-parameter-build.cloudwatch.GetMetricData", measure)
+
+    def _take(self, account: str, region: str, api: str, amount: float) -> None:
+        with self._lock:
+            if api != _POINTS:
+                self.requests[api] += 1
+            wait_s = self._turns(account, region, api).take(self.clock(), amount)
+        if wait_s > 0:
+            self.sleep(wait_s)
+
+    def _slow_down(self, account: str, region: str, api: str) -> None:
+        with self._lock:
+            self.throttles += 1
+            self._turns(account, region, api).slow_down(self.clock())
+
+    def _turns(self, account: str, region: str, api: str) -> _Turns:
+        key = (account, region, api)
+        if key not in self._apis:
+            self._apis[key] = _Turns(rate_of(api))
+        return self._apis[key]
+
+
+def rate_of(api: str) -> float:
+    """Requests a second of an API, as the table says; of the points of GetMetricData, points."""
+    if api == _POINTS:
+        return POINTS_A_SECOND
+    of_word = (rate for word, rate in _RATES_OF_WORD.items() if api.startswith(word))
+    return RATES.get(api) or next(of_word, DESCRIBES_A_SECOND)
+
+
+def _points(call: Mapping[str, Any]) -> float:
+    """The data points that a call can return."""
+    start, end = call["StartTime"], call["EndTime"]
+    if not isinstance(start, datetime) or not isinstance(end, datetime):
+        return 0
+    seconds = (end - start).total_seconds()
+    periods = (float(query["MetricStat"]["Period"]) for query in call["MetricDataQueries"])
+    return sum(seconds / period_s for period_s in periods)

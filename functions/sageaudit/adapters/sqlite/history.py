@@ -1,0 +1,386 @@
+"""History in one SQLite file, for a person's own machine. docs/data-model.md has its tables.
+
+It decides as the other histories do (`adapters/dynamo/versions.py`, `rows.py`, `families.py`), and
+its cursors are theirs. A list reads a page at a time, and no transaction stays open between pages:
+rows that are recorded meanwhile may be in it or not, and never block the writer.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from sageaudit.adapters.dynamo import keys
+from sageaudit.adapters.dynamo.daily_sums import changes
+from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
+from sageaudit.adapters.dynamo.items import packed_detail, read_detail
+from sageaudit.adapters.dynamo.paging import last_seen, page_of
+from sageaudit.adapters.dynamo.rows import finding_rows, head_of
+from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stored_text
+from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
+from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
+from sageaudit.adapters.sqlite import statements, sums
+from sageaudit.adapters.sqlite.columns import from_columns, from_micro_usd, to_columns
+from sageaudit.adapters.sqlite.history_file import HistoryFile
+from sageaudit.adapters.sqlite.refusals import damaged
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import (
+    FAMILY_RUNS,
+    Detail,
+    Entry,
+    FindingRow,
+    Head,
+    JobKey,
+    Page,
+    Recorded,
+    Verdict,
+)
+from sageaudit.domain.audit.sums import Scope, SumRow
+
+DETAIL_DAYS = 90
+"""As long as the table keeps them."""
+_PAGE_ROWS = 500
+"""Rows of one read of a list, some 1 MB."""
+_LAST = "~"
+"""Sorts after every moment and every run."""
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error)
+
+Form = TypeVar("Form", Head, FindingRow)
+
+
+class SqliteHistory:
+    """Implements History in one file. Threads may share it; they take turns.
+
+    Every method raises HistoryFileError: BadHistory, HistoryDenied, HistoryBusy, or itself for a
+    disk that is full or fails. What was recorded before stays.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool = True,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Opens the file; one that is absent is made, or raises NoHistory without `create`."""
+        self._file = HistoryFile(path, create=create)
+        self._clock = clock
+        self._forgot = False
+
+    def __enter__(self) -> SqliteHistory:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file. A second time does nothing."""
+        self._file.close()
+
+    def record(self, entry: Entry) -> Recorded:
+        """Writes HEAD, version, findings, detail and sums in one transaction, or nothing.
+
+        Nothing is written for a delivery that is a duplicate or older than the newest version.
+        """
+        digest = digest_of(entry.document)
+        with self._file.writing() as connection:
+            self._forget_expired(connection)
+            row = connection.execute(statements.HEAD, {"run_key": keys.run_id(entry.key)})
+            known = row.fetchone()
+            newest = None if known is None else self._read(Head, known)
+            step = next_step(newest, entry, digest)
+            if newest is None or step is RecordStep.WRITE:
+                return self._write(connection, entry, digest, newest)
+            if step is RecordStep.CONFIRM:
+                head = head_of(entry, newest.version, digest=digest, findings=finding_rows(entry))
+                self._put_head(connection, entry, head, newest)
+            if step is RecordStep.ADVANCE:
+                modified_at = keys.moment_text(entry.last_modified_at)
+                values = {"run_key": keys.run_id(entry.key), "last_modified_at": modified_at}
+                connection.execute(statements.ADVANCE, values)
+            return unchanged(step, newest)
+
+    def _write(
+        self, connection: sqlite3.Connection, entry: Entry, digest: str, newest: Head | None
+    ) -> Recorded:
+        version = 1 if newest is None else newest.version + 1
+        findings = finding_rows(entry)
+        head = head_of(entry, version, digest=digest, findings=findings)
+        of_run = {"run_key": keys.run_id(entry.key)}
+        self._put_head(connection, entry, head, newest)
+        text = stored_text(entry.document, version)
+        connection.execute(statements.PUT_AUDIT, of_run | {"version": version, "document": text})
+        connection.execute(statements.FORGET_FINDINGS, of_run)
+        rows = [of_run | to_columns(finding) for finding in findings]
+        connection.executemany(statements.PUT_FINDING, rows)
+        if entry.detail is not None:
+            packed = packed_detail(entry.detail)
+            values = of_run | packed | {"expires_at": self._expires_at()}
+            connection.execute(statements.PUT_DETAIL, values)
+        return Recorded(Verdict.RECORDED, version)
+
+    def _put_head(
+        self, connection: sqlite3.Connection, entry: Entry, head: Head, newest: Head | None
+    ) -> None:
+        """The head, its place in its family, and what it changes in the daily sums."""
+        of_run = {"run_key": keys.run_id(head.key)}
+        connection.execute(statements.PUT_HEAD, of_run | to_columns(head))
+        row = family_row(entry, head)
+        if row is None:
+            connection.execute(statements.FORGET_FAMILY_ROW, of_run)
+        else:
+            compared = None if row.compared is None else to_json(row.compared)
+            values = {"compared": compared, "since": row.since, "expires_at": self._expires_at()}
+            connection.execute(statements.PUT_FAMILY_ROW, of_run | values)
+        for change in changes(newest, head):
+            sums.add(connection, change)
+
+    def _forget_expired(self, connection: sqlite3.Connection) -> None:
+        """Deletes what has expired, once for each opening, and gives its space back."""
+        if self._forgot:
+            return
+        self._forgot = True
+        gone = sum(
+            connection.execute(statement, {"now": self._now()}).rowcount
+            for statement in statements.FORGET_EXPIRED
+        )
+        if gone:
+            connection.execute(statements.GIVE_SPACE_BACK).fetchall()
+
+    def _now(self) -> str:
+        return keys.moment_text(self._clock())
+
+    def _expires_at(self) -> str:
+        return keys.moment_text(self._clock() + timedelta(days=DETAIL_DAYS))
+
+    def recheck_family(
+        self,
+        key: JobKey,
+        *,
+        account: str,
+        region: str,
+        family: str,
+        ended_at: datetime,
+        due_at: datetime,
+    ) -> tuple[JobKey, ...]:
+        """Sets `due_at` of the family's audits that were judged without a run that ended before.
+
+        In the usual order of audits it only reads.
+        """
+        asked = {
+            **_family(account, region, family),
+            "run_key": keys.run_id(key),
+            "ended_at": keys.moment_text(ended_at),
+            "now": self._now(),
+            "rows": FAMILY_RUNS,
+        }
+        with self._file.reading() as connection:
+            own = connection.execute(statements.FAMILY_ROW, asked).fetchone()
+            if own is None:
+                return ()
+            before = connection.execute(statements.FAMILY_BEFORE, asked).fetchall()
+            after = connection.execute(statements.FAMILY_AFTER, asked).fetchall()
+        with self._whole_rows():
+            rows = _family_row(own), map(_family_row, before), map(_family_row, after)
+            found = tuple(out_of_date(*rows))
+        if found:
+            with self._file.writing() as connection:
+                due = {"due_at": keys.moment_text(due_at)}
+                values = [due | {"run_key": keys.run_id(run)} for run in found]
+                connection.executemany(statements.MAKE_DUE, values)
+        return found
+
+    def head(self, key: JobKey) -> Head | None:
+        """The summary of the newest version; None for an unknown run."""
+        row = self._file.row(statements.HEAD, {"run_key": keys.run_id(key)})
+        return None if row is None else self._read(Head, row)
+
+    def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
+        """The document of a version, by default the newest; None where there is none."""
+        query = statements.NEWEST_AUDIT if version is None else statements.AUDIT
+        row = self._file.row(query, {"run_key": keys.run_id(key), "version": version})
+        with self._whole_rows():
+            return None if row is None else read_text(row["document"])
+
+    def detail(self, key: JobKey) -> Detail | None:
+        """The stored data to judge the job again; None where it is absent or expired."""
+        row = self._file.row(statements.DETAIL, {"run_key": keys.run_id(key), "now": self._now()})
+        with self._whole_rows():
+            return None if row is None else read_detail(dict(row))
+
+    def by_day(self, day: date) -> Iterator[Head]:
+        """Jobs that ended on a day in UTC, newest first."""
+        asked = {"day": day.isoformat()}
+        return self._heads(statements.BY_DAY, asked, f"{day.isoformat()}{_LAST}")
+
+    def by_family(
+        self,
+        account: str,
+        region: str,
+        family: str,
+        *,
+        before: datetime | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Head]:
+        """The runs of one family that ended before a moment, newest first."""
+        last = keys.moment_text(before) if before else _LAST
+        asked = _family(account, region, family)
+        return islice(self._heads(statements.BY_FAMILY, asked, last, limit), limit)
+
+    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+        """One owner's jobs, newest first."""
+        name = f"by-owner {keys.owner_pk(owner)}"
+        last = last_seen(name, cursor) or _LAST
+        asked = {"owner": _text(owner)}
+        return page_of(name, self._walk(Head, statements.BY_OWNER, asked, last, limit + 1), limit)
+
+    def by_account(self, account: str, month: str) -> Iterator[Head]:
+        """One account's jobs of a month, newest first."""
+        asked = {"account": whole_text(account), "month": month}
+        return self._heads(statements.BY_ACCOUNT, asked, f"{month}{_LAST}")
+
+    def by_rule(
+        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+    ) -> Page[FindingRow]:
+        """One rule's findings of a month, newest first."""
+        name = f"by-rule {keys.rule_pk(rule, month)}"
+        last = last_seen(name, cursor) or f"{month}{_LAST}"
+        asked = {"rule": whole_text(rule), "month": month}
+        walked = self._walk(FindingRow, statements.BY_RULE, asked, last, limit + 1)
+        return page_of(name, walked, limit)
+
+    def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
+        """Jobs whose recheck time is at or before `before`, the oldest first."""
+        asked = {"until": keys.moment_text(before)}
+        last = last_seen("due", cursor) or ""
+        walked = self._walk(Head, statements.DUE, asked, last, limit + 1, by="due_at")
+        return page_of("due", walked, limit)
+
+    def sums(
+        self,
+        scope: Scope,
+        since: date,
+        until: date,
+        *,
+        account: str | None = None,
+        region: str | None = None,
+        name: str | None = None,
+    ) -> Iterator[SumRow]:
+        """The daily sums of one scope: one row for each day, account, region and name."""
+        asked = {
+            "scope": scope.value,
+            "since": since.isoformat(),
+            "until": until.isoformat(),
+            "account": account,
+            "region": region,
+            "name": name,
+        }
+        of_days, of_rules = (
+            (statements.SUMS, statements.RULE_SUMS)
+            if name is None
+            else (statements.SUMS_OF_NAME, statements.RULE_SUMS_OF_NAME)
+        )
+        with self._file.reading() as connection:
+            days = connection.execute(of_days, asked).fetchall()
+            rules = connection.execute(of_rules, asked).fetchall()
+        return sums.read(days, rules)
+
+    def family_avoidable_usd(
+        self,
+        account: str,
+        region: str,
+        family: str,
+        *,
+        since: datetime,
+        enough_usd: Decimal,
+        other_than: JobKey | None = None,
+    ) -> Decimal:
+        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`."""
+        asked = {
+            **_family(account, region, family),
+            "since": keys.moment_text(since),
+            "other": "" if other_than is None else keys.run_id(other_than),
+        }
+        total_usd = Decimal(0)
+        for avoidable, lost in self._file.rows(statements.FAMILY_USD, asked):
+            if total_usd >= enough_usd:
+                break
+            total_usd += from_micro_usd((avoidable or 0) + (lost or 0))
+        return total_usd
+
+    def _heads(
+        self, query: str, asked: dict[str, Any], last: str, limit: int | None = None
+    ) -> Iterator[Head]:
+        walked = self._walk(Head, query, asked, last, limit or _PAGE_ROWS)
+        return (head for _, head in walked)
+
+    def _walk(
+        self,
+        form: type[Form],
+        query: str,
+        asked: dict[str, Any],
+        last: str,
+        rows: int,
+        by: str = "ended_at",
+    ) -> Iterator[tuple[str, Form]]:
+        """Rows with their sort keys, from after `last` on, a page at a time."""
+        size = min(max(rows, 1), _PAGE_ROWS)
+        moment, _, after = last.partition("#")
+        while True:
+            place = {by: moment, "after": after, "rows": size}
+            page = self._file.rows(query, asked | place)
+            for row in page:
+                moment, after = row[by], row["run_key"]
+                yield f"{moment}#{after}", self._read(form, row)
+            if len(page) < size:
+                return
+
+    def _read(self, form: type[Form], row: sqlite3.Row) -> Form:
+        with self._whole_rows():
+            return from_columns(form, row)
+
+    @contextmanager
+    def _whole_rows(self) -> Iterator[None]:
+        """Raises BadHistory for a row that was damaged or changed by hand."""
+        try:
+            yield
+        except _UNREADABLE as error:
+            raise damaged(self._file.path, error) from error
+
+
+def _family(account: str, region: str, family: str) -> dict[str, str]:
+    return {
+        "account": whole_text(account),
+        "region": whole_text(region),
+        "family": _text(family),
+    }
+
+
+def _text(text: str) -> str:
+    """As texts are stored in heads."""
+    return whole_text(text)[: keys.LONGEST_TEXT]
+
+
+def _family_row(row: sqlite3.Row) -> FamilyRow:
+    key = from_columns(JobKey, row)
+    compared = row["compared"]
+    return FamilyRow(
+        key=key,
+        ended_sk=f"{row['ended_at']}#{row['run_key']}",
+        stamp=row["stamp"],
+        compared=None if compared is None else tuple(from_json(compared)),
+        since=row["since"],
+    )

@@ -1,0 +1,111 @@
+"""Opens and makes a history's file: private, in WAL mode where the drive allows it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from contextlib import closing, suppress
+from pathlib import Path
+
+from sageaudit.adapters.sqlite import schema
+from sageaudit.adapters.sqlite.refusals import file_errors
+from sageaudit.errors import BadHistory, HistoryDenied, NoHistory
+
+WAIT_S = 30
+"""How long a write waits for another process; each writes for a few milliseconds."""
+_PRIVATE = stat.S_IRUSR | stat.S_IWUSR
+_NO_SHARED_MEMORY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR_SHM", "SQLITE_PROTOCOL")
+"""What SQLite says where a drive has no memory that processes share, which WAL mode needs."""
+
+
+def open_file(path: Path, *, create: bool) -> sqlite3.Connection:
+    """A connection to a history's file, with this version's schema; any thread may use it.
+
+    A file that does not exist is made where `create` says so, for its owner alone. Raises
+    NoHistory, BadHistory, HistoryDenied, HistoryBusy or HistoryFileError.
+    """
+    try:
+        known = path.stat()
+    except FileNotFoundError:
+        if not create:
+            raise NoHistory(f"there is no history {path}") from None
+        _make(path)
+    except OSError as error:
+        raise HistoryDenied(f"{path} cannot be opened: {error.strerror}") from error
+    else:
+        if not stat.S_ISREG(known.st_mode):
+            raise BadHistory(f"{path} is not a file: a history is one file, such as history.db")
+    with file_errors(path):
+        return _prepared(path, create=create)
+
+
+def _make(path: Path) -> None:
+    """An empty file that only its owner can read; SQLite gives its own files the same mode."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
+    except FileExistsError:
+        return  # another process made it meanwhile
+    except FileNotFoundError as error:
+        raise NoHistory(f"{path} cannot be made: there is no folder {path.parent}") from error
+    except OSError as error:
+        raise HistoryDenied(f"{path} cannot be made: {error.strerror}") from error
+
+
+def _prepared(path: Path, *, create: bool) -> sqlite3.Connection:
+    for leave_wal in (False, True):
+        if leave_wal:
+            _leave_wal(path)
+        connection = _connect(path)
+        try:
+            if schema.is_empty(connection):
+                if not create:
+                    raise NoHistory(f"{path} is empty: it has no history yet")
+                if not leave_wal:
+                    _use_wal(connection)
+            schema.prepare(connection, path)
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if leave_wal or not _lacks_shared_memory(path, error):
+                raise
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise AssertionError("the second try returns or raises")
+
+
+def _connect(path: Path, *options: str) -> sqlite3.Connection:
+    """A connection that makes no file: `mode=rw` reads a file that cannot be written, too."""
+    query = "&".join(("mode=rw", *options))
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{query}",
+        uri=True,
+        timeout=WAIT_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Readers and the writer do not wait for each other; what expired gives its space back.
+
+    Busy means that another process is making the file, and does the same.
+    """
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _lacks_shared_memory(path: Path, error: sqlite3.OperationalError) -> bool:
+    return os.access(path, os.W_OK) and error.sqlite_errorname.startswith(_NO_SHARED_MEMORY)
+
+
+def _leave_wal(path: Path) -> None:
+    """Gives the file a rollback journal: alone with it, SQLite needs no shared memory."""
+    with closing(_connect(path)) as connection:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = DELETE").fetchone()

@@ -1,0 +1,80 @@
+"""SQLite's errors as this project's: one sentence that names the file and what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError
+
+_KEPT = "what was recorded before is kept"
+_DAMAGED = (
+    "{path} is damaged ({error}): move it away and scan again; `sqlite3 {path} .recover` prints"
+    " what can still be read"
+)
+_SENTENCES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
+    (
+        ("SQLITE_NOTADB",),
+        BadHistory,
+        "{path} is not a history of sageaudit: name another file with --history,"
+        " it was not changed",
+    ),
+    (("SQLITE_CORRUPT",), BadHistory, _DAMAGED),
+    (
+        ("SQLITE_ERROR", "SQLITE_SCHEMA", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT"),
+        BadHistory,
+        "{path} does not have the tables of a history ({error}): another tool changed it,"
+        " so move it away and scan again",
+    ),
+    (
+        ("SQLITE_FULL",),
+        HistoryFileError,
+        f"the disk of {{path}} is full: free some space and run the command again; {_KEPT}",
+    ),
+    (
+        ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"),
+        HistoryDenied,
+        "{path} cannot be written: give yourself write permission to the file and its folder,"
+        " or name another file with --history",
+    ),
+    (
+        ("SQLITE_CANTOPEN",),
+        HistoryDenied,
+        "{path} cannot be opened: check the permissions of the file and its folder",
+    ),
+    (
+        ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"),
+        HistoryBusy,
+        f"{{path}} is being written by another process: try again when it is done; {_KEPT}",
+    ),
+)
+_OTHER = f"{{path}} cannot be read or written ({{error}}): check its disk; {_KEPT}"
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Raises SQLite's errors in this block as HistoryFileError, each with its sentence.
+
+    Errors in how the module is called, such as a closed connection, are bugs and stay as they are.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", None)
+        if name is None:
+            raise
+        raise _refusal(path, error, name) from error
+
+
+def damaged(path: Path, error: Exception) -> BadHistory:
+    """The error for a row that cannot be read."""
+    return BadHistory(_DAMAGED.format(path=path, error=f"{type(error).__name__}: {error}"))
+
+
+def _refusal(path: Path, error: sqlite3.Error, name: str) -> HistoryFileError:
+    for names, kind, sentence in _SENTENCES:
+        if name.startswith(names):
+            return kind(sentence.format(path=path, error=error))
+    return HistoryFileError(_OTHER.format(path=path, error=error))

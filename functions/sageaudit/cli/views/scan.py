@@ -1,0 +1,179 @@
+"""A scan on the terminal: its plan, its progress, and what became of the jobs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from sageaudit.cli.sources.scan_cost import ScanCost, usd_of
+from sageaudit.cli.sources.scan_tally import ScanTally
+from sageaudit.domain.job.duration import duration
+from sageaudit.scanning import Lane, Result
+from sageaudit.text.money import usd
+from sageaudit.text.untrusted import terminal
+from sageaudit.text.words import counted
+
+_LINE_EVERY_S = 10.0
+"""Where stderr is no terminal, a line as often."""
+_REASONS = 8
+_WORDS = {
+    Result.AUDITED: "audited now",
+    Result.KNOWN: "final in the history: not asked for",
+    Result.RUNNING: "still running: left out",
+    Result.GONE: "deleted since they were listed",
+    Result.REFUSED: "not audited: AWS refused",
+    Result.NOT_ASKED: "not audited: not asked for after the refusals before",
+}
+
+
+def cost_line(cost: ScanCost) -> str:
+    """What the scan will cost, and how long it takes at least."""
+    if not cost.jobs:
+        return "this scan costs nothing: AWS is asked about no job"
+    least = duration(Decimal(round(cost.least_s)))
+    return (
+        f"this scan costs {_about(usd(cost.usd))}: {cost.metrics:,} CloudWatch metrics at $0.01 per"
+        f" 1,000, if each job has one host; lists, descriptions, tags and prices are free."
+        f" AWS's rates make it take {least} at least"
+    )
+
+
+def plan(lanes: Sequence[Lane], cost: ScanCost) -> dict[str, Any]:
+    """What a scan would do, as JSON."""
+    listed = Counter(
+        (lane.account, lane.region, job.ref.kind.value) for lane in lanes for job in lane.jobs
+    )
+    running = sum(not job.finished for lane in lanes for job in lane.jobs)
+    return {
+        "listed": [
+            {"account": account, "region": region, "kind": kind, "jobs": count}
+            for (account, region, kind), count in sorted(listed.items())
+        ],
+        "jobs": {
+            "to_audit": cost.jobs,
+            "running": running,
+            "known": listed.total() - cost.jobs - running,
+        },
+        "metrics": cost.metrics,
+        "cost_usd": cost.usd,
+        "least_s": round(cost.least_s),
+    }
+
+
+def plan_lines(lanes: Sequence[Lane], cost: ScanCost) -> Iterator[str]:
+    """The same as lines."""
+    planned = plan(lanes, cost)
+    for row in planned["listed"]:
+        yield f"{row['jobs']:>7,}  {row['kind']} jobs in {row['account']} {row['region']}"
+    jobs = planned["jobs"]
+    yield f"{jobs['to_audit']:>7,}  to audit"
+    yield f"{jobs['known']:>7,}  {_WORDS[Result.KNOWN]}"
+    yield f"{jobs['running']:>7,}  {_WORDS[Result.RUNNING]}"
+    yield cost_line(cost)
+
+
+def _about(amount: str) -> str:
+    return f"about {amount}"
+
+
+@contextmanager
+def progress(
+    tally: ScanTally, jobs: int, say: Callable[[str], None]
+) -> Iterator[Callable[[], None]]:
+    """Yields a function that draws the tally: a bar on a terminal, else a line now and then."""
+    console = Console(stderr=True)
+    if console.is_terminal and jobs:
+        with _bar(console) as bar:
+            task = bar.add_task("", total=jobs, found="")
+            yield lambda: bar.update(task, completed=tally.done, found=_found(tally))
+        return
+    last = time.monotonic()
+
+    def line() -> None:
+        nonlocal last
+        if time.monotonic() - last >= _LINE_EVERY_S:
+            last = time.monotonic()
+            say(f"{tally.done:,} of {counted(jobs, 'job')}; {_found(tally)}")
+
+    yield line
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} jobs"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[found]}"),
+        console=console,
+        transient=True,
+    )
+
+
+def _found(tally: ScanTally) -> str:
+    """What is known so far."""
+    sums = tally.sums
+    return f"{usd(sums.avoidable_usd + sums.lost_usd)} avoidable or lost of {usd(sums.total_usd)}"
+
+
+def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
+    """Prints what became of the jobs, and what was not judged and why."""
+    console.print()
+    console.print(Text(f"Scan of {counted(tally.done + left, 'job')}", "bold"))
+    for line in _lines(tally, left, metrics):
+        console.print(Text(line))
+    _reasons("Not audited, because", tally.refused, console)
+    _reasons("Not or only partly judged, because", tally.not_judged, console)
+
+
+def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
+    for result, words in _WORDS.items():
+        if count := tally.results[result]:
+            yield f"{count:>7,}  {words}"
+    if left:
+        yield f"{left:>7,}  left for the next run of the same command"
+    if metrics:
+        yield f"CloudWatch was asked for {metrics:,} metrics: about {usd(usd_of(metrics))}."
+
+
+def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
+    if not reasons:
+        return
+    console.print()
+    console.print(Text(title, "bold"))
+    for reason, count in reasons.most_common(_REASONS):
+        console.print(Text(f"{count:>7,}  {terminal(reason)}"))
+    if len(reasons) > _REASONS:
+        console.print(Text(f"         and {len(reasons) - _REASONS} reasons more", "dim"))
+
+
+def document(tally: ScanTally, left: int, metrics: int) -> dict[str, Any]:
+    """The same as JSON."""
+    return {
+        "jobs": {**{result.value: tally.results[result] for result in Result}, "left": left},
+        "metrics_requested": metrics,
+        "cost_usd": usd_of(metrics),
+        "refused": _counts(tally.refused),
+        "not_judged": _counts(tally.not_judged),
+    }
+
+
+def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
+    return [{"reason": reason, "jobs": count} for reason, count in _most(reasons)]
+
+
+def _most(reasons: Counter[str]) -> Iterable[tuple[str, int]]:
+    return reasons.most_common()
+
+
+def may_ask() -> bool:
+    """Whether somebody is there to answer a question."""
+    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -1,0 +1,170 @@
+"""Where the dollars of a period went: sums of all audits, ranked by what could have been saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument, stands
+from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
+from sageaudit.domain.bill.finding import Bucket
+
+SHOWN = 10
+"""Names of each scope in a ranking."""
+_WORTH = (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE)
+"""The finding whose fix is shown: counted dollars before possible ones."""
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedName:
+    """A family, owner or instance type. `name` is None for audits without one.
+
+    `account` and `region` are those of a family; None of owners and types, which span them.
+    """
+
+    name: str | None
+    account: str | None
+    region: str | None
+    sums: Sums
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyFix:
+    """The fix of one finding in one run of a family. `saving_usd` is that run's share."""
+
+    job: str
+    ended_at: datetime
+    rule: str
+    summary: str
+    bucket: str
+    saving_usd: Decimal | None
+    fix: tuple[FixDocument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFamily:
+    """A family with the fix of its dearest run; None where no finding has one."""
+
+    family: RankedName
+    fix: FamilyFix | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankedNames:
+    """The first names of a scope in order, and how many there are in all."""
+
+    shown: tuple[RankedName, ...]
+    names: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The audits of jobs that ended from `since` to `until` (UTC, both included).
+
+    The sums of families, owners, types and of the total are of the same audits: each adds up to
+    `total`. Of rules, only those with a finding are ranked.
+    """
+
+    since: date
+    until: date
+    total: Sums
+    families: tuple[RankedFamily, ...]
+    family_count: int
+    owners: RankedNames
+    types: RankedNames
+    rules: tuple[tuple[str, RuleSums], ...]
+
+
+def ranking(
+    rows: Callable[[Scope], Iterable[SumRow]],
+    since: date,
+    until: date,
+    fix_of: Callable[[RankedName], FamilyFix | None],
+    shown: int = SHOWN,
+) -> Ranking:
+    """Ranks the daily sums that `rows` reads for a scope; `fix_of` is asked for shown families."""
+    families = _ranked(
+        RankedName(name, account, region, sums)
+        for (account, region, name), sums in grouped(
+            rows(Scope.FAMILY), lambda row: (row.account, row.region, row.name)
+        ).items()
+    )
+    total = sum((family.sums for family in families), Sums())
+    return Ranking(
+        since=since,
+        until=until,
+        total=total,
+        families=tuple(RankedFamily(family, fix_of(family)) for family in families[:shown]),
+        family_count=len(families),
+        owners=_names(rows(Scope.OWNER), shown),
+        types=_names(rows(Scope.TYPE), shown),
+        rules=tuple(sorted(total.rules.items(), key=lambda of: _rule_order(*of))),
+    )
+
+
+def family_fix(
+    heads: Iterable[Head], audit_of: Callable[[JobKey], AuditDocument | None]
+) -> FamilyFix | None:
+    """The first fix of the run with the most avoidable and lost dollars, of equal ones the newest.
+
+    `heads` are runs of one family, newest first. One without such dollars is asked for a possible
+    saving.
+    """
+    runs = [head for head in heads if not head.rollup]
+    dearest = max(runs, key=_worth, default=None)  # of equal ones, the first
+    written = None if dearest is None else audit_of(dearest.key)
+    if dearest is None or written is None:
+        return None
+    finding = _first(written["findings"])
+    if finding is None:
+        return None
+    return FamilyFix(
+        job=dearest.name,
+        ended_at=dearest.ended_at,
+        rule=finding["rule"],
+        summary=finding["summary"],
+        bucket=finding["bucket"],
+        saving_usd=finding["saving_usd"],
+        fix=tuple(finding["fix"] or next(iter(finding["alternatives"]), [])),
+    )
+
+
+def _worth(head: Head) -> tuple[Decimal, Decimal]:
+    possible = head.sums.possible_usd if head.sums else _ZERO
+    return (head.avoidable_usd or _ZERO) + (head.lost_usd or _ZERO), possible
+
+
+def _first(findings: Sequence[FindingDocument]) -> FindingDocument | None:
+    """The standing finding with the largest saving of the first bucket that has one."""
+    standing = [finding for finding in findings if stands(finding)]
+    for bucket in _WORTH:
+        of_bucket = [finding for finding in standing if finding["bucket"] == bucket]
+        if of_bucket:
+            return max(of_bucket, key=lambda finding: finding["saving_usd"] or _ZERO)
+    return None
+
+
+def _names(rows: Iterable[SumRow], shown: int) -> RankedNames:
+    of_name = grouped(rows, lambda row: row.name)
+    names = _ranked(RankedName(name, None, None, sums) for name, sums in of_name.items())
+    return RankedNames(tuple(names[:shown]), len(names))
+
+
+def _ranked(names: Iterable[RankedName]) -> list[RankedName]:
+    return sorted((name for name in names if name.sums != Sums()), key=_order)
+
+
+def _order(ranked: RankedName) -> tuple[Any, ...]:
+    """Avoidable and lost dollars first, then the cost; names make the order one."""
+    sums = ranked.sums
+    names = (ranked.name or "", ranked.account or "", ranked.region or "")
+    return -(sums.avoidable_usd + sums.lost_usd), -sums.total_usd, -sums.possible_usd, names
+
+
+def _rule_order(name: str, sums: RuleSums) -> tuple[Any, ...]:
+    return -(sums.avoidable_usd + sums.lost_usd), -sums.possible_usd, -sums.findings, name

@@ -1,0 +1,106 @@
+"""A job as a List* answer has it: enough to decide whether to describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from sageaudit.domain.job.job import FINISHED
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
+
+LONGEST_LIFE = timedelta(days=30)
+"""From creation to end: a training job may wait 2 days for capacity and run 28, a tuning job 30.
+
+Source: botocore's sagemaker model, StoppingCondition and ResourceLimits.
+"""
+_CHILD_PREFIX = 32
+"""A training job of a tuning job is named after it: `<tuning job>-001-1a2b3c4d`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One row of a List* answer. Times are None where AWS did not give them."""
+
+    ref: JobRef
+    status: str
+    created_at: datetime
+    ended_at: datetime | None
+    modified_at: datetime | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing about the run itself can change any more."""
+        return self.status in FINISHED
+
+    @property
+    def last_at(self) -> datetime:
+        """Its end; the last change of a job without one."""
+        return self.ended_at or self.modified_at or self.created_at
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days in UTC, both included, in which a job must have ended."""
+
+    since: date
+    until: date
+
+    @property
+    def created_after(self) -> datetime:
+        """No job that ended in the period was created before."""
+        return datetime.combine(self.since, time(), UTC) - LONGEST_LIFE
+
+    @property
+    def created_before(self) -> datetime:
+        """The end of the last day."""
+        return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
+
+    def has(self, job: Listed) -> bool:
+        """Whether the job ended in the period."""
+        return self.since <= job.last_at.astimezone(UTC).date() <= self.until
+
+
+def chosen(rows: Iterable[Listed], period: Period, kinds: Iterable[JobKind]) -> list[Listed]:
+    """The rows to look at: jobs of these kinds that ended in the period or have not ended.
+
+    A tuning job comes with its training jobs of any day and kind, which its sums are made of.
+    """
+    wanted, listed = set(kinds), list(rows)
+    tunings = {
+        row.ref.name: row.created_at
+        for row in listed
+        if row.ref.kind is JobKind.TUNING and JobKind.TUNING in wanted and _in(row, period)
+    }
+    return [
+        row
+        for row in listed
+        if (row.ref.kind in wanted and _in(row, period)) or _is_child(row, tunings)
+    ]
+
+
+def in_order(rows: Iterable[Listed]) -> list[Listed]:
+    """The order of auditing: the oldest end first, each run after the earlier runs of its family.
+
+    Tuning jobs come last, after the training jobs that they sum.
+    """
+    return sorted(rows, key=lambda row: (row.ref.kind is JobKind.TUNING, row.last_at, row.ref.arn))
+
+
+def newest(rows: Sequence[Listed], limit: int) -> list[Listed]:
+    """The last `limit` rows to end, in the order of auditing."""
+    return in_order(sorted(rows, key=lambda row: (row.last_at, row.ref.arn))[-limit:])
+
+
+def _in(row: Listed, period: Period) -> bool:
+    return not row.finished or period.has(row)
+
+
+def _is_child(row: Listed, tunings: dict[str, datetime]) -> bool:
+    """By its name: List* does not say which job launched it."""
+    parts = row.ref.name.rsplit("-", 2)
+    if row.ref.kind is not JobKind.TRAINING or len(parts) != 3:  # noqa: PLR2004 - name, number, hash
+        return False
+    launched_at = tunings.get(parts[0][:_CHILD_PREFIX])
+    return launched_at is not None and launched_at <= row.created_at

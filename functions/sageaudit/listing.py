@@ -1,0 +1,71 @@
+"""Lists the jobs of one account in several regions at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed, Period, chosen
+from sageaudit.errors import AwsError
+from sageaudit.ports import JobLists, Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A kind of job that could not be listed in a region."""
+
+    region: str
+    kind: JobKind
+    error: AwsError
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The jobs of a period, in any order, and what could not be listed."""
+
+    jobs: tuple[Listed, ...]
+    refusals: tuple[Refusal, ...]
+
+
+def list_jobs(
+    lists: JobLists,
+    regions: Iterable[str],
+    kinds: Collection[JobKind],
+    period: Period,
+    workers: Workers,
+) -> Listing:
+    """The jobs of these kinds that ended in the period or have not ended, of all regions.
+
+    A refusal of one kind in one region does not stop the others. With tuning jobs come their
+    training jobs, whatever their kind and day.
+    """
+    asked = [*kinds]
+    if JobKind.TUNING in kinds and JobKind.TRAINING not in kinds:
+        asked.append(JobKind.TRAINING)
+    lists_of = {
+        region: [workers.submit(_List(lists, kind, region, period)) for kind in asked]
+        for region in regions
+    }
+    jobs: list[Listed] = []
+    refusals: list[Refusal] = []
+    for pending in lists_of.values():
+        answers = [one.result() for one in pending]
+        refusals += [answer for answer in answers if isinstance(answer, Refusal)]
+        rows = (row for answer in answers if not isinstance(answer, Refusal) for row in answer)
+        jobs += chosen(rows, period, kinds)
+    return Listing(tuple(jobs), tuple(refusals))
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    lists: JobLists
+    kind: JobKind
+    region: str
+    period: Period
+
+    def __call__(self) -> list[Listed] | Refusal:
+        try:
+            return list(self.lists.listed(self.kind, self.region, self.period))
+        except AwsError as error:
+            return Refusal(self.region, self.kind, error)

@@ -1,0 +1,354 @@
+"""Audits many listed jobs: AWS is read ahead by many workers, audits are made in one order.
+
+A lane is one account and region. Its jobs are described, and their tags and metrics read, some
+jobs ahead of the audit; the audits themselves follow one another, the oldest end first, so that
+each run finds the earlier runs of its family in the history. Nothing of a job is kept afterwards.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sageaudit import flow
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.sums import Sums, sums_of
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.errors import (
+    AccessDenied,
+    AwsError,
+    JobNotFound,
+    Malformed,
+    NoCredentials,
+    SageauditError,
+)
+from sageaudit.ports import Pending, Workers
+
+AHEAD = 24
+"""Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""
+_LANES = 32
+"""Lanes that are read at the same time."""
+_GIVE_UP_AFTER = 20
+"""Refusals in a row, without one success, after which the rest is not asked for: our choice."""
+
+T = TypeVar("T")
+
+
+class Result(enum.StrEnum):
+    """What became of a listed job."""
+
+    AUDITED = "audited"
+    KNOWN = "known"
+    """Its audit in the history is final: AWS was not asked."""
+    RUNNING = "running"
+    """It has not ended yet."""
+    GONE = "gone"
+    """It was deleted after it was listed."""
+    REFUSED = "refused"
+    """A permission is missing, or AWS did not answer: `error` says which."""
+    NOT_ASKED = "not_asked"
+    """The same was refused for many jobs before it, or the credentials expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one job. `sums`: what its audit adds; None without an audit."""
+
+    lane: Lane
+    job: Listed
+    result: Result
+    sums: Sums | None = None
+    not_judged: tuple[str, ...] = ()
+    error: SageauditError | None = None
+    known_before: bool = False
+    """It was KNOWN first, until the audit of an earlier run of its family made it due."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """The jobs of one account and region in the order of auditing, and what audits them."""
+
+    account: str
+    region: str
+    deps: flow.AuditDependencies
+    jobs: Sequence[Listed]
+    again: bool = False
+    """Audit also those that are final."""
+    as_of: Callable[[Listed], datetime] | None = None
+    """As of when each job is audited; None: as of now."""
+
+
+def is_final(job: Listed, head: Head | None, deps: flow.AuditDependencies, now: datetime) -> bool:
+    """Whether the history's audit of a job is what an audit now would give."""
+    return (
+        head is not None
+        and head.settled
+        and (head.due_at is None or head.due_at > now)
+        and head.last_modified_at == job.modified_at
+        and (head.ruleset, head.policy) == (deps.ruleset.version, deps.policy.version)
+    )
+
+
+def to_audit(lane: Lane, now: datetime) -> Iterator[Listed]:
+    """The jobs of a lane that AWS would be asked about."""
+    for job in lane.jobs:
+        if job.finished and (lane.again or not is_final(job, _head(lane, job), lane.deps, now)):
+            yield job
+
+
+def scan(
+    lanes: Sequence[Lane],
+    workers: Workers,
+    *,
+    clock: Callable[[], datetime],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Generator[Outcome, None, None]:
+    """Audits the jobs of all lanes and records the audits; one outcome for each job, as it is done.
+
+    A job that fails does not stop the others. When `stopped()` becomes true, it ends after the
+    audit in hand. Raises what the history raises: an audit that cannot be kept is not worth asking
+    for.
+    """
+    waiting = deque(lanes)
+    active: list[_Progress] = []
+    try:
+        while waiting or active:
+            while waiting and len(active) < _LANES:
+                active.append(_Progress(waiting.popleft(), workers, clock))
+            for progress in active:
+                yield from progress.read_on()
+            heads = {progress.head: progress for progress in active if progress.head is not None}
+            if heads:
+                for pending in workers.first_done(heads.keys()):
+                    if stopped():
+                        return
+                    yield heads[pending].audit_next()
+            if stopped():
+                return
+            active = [progress for progress in active if not progress.at_end]
+    finally:
+        for progress in active:
+            progress.cancel()
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far one lane is."""
+
+    lane: Lane
+    workers: Workers
+    clock: Callable[[], datetime]
+    ahead: deque[Pending[_Read]] = field(default_factory=deque)
+    left: deque[Listed] = field(init=False)
+    known: list[Listed] = field(default_factory=list)
+    due: set[str] = field(default_factory=set)
+    """ARNs of known jobs that are audited again."""
+    refused: Counter[JobKind] = field(default_factory=Counter)
+    """Refusals in a row by kind."""
+    failed: int = 0
+    """Jobs in a row that AWS did not answer."""
+    ended_by: SageauditError | None = None
+
+    def __post_init__(self) -> None:
+        self.left = deque(self.lane.jobs)
+
+    @property
+    def head(self) -> Pending[_Read] | None:
+        """The next job in order, if it is being read."""
+        return self.ahead[0] if self.ahead else None
+
+    @property
+    def at_end(self) -> bool:
+        return not self.left and not self.ahead
+
+    def cancel(self) -> None:
+        """Has nothing read any more that was not begun."""
+        for pending in self.ahead:
+            pending.cancel()
+
+    def read_on(self) -> Iterator[Outcome]:
+        """Begins to read the next jobs; yields the outcome of those that need no reading."""
+        while self.left and len(self.ahead) < AHEAD:
+            job = self.left.popleft()
+            if (outcome := self._without_asking(job)) is not None:
+                yield outcome
+            else:
+                self.ahead.append(self.workers.submit(_Reader(job, self.lane, self.clock)))
+            if not self.left and not self.ahead:
+                self._look_at_known_again()
+
+    def _look_at_known_again(self) -> None:
+        """A run that was audited now may be one that a later run must be compared with."""
+        again = [job for job in self.known if self._due(job)]
+        self.known.clear()
+        self.due.update(job.ref.arn for job in again)
+        self.left.extend(again)
+
+    def _due(self, job: Listed) -> bool:
+        head = _head(self.lane, job)
+        return head is not None and head.due_at is not None and head.due_at <= self.clock()
+
+    def _without_asking(self, job: Listed) -> Outcome | None:
+        if not job.finished:
+            return Outcome(self.lane, job, Result.RUNNING)
+        head = _head(self.lane, job)
+        final = is_final(job, head, self.lane.deps, self.clock())
+        if head is not None and final and not self.lane.again and job.ref.arn not in self.due:
+            self.known.append(job)
+            return Outcome(self.lane, job, Result.KNOWN, head.sums, self._reasons(head))
+        if self.ended_by is not None or self.refused[job.ref.kind] >= _GIVE_UP_AFTER:
+            known = job.ref.arn in self.due
+            return Outcome(self.lane, job, Result.NOT_ASKED, known_before=known)
+        return None
+
+    def _reasons(self, head: Head) -> tuple[str, ...]:
+        """Why an audit of the history did not judge all; only its document says so."""
+        if head.judged in {None, Judged.YES}:
+            return ()
+        document = self.lane.deps.history.audit(head.key)
+        return () if document is None else tuple(document["not_judged"])
+
+    def audit_next(self) -> Outcome:
+        """Audits and records the job at the head, which has been read."""
+        read = self.ahead.popleft().result()
+        outcome = self._audited(read)
+        if read.job.ref.arn in self.due:
+            outcome = replace(outcome, known_before=True)
+        if not self.left and not self.ahead:
+            self._look_at_known_again()
+        return outcome
+
+    def _audited(self, read: _Read) -> Outcome:
+        job = read.job
+        if isinstance(read.answer, JobNotFound):
+            return Outcome(self.lane, job, Result.GONE)
+        try:
+            document = _audit(read, self.lane)
+        except AwsError as error:
+            if not read.met(error):
+                raise
+            self._note(job, error)
+            return Outcome(self.lane, job, Result.REFUSED, error=error)
+        self.refused[job.ref.kind] = self.failed = 0
+        if document is None:
+            return Outcome(self.lane, job, Result.RUNNING)
+        reasons = tuple(document["not_judged"])
+        return Outcome(self.lane, job, Result.AUDITED, sums_of(document), reasons)
+
+    def _note(self, job: Listed, error: AwsError) -> None:
+        """Ends the lane where the next jobs would fail in the same way."""
+        if isinstance(error, AccessDenied):
+            self.refused[job.ref.kind] += 1
+            return
+        self.failed += 1
+        if isinstance(error, NoCredentials) or self.failed >= _GIVE_UP_AFTER:
+            self.ended_by = error
+
+
+def _head(lane: Lane, job: Listed) -> Head | None:
+    return lane.deps.history.head(JobKey(job.ref.arn, job.created_at))
+
+
+def _audit(read: _Read, lane: Lane) -> AuditDocument | None:
+    """The audit that the Lambda would make and record; None for a job that runs again."""
+    deps = replace(lane.deps, jobs=read, metrics=read, buckets=read)
+    job = read.job
+    ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
+    known = _head(lane, job) is not None
+    done = flow.audit_finished_job(ended, deps, now=read.now, attempt=None, again=known)
+    return None if isinstance(done, flow.Later) else done.document
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads what AWS says of one job, on any thread."""
+
+    job: Listed
+    lane: Lane
+    clock: Callable[[], datetime]
+
+    def __call__(self) -> _Read:
+        ref, deps, as_of = self.job.ref, self.lane.deps, self.lane.as_of
+        read = _Read(self.job, as_of(self.job) if as_of else self.clock(), deps)
+        read.answer = _kept(lambda: deps.jobs.describe(ref))
+        if isinstance(read.answer, Exception):
+            return read
+        read.tag_answer = _kept(lambda: deps.jobs.tags(ref))
+        job = _parsed(read.answer, ref, read.now)
+        if job is not None and job.kind is not JobKind.TUNING:
+            read.usage = _kept(lambda: deps.metrics.read(job, read.now))
+            _warm_buckets(job, deps)
+        return read
+
+
+def _parsed(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
+    """The job to read metrics of; None where the answer cannot be read: the audit says so."""
+    try:
+        return so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
+    except Malformed:
+        return None
+
+
+def _warm_buckets(job: Job, deps: flow.AuditDependencies) -> None:
+    """Has the regions of its buckets known when its turn comes; they are kept for all jobs."""
+    names = [bucket.name for bucket in job.buckets]
+    if names and job.finished and not job.never_started:
+        deps.buckets.regions(job.account or "", job.region or "", names)
+
+
+def _kept(call: Callable[[], T]) -> T | SageauditError:
+    """The result, or the error to raise when the job's turn comes."""
+    try:
+        return call()
+    except SageauditError as error:
+        return error
+
+
+@dataclass(slots=True)
+class _Read:
+    """What AWS said of one job: implements Jobs, Metrics and Buckets for its audit."""
+
+    job: Listed
+    now: datetime
+    deps: flow.AuditDependencies
+    answer: dict[str, Any] | SageauditError = field(default_factory=dict)
+    tag_answer: dict[str, str] | SageauditError = field(default_factory=dict)
+    usage: Measurements | SageauditError | None = None
+
+    def met(self, error: AwsError) -> bool:
+        """Whether AWS gave this error; any other one is the history's."""
+        return any(error is answer for answer in (self.answer, self.tag_answer, self.usage))
+
+    def describe(self, _: JobRef) -> dict[str, Any]:
+        return _given(self.answer)
+
+    def tags(self, _: JobRef) -> dict[str, str]:
+        return _given(self.tag_answer)
+
+    def children(self, ref: JobRef) -> Iterator[JobRef]:
+        return self.deps.jobs.children(ref)
+
+    def read(self, job: Job, now: datetime) -> Measurements:
+        return self.deps.metrics.read(job, now) if self.usage is None else _given(self.usage)
+
+    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
+        return self.deps.buckets.regions(account, region, names)
+
+
+def _given(answer: T | SageauditError) -> T:
+    if isinstance(answer, SageauditError):
+        raise answer
+    return answer
