@@ -26,6 +26,8 @@ os.environ |= {
     # moto's DynamoDB streams know no account endpoints
     "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled",
     "MOTO_ACCOUNT_ID": "111122223333",
+    # no test reads or writes the history of whoever runs it
+    "XDG_DATA_HOME": "/nonexistent/data",
     "POWERTOOLS_METRICS_NAMESPACE": "sageaudit",
     "POWERTOOLS_SERVICE_NAME": "tests",
 }

@@ -124,8 +124,9 @@ def test_a_rule_of_the_table_can_be_copied(
 @pytest.mark.parametrize(
     "words",
     [
-        (),
         ("--table", "history", "--recording", "a.json"),
+        ("--history", "history.db", "--recording", "a.json"),
+        ("--history", "history.db", "--table", "history"),
         ("--table", "history", "--since", "a month"),
         ("--table", "history", "--since", "0d"),
         ("--table", "history", "--since", "91d"),

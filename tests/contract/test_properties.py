@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +18,7 @@ from hypothesis import strategies as st
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry, Head, Verdict
 from sageaudit.ports import History, LastNotice, Ledger
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
@@ -64,15 +69,31 @@ def ended_at(history: History, order: list[Entry]) -> tuple[Head | None, list[bo
     return replace(head, version=0), found, versions
 
 
-@pytest.mark.parametrize("twin", ["memory", "dynamo"])
-def test_order_and_number_of_deliveries_do_not_matter(twin: str) -> None:
+@pytest.fixture
+def new_file(tmp_path: Path) -> Iterator[Callable[[], SqliteHistory]]:
+    """Makes an empty history in a file of its own; those before are closed."""
+    numbers, opened = itertools.count(), ExitStack()
+
+    def make() -> SqliteHistory:
+        return opened.enter_context(SqliteHistory(tmp_path / f"{next(numbers)}.db"))
+
+    with opened:
+        yield make
+
+
+@pytest.mark.parametrize("twin", ["memory", "sqlite", "dynamo"])
+def test_order_and_number_of_deliveries_do_not_matter(
+    twin: str, new_file: Callable[[], SqliteHistory]
+) -> None:
     """Any order with any repetition ends with the same head, and no more versions than audits."""
     with dynamodb() as client:
+        empty: Callable[[], History] = {
+            "memory": MemoryHistory,
+            "sqlite": new_file,
+            "dynamo": lambda: DynamoHistory(client, new_table(client)),
+        }[twin]
 
-        def empty() -> History:
-            return MemoryHistory() if twin == "memory" else DynamoHistory(client, new_table(client))
-
-        @settings(max_examples=200 if twin == "memory" else 15, deadline=None)
+        @settings(max_examples={"memory": 200, "sqlite": 40}.get(twin, 15), deadline=None)
         @given(deliveries())
         def holds(orders: tuple[list[Entry], list[Entry]]) -> None:
             once, often = orders
@@ -123,17 +144,21 @@ def seen(history: History) -> list[Any]:
     ]
 
 
-def test_the_histories_never_differ() -> None:
-    """The same operations get the same answers from DynamoDB and from memory, cursors included."""
+def test_the_histories_never_differ(new_file: Callable[[], SqliteHistory]) -> None:
+    """The same operations get the same answers from all three histories, cursors included."""
     with dynamodb() as client:
 
         @settings(max_examples=15, deadline=None)
         @given(st.lists(entries, max_size=8))
         def holds(given_entries: list[Entry]) -> None:
-            dynamo, memory = DynamoHistory(client, new_table(client)), MemoryHistory()
+            memory, of_file = MemoryHistory(), new_file()
+            dynamo = DynamoHistory(client, new_table(client))
             for one in given_entries:
-                assert dynamo.record(one) == memory.record(one)
-            assert seen(dynamo) == seen(memory)
+                recorded = memory.record(one)
+                assert (dynamo.record(one), of_file.record(one)) == (recorded, recorded)
+            answers = seen(memory)
+            assert seen(dynamo) == answers
+            assert seen(of_file) == answers
 
         holds()
 

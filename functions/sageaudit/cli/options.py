@@ -28,9 +28,8 @@ HISTORY = click.option(
     type=_FILE,
     help="File that holds the history; by default the one in your data folder.",
 )
-TABLE = click.option("--table", help="DynamoDB table that holds the history.")
-REQUIRED_TABLE = click.option(
-    "--table", required=True, help="DynamoDB table that holds the history."
+TABLE = click.option(
+    "--table", metavar="NAME", help="DynamoDB table that holds the history, in place of a file."
 )
 SINCE = click.option(
     "--since", default="30d", show_default=True, help="Days to look back, from 1d to 90d."

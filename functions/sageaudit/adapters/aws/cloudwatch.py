@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,19 +32,32 @@ _MOST_ALGORITHM_METRICS = 40
 """The most that a training job can define."""
 _MAX_LISTED = 20_000
 """The most metrics of a job kind that ListMetrics is searched for one job's hosts."""
+_MAX_LISTED_ONCE = 250_000
+"""The most that it is searched for the hosts of all jobs: 500 pages."""
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
 _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
 
 class CloudWatchMetrics:
-    """Implements Metrics. `client_of` returns the CloudWatch client for an account and region."""
+    """Implements Metrics. `client_of` returns the CloudWatch client for an account and region.
+
+    `lists_once`: hosts that must be listed are listed once for all jobs, for who reads many jobs
+    that ended before it was made.
+    """
 
     def __init__(
-        self, client_of: Callable[[str, str], Any], types: Mapping[str, InstanceType]
+        self,
+        client_of: Callable[[str, str], Any],
+        types: Mapping[str, InstanceType],
+        *,
+        lists_once: bool = False,
     ) -> None:
         self._client_of = client_of
         self._types = types
+        self._lists_once = lists_once
+        self._listed: dict[tuple[str | None, str | None, str], tuple[str, ...]] = {}
+        self._lock = threading.Lock()
 
     def read(self, job: Job, now: datetime) -> Measurements:
         """Reads every host and metric, at the shortest period that the run's age and length allow.
@@ -83,21 +97,20 @@ class CloudWatchMetrics:
         """
         if published.hosts_numbered:
             return [f"{job.name}/algo-{n}" for n in range(1, (job.instance_count or 0) + 1)]
-        pages = client.get_paginator("list_metrics").paginate(
-            Namespace=published.namespace,
-            MetricName=Metric.CPU.value,
-            Dimensions=[{"Name": "Host"}],
-            PaginationConfig={"MaxItems": _MAX_LISTED},
-            **({"RecentlyActive": "PT3H"} if _ended_lately(job, now) else {}),
-        )
-        hosts = {
-            dimension["Value"]
-            for page in pages
-            for metric in page["Metrics"]
-            for dimension in metric["Dimensions"]
-            if dimension["Name"] == "Host" and dimension["Value"].startswith(f"{job.name}/")
-        }
-        return sorted(hosts)
+        if self._lists_once:
+            hosts = self._all_hosts(client, job, published)
+        else:
+            recent = {"RecentlyActive": "PT3H"} if _ended_lately(job, now) else {}
+            hosts = tuple(_listed_hosts(client, published, _MAX_LISTED, **recent))
+        return sorted({host for host in hosts if host.startswith(f"{job.name}/")})
+
+    def _all_hosts(self, client: Any, job: Job, published: JobMetrics) -> tuple[str, ...]:
+        """The hosts of all jobs of a kind; other threads wait for the one that lists them."""
+        key = (job.account, job.region, published.namespace)
+        with self._lock:
+            if key not in self._listed:
+                self._listed[key] = tuple(_listed_hosts(client, published, _MAX_LISTED_ONCE))
+            return self._listed[key]
 
     def _queries(
         self, job: Job, published: JobMetrics, hosts: list[str], period_s: int
@@ -130,6 +143,22 @@ class CloudWatchMetrics:
             }
             for number, (dimension, value, metric) in enumerate(series)
         ]
+
+
+def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) -> Iterator[str]:
+    """The hosts that ListMetrics names, of all jobs of a kind."""
+    pages = client.get_paginator("list_metrics").paginate(
+        Namespace=published.namespace,
+        MetricName=Metric.CPU.value,
+        Dimensions=[{"Name": "Host"}],
+        PaginationConfig={"MaxItems": most},
+        **recent,
+    )
+    for page in pages:
+        for metric in page["Metrics"]:
+            for dimension in metric["Dimensions"]:
+                if dimension["Name"] == "Host":
+                    yield dimension["Value"]
 
 
 def _not_at_work(job: Job) -> Missing:

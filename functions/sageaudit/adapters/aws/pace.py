@@ -10,8 +10,8 @@
 | GetProducts | 5 | AWS publishes none: our choice |
 | HeadBucket | 50 | S3 takes thousands a second: our choice |
 
-Requests are spread evenly, without bursts. When AWS throttles one, the rate of its API is halved;
-it grows again with each request that is let through.
+Requests are spread evenly, without bursts. When AWS throttles one, the rate of its API falls by 30
+percent; it grows again with each request that is let through.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ POINTS_A_SECOND = 90_000.0
 _POINTS = "GetMetricData points"
 _LEAST = 1 / 16
 """A throttled API keeps this part of its rate at least."""
-_RECOVERS = 1.02
-"""What each request that is let through multiplies a halved rate by: 35 requests double it."""
+_SLOWS = 0.7
+"""What a throttled answer multiplies the rate by."""
+_RECOVERS = 1.01
+"""What each request that is let through multiplies a lowered rate by: 36 undo one throttle."""
 _ONE_THROTTLE_S = 1.0
 """Throttled answers within this time count once: they were under way together."""
 
@@ -68,11 +70,11 @@ class _Turns:
         return starts_at - now
 
     def slow_down(self, now: float) -> None:
-        """Halves the rate, and lets nothing through for a second."""
+        """Lowers the rate, and lets nothing through for a second."""
         if now - self.throttled_at < _ONE_THROTTLE_S:
             return
         self.throttled_at = now
-        self.share = max(_LEAST, self.share / 2)
+        self.share = max(_LEAST, self.share * _SLOWS)
         self.free_at = max(self.free_at, now + _ONE_THROTTLE_S)
 
 
@@ -91,7 +93,7 @@ class Pace:
     """What GetMetricData is billed by."""
     throttles: int = 0
     _apis: dict[tuple[str, str, str], _Turns] = field(default_factory=dict)
-    _watched: dict[tuple[str, str, str], Any] = field(default_factory=dict)
+    _watched: dict[int, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def paced(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
@@ -100,9 +102,8 @@ class Pace:
         def client(account: str, region: str) -> Any:
             with self._lock:  # a boto3 session makes one client at a time
                 found = client_of(account, region)
-                key = (found.meta.service_model.service_name, account, region)
-                if self._watched.get(key) is not found:
-                    self._watched[key] = found
+                if id(found) not in self._watched:
+                    self._watched[id(found)] = found
                     self._watch(found, account, region)
             return found
 

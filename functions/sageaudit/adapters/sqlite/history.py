@@ -16,7 +16,7 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.daily_sums import changes
@@ -75,7 +75,7 @@ class SqliteHistory:
         self._clock = clock
         self._forgot = False
 
-    def __enter__(self) -> SqliteHistory:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -53,34 +53,42 @@ def _make(path: Path) -> None:
 
 
 def _prepared(path: Path, *, create: bool) -> sqlite3.Connection:
-    for leave_wal in (False, True):
-        if leave_wal:
-            _leave_wal(path)
-        connection = _connect(path)
-        try:
-            if schema.is_empty(connection):
-                if not create:
-                    raise NoHistory(f"{path} is empty: it has no history yet")
-                if not leave_wal:
-                    _use_wal(connection)
-            schema.prepare(connection, path)
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if leave_wal or not _lacks_shared_memory(path, error):
-                raise
-        except BaseException:
-            connection.close()
+    """With other means where shared memory is not possible, which WAL mode needs."""
+    try:
+        return _with_schema(_connect(path, "mode=rw"), path, create=create, wal=True)
+    except sqlite3.OperationalError as error:
+        if not error.sqlite_errorname.startswith(_NO_SHARED_MEMORY):
             raise
-        else:
-            return connection
-    raise AssertionError("the second try returns or raises")
+        if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+            _leave_wal(path)
+            return _with_schema(_connect(path, "mode=rw"), path, create=create, wal=False)
+        if _wal_of(path).exists():
+            raise
+    # Nobody can write it here, so nothing changes while it is read.
+    only_read = _connect(path, "mode=ro", "immutable=1")
+    return _with_schema(only_read, path, create=False, wal=False)
+
+
+def _with_schema(
+    connection: sqlite3.Connection, path: Path, *, create: bool, wal: bool
+) -> sqlite3.Connection:
+    try:
+        if schema.is_empty(connection):
+            if not create:
+                raise NoHistory(f"{path} is empty: it has no history yet")
+            if wal:
+                _use_wal(connection)
+        schema.prepare(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _connect(path: Path, *options: str) -> sqlite3.Connection:
-    """A connection that makes no file: `mode=rw` reads a file that cannot be written, too."""
-    query = "&".join(("mode=rw", *options))
+    """A connection that makes no file. SQLite's `mode=rw` reads what cannot be written, too."""
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{query}",
+        f"{path.absolute().as_uri()}?{'&'.join(options)}",
         uri=True,
         timeout=WAIT_S,
         isolation_level=None,
@@ -100,12 +108,12 @@ def _use_wal(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _lacks_shared_memory(path: Path, error: sqlite3.OperationalError) -> bool:
-    return os.access(path, os.W_OK) and error.sqlite_errorname.startswith(_NO_SHARED_MEMORY)
+def _wal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
 
 
 def _leave_wal(path: Path) -> None:
     """Gives the file a rollback journal: alone with it, SQLite needs no shared memory."""
-    with closing(_connect(path)) as connection:
+    with closing(_connect(path, "mode=rw")) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()

@@ -10,47 +10,35 @@ from pathlib import Path
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError
 
 _KEPT = "what was recorded before is kept"
+_OTHER_TOOLS = (
+    "{path} is not a history of sageaudit: name another file with --history, it was not changed"
+)
 _DAMAGED = (
     "{path} is damaged ({error}): move it away and scan again; `sqlite3 {path} .recover` prints"
     " what can still be read"
 )
-_SENTENCES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
-    (
-        ("SQLITE_NOTADB",),
-        BadHistory,
-        "{path} is not a history of sageaudit: name another file with --history,"
-        " it was not changed",
-    ),
-    (("SQLITE_CORRUPT",), BadHistory, _DAMAGED),
-    (
-        ("SQLITE_ERROR", "SQLITE_SCHEMA", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT"),
-        BadHistory,
-        "{path} does not have the tables of a history ({error}): another tool changed it,"
-        " so move it away and scan again",
-    ),
-    (
-        ("SQLITE_FULL",),
-        HistoryFileError,
-        f"the disk of {{path}} is full: free some space and run the command again; {_KEPT}",
-    ),
-    (
-        ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"),
-        HistoryDenied,
-        "{path} cannot be written: give yourself write permission to the file and its folder,"
-        " or name another file with --history",
-    ),
-    (
-        ("SQLITE_CANTOPEN",),
-        HistoryDenied,
-        "{path} cannot be opened: check the permissions of the file and its folder",
-    ),
-    (
-        ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"),
-        HistoryBusy,
-        f"{{path}} is being written by another process: try again when it is done; {_KEPT}",
-    ),
+_CHANGED = (
+    "{path} does not have the tables of a history ({error}): another tool changed it, so move it"
+    " away and scan again"
 )
+_FULL = f"the disk of {{path}} is full: free some space and run the command again; {_KEPT}"
+_READ_ONLY = (
+    "{path} cannot be written: give yourself write permission to the file and its folder, or name"
+    " another file with --history"
+)
+_CLOSED = "{path} cannot be opened: check the permissions of the file and its folder"
+_BUSY = f"{{path}} is being written by another process: try again when it is done; {_KEPT}"
 _OTHER = f"{{path}} cannot be read or written ({{error}}): check its disk; {_KEPT}"
+_SENTENCES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
+    (("SQLITE_NOTADB",), BadHistory, _OTHER_TOOLS),
+    (("SQLITE_CORRUPT",), BadHistory, _DAMAGED),
+    (("SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT"), BadHistory, _CHANGED),
+    (("SQLITE_FULL",), HistoryFileError, _FULL),
+    (("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"), HistoryDenied, _READ_ONLY),
+    (("SQLITE_CANTOPEN",), HistoryDenied, _CLOSED),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"), HistoryBusy, _BUSY),
+)
+"""By the beginning of SQLite's name of the error; any other is told as it is."""
 
 
 @contextmanager

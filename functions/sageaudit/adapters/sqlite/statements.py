@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - the statements are made of names that this package defines
 """The SQL of a history's file. tests/contract asks SQLite which index each list uses."""
 
 from __future__ import annotations
@@ -55,9 +56,7 @@ MAKE_DUE = (
     " AND (due_at IS NULL OR due_at > :due_at)"
 )
 
-NEWEST_AUDIT = (
-    "SELECT document FROM audits WHERE run_key = :run_key ORDER BY version DESC LIMIT 1"
-)
+NEWEST_AUDIT = "SELECT document FROM audits WHERE run_key = :run_key ORDER BY version DESC LIMIT 1"
 AUDIT = "SELECT document FROM audits WHERE run_key = :run_key AND version = :version"
 DETAIL = "SELECT job, series, note FROM details WHERE run_key = :run_key AND expires_at > :now"
 ADVANCE = "UPDATE runs SET last_modified_at = :last_modified_at WHERE run_key = :run_key"
@@ -73,7 +72,7 @@ GIVE_SPACE_BACK = "PRAGMA incremental_vacuum"
 def _put(table: str, *columns: str) -> str:
     """Writes a row, in place of the one with its key."""
     names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
-    return f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})"  # noqa: S608 - own names
+    return f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})"
 
 
 def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
@@ -82,7 +81,7 @@ def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
     values = ", ".join(f":{name}" for name in (*key, *added))
     more = ", ".join(f"{name} = {name} + excluded.{name}" for name in added)
     return (
-        f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608 - own names
+        f"INSERT INTO {table} ({names}) VALUES ({values})"
         f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {more}"
     )
 
@@ -104,10 +103,8 @@ _SUMS_WANTED = (
     " WHERE scope = :scope AND day BETWEEN :since AND :until"
     " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
 )
-_OF_NAME = " AND name = :name"
-SUMS, SUMS_OF_NAME = (
-    f"SELECT * FROM daily_sums{_SUMS_WANTED}{named}" for named in ("", _OF_NAME)
-)
-RULE_SUMS, RULE_SUMS_OF_NAME = (
-    f"SELECT * FROM daily_rule_sums{_SUMS_WANTED}{named}" for named in ("", _OF_NAME)
-)
+_OF_NAME = f"{_SUMS_WANTED} AND name = :name"
+SUMS = f"SELECT * FROM daily_sums{_SUMS_WANTED}"
+RULE_SUMS = f"SELECT * FROM daily_rule_sums{_SUMS_WANTED}"
+SUMS_OF_NAME = f"SELECT * FROM daily_sums INDEXED BY daily_sums_by_name{_OF_NAME}"
+RULE_SUMS_OF_NAME = f"SELECT * FROM daily_rule_sums INDEXED BY daily_rule_sums_by_name{_OF_NAME}"

@@ -13,23 +13,26 @@ from sageaudit.auditing import audit_account
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import history_table, stored
+from sageaudit.cli.sources import histories, history_table, stored
 from sageaudit.cli.views import account as view
 from sageaudit.cli.views.layout import console_for
-from sageaudit.domain.audit.record import Head, earlier_run
+from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.ports import History
 from sageaudit.rules import catalogue
 
 _EPILOG = """\b
 Examples:
-  sageaudit account 111122223333 --table sageaudit-history --since 30d
+  sageaudit account 111122223333 --since 30d
+  sageaudit account 111122223333 --table sageaudit-history
   sageaudit account unknown --recording a.json --recording b.json"""
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("account")
 @options.SINCE
+@options.HISTORY
 @options.TABLE
 @options.RECORDINGS_FOR_TABLE
 @options.POLICY
@@ -40,6 +43,7 @@ Examples:
 def account(
     account: str,
     since: str,
+    history: Path | None,
     table: str | None,
     recordings: tuple[Path, ...],
     policy_path: Path | None,
@@ -54,11 +58,16 @@ def account(
     [commitment] in the policy). ACCOUNT has 12 digits, or is `unknown` for recordings that name no
     account. Reads only.
     """
-    if bool(table) == bool(recordings):
-        raise BadUsage("give the runs to judge: either --table or --recording")
+    if recordings and (history or table):
+        raise BadUsage("give the runs to judge: either --recording, or a history")
     policy = policy_file.load(policy_path) if policy_path else Policy()
     days = history_table.days_of(since)
-    heads = _in_table(account, days, table, profile, region) if table else _recorded(recordings)
+    if recordings:
+        heads = _recorded(recordings)
+    else:
+        asked = account if account == NOT_NAMED else history_table.account_id(account, "ACCOUNT")
+        with histories.open_history(history, table, profile, region) as source:
+            heads = _in_history(source.history, asked, days)
     accounts = {head.account for head in heads}
     heads = [head for head in heads if head.account == account]
     runs = [run for head in heads if (run := earlier_run(head))]
@@ -86,12 +95,8 @@ def account(
     return int(Exit.DONE)
 
 
-def _in_table(
-    account: str, days: int, table: str, profile: str | None, region: str | None
-) -> list[Head]:
-    account = history_table.account_id(account, "ACCOUNT")
+def _in_history(history: History, account: str, days: int) -> list[Head]:
     today = datetime.now(UTC).date()
-    history = history_table.open_table(table, profile, region).history
     since = today - timedelta(days=days)
     return list(history_table.heads_of_account(history, account, since, today))
 

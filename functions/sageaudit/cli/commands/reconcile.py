@@ -23,7 +23,8 @@ from sageaudit.adapters.billing.cost_explorer import (
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import history_table
+from sageaudit.cli.sources import histories, history_table
+from sageaudit.cli.sources.session import open_session
 from sageaudit.cli.views import reconciliation
 from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.audit.record import Head
@@ -37,12 +38,13 @@ _MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
 _EPILOG = """\b
 Examples:
   sageaudit reconcile --month 2026-10 --table sageaudit-history
-  sageaudit reconcile --month 2026-10 --table sageaudit-history --cur report.csv.gz"""
+  sageaudit reconcile --month 2026-10 --account 111122223333 --cur report.csv.gz"""
 
 
 @click.command(epilog=_EPILOG)
 @click.option("--month", "month_text", required=True, help="Month to compare, as YYYY-MM, in UTC.")
-@options.REQUIRED_TABLE
+@options.HISTORY
+@options.TABLE
 @click.option("--account", help="Account to compare (12 digits); by default your own.")
 @click.option(
     "--cur",
@@ -59,7 +61,8 @@ Examples:
 @options.NO_COLOR
 def reconcile(
     month_text: str,
-    table: str,
+    history: Path | None,
+    table: str | None,
     account: str | None,
     report: Path | None,
     region: str | None,
@@ -77,15 +80,18 @@ def reconcile(
     first_day = _month(month_text, today)
     if account is not None:
         account = history_table.account_id(account, "--account")
-    opened = history_table.open_table(table, profile, region)
-    if report is None:
-        _agree_to_pay(yes=yes)
-    account = account or _own_account(opened.session)
-    spend = None if report is None else cost_report.read(report, month_text, account)
-    audited = month_of(opened.history, account, first_day)
+    with histories.open_history(history, table, profile, region) as source:
+        if report is None:
+            _agree_to_pay(yes=yes)
+        session = source.session or open_session(profile, region)
+        account = account or _own_account(session)
+        spend = None if report is None else cost_report.read(report, month_text, account)
+        audited = month_of(source.history, account, first_day)
     if not audited.jobs and not audited.lines:
-        raise JobNotFound(f"the history in {table} has no job of account {account} in {month_text}")
-    explorer = CostExplorer(client(opened.session, "ce", REGION))
+        raise JobNotFound(
+            f"the history in {source.name} has no job of account {account} in {month_text}"
+        )
+    explorer = CostExplorer(client(session, "ce", REGION))
     if spend is None:
         spend = explorer.month(account, first_day, today)
     reconciled = reconciliation.ReconciledMonth(

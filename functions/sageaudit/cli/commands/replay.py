@@ -13,7 +13,7 @@ from sageaudit.auditing import audit_job
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import history_table, stored
+from sageaudit.cli.sources import histories, history_table, stored
 from sageaudit.cli.views import replay as view
 from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.audit.document import AuditDocument, document
@@ -27,7 +27,8 @@ from sageaudit.rules import catalogue
 
 _EPILOG = """\b
 Examples:
-  sageaudit replay --policy new.toml --since 30d --table sageaudit-history
+  sageaudit replay --policy new.toml --since 30d
+  sageaudit replay --policy new.toml --table sageaudit-history
   sageaudit replay --policy new.toml --against policy.toml --recording a.json --recording b.json"""
 
 
@@ -42,6 +43,7 @@ Examples:
     help="The policy to compare with; by default the policy of a new installation.",
 )
 @options.SINCE
+@options.HISTORY
 @options.TABLE
 @options.RECORDINGS_FOR_TABLE
 @options.TABLE_REGION
@@ -52,6 +54,7 @@ def replay(
     new: Path,
     old: Path | None,
     since: str,
+    history: Path | None,
     table: str | None,
     recordings: tuple[Path, ...],
     region: str | None,
@@ -64,16 +67,17 @@ def replay(
     Each stored run is judged again under both policies, at the same packaged prices; the
     difference is shown in dollars. Message floors and cool-downs are ignored. Reads only.
     """
-    if bool(table) == bool(recordings):
-        raise BadUsage("give the runs to judge: either --table or --recording")
+    if recordings and (history or table):
+        raise BadUsage("give the runs to judge: either --recording, or a history")
     policies = (policy_file.load(old) if old else Policy()), policy_file.load(new)
-    if table:
-        days, today = history_table.days_of(since), datetime.now(UTC).date()
-        history = history_table.open_table(table, profile, region).history
-        heads = history_table.heads_of_days(history, today - timedelta(days=days), today)
-        result = run(history, heads, policies)
-    else:
+    if recordings:
         result = run(*stored.history_of_recordings(recordings), policies)
+    else:
+        days, today = history_table.days_of(since), datetime.now(UTC).date()
+        since_day = today - timedelta(days=days)
+        with histories.open_history(history, table, profile, region) as source:
+            heads = history_table.heads_of_days(source.history, since_day, today)
+            result = run(source.history, heads, policies)
     if not result.runs and not result.not_kept:
         raise JobNotFound("no run was found to judge again")
     if output == "json":

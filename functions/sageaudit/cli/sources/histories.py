@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.cli.sources import history_table
@@ -28,7 +28,7 @@ class HistorySource:
     session: Any = None
     close: Callable[[], None] = lambda: None
 
-    def __enter__(self) -> HistorySource:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -59,7 +59,7 @@ class ScannedAccount:
         """What its audits read from, write to and are judged by."""
         return flow.AuditDependencies(
             jobs=SageMakerJobs(self._paced("sagemaker")),
-            metrics=CloudWatchMetrics(self._paced("cloudwatch"), packaged.types()),
+            metrics=CloudWatchMetrics(self._paced("cloudwatch"), packaged.types(), lists_once=True),
             history=history,
             buckets=S3Buckets(self._paced("s3", s3.CONFIG), time.monotonic),
             markets=live_markets(

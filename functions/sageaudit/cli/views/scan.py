@@ -16,6 +16,7 @@ from rich.text import Text
 
 from sageaudit.cli.sources.scan_cost import ScanCost, usd_of
 from sageaudit.cli.sources.scan_tally import ScanTally
+from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.duration import duration
 from sageaudit.scanning import Lane, Result
 from sageaudit.text.money import usd
@@ -25,6 +26,7 @@ from sageaudit.text.words import counted
 _LINE_EVERY_S = 10.0
 """Where stderr is no terminal, a line as often."""
 _REASONS = 8
+_NOT_JUDGED = "Not or only partly judged (figures are those of the first such job)"
 _WORDS = {
     Result.AUDITED: "audited now",
     Result.KNOWN: "final in the history: not asked for",
@@ -130,8 +132,12 @@ def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
     console.print(Text(f"Scan of {counted(tally.done + left, 'job')}", "bold"))
     for line in _lines(tally, left, metrics):
         console.print(Text(line))
-    _reasons("Not audited, because", tally.refused, console)
-    _reasons("Not or only partly judged, because", tally.not_judged, console)
+    _reasons("Not audited", tally.refused, console)
+    _reasons(
+        "Not or only partly judged (figures are those of the first such job)",
+        tally.not_judged,
+        console,
+    )
 
 
 def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
@@ -149,10 +155,12 @@ def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
         return
     console.print()
     console.print(Text(title, "bold"))
+    table = plain_table("Jobs", "Reason", right={"Jobs"})
     for reason, count in reasons.most_common(_REASONS):
-        console.print(Text(f"{count:>7,}  {terminal(reason)}"))
+        table.add_row(f"{count:,}", Text(terminal(reason)))
+    console.print(table)
     if len(reasons) > _REASONS:
-        console.print(Text(f"         and {len(reasons) - _REASONS} reasons more", "dim"))
+        console.print(Text(f"and {counted(len(reasons) - _REASONS, 'reason')} more", "dim"))
 
 
 def document(tally: ScanTally, left: int, metrics: int) -> dict[str, Any]:

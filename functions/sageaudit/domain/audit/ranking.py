@@ -15,8 +15,6 @@ from sageaudit.domain.bill.finding import Bucket
 
 SHOWN = 10
 """Names of each scope in a ranking."""
-_WORTH = (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE)
-"""The finding whose fix is shown: counted dollars before possible ones."""
 _ZERO = Decimal(0)
 
 
@@ -140,13 +138,17 @@ def _worth(head: Head) -> tuple[Decimal, Decimal]:
 
 
 def _first(findings: Sequence[FindingDocument]) -> FindingDocument | None:
-    """The standing finding with the largest saving of the first bucket that has one."""
+    """The standing finding with the largest counted saving; else the largest possible one."""
     standing = [finding for finding in findings if stands(finding)]
-    for bucket in _WORTH:
-        of_bucket = [finding for finding in standing if finding["bucket"] == bucket]
-        if of_bucket:
-            return max(of_bucket, key=lambda finding: finding["saving_usd"] or _ZERO)
-    return None
+    return max(
+        standing,
+        key=lambda finding: (
+            Bucket(finding["bucket"]).counted and bool(finding["saving_usd"]),
+            finding["saving_usd"] or _ZERO,
+            bool(finding["fix"]),
+        ),
+        default=None,
+    )
 
 
 def _names(rows: Iterable[SumRow], shown: int) -> RankedNames:
