@@ -6,8 +6,6 @@ import math
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +15,12 @@ from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.cli.sources.scanned_account import lanes_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.flow import AuditDependencies
 from sageaudit.listing import list_jobs
-from sageaudit.scanning import Outcome, Result, scan
+from sageaudit.scanning import Result, scan
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.jobs import REGION, TYPES
 from tests.fakes.quota_aws import NOW, QUOTAS, QuotaAws

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -19,13 +18,21 @@ from sageaudit.adapters.threads import Threads
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import histories, periods, recorded_lanes, scanned_account
+from sageaudit.cli.sources import (
+    account_list,
+    histories,
+    periods,
+    recorded_lanes,
+    scanned_account,
+)
 from sageaudit.cli.sources.interruption import Interruption
 from sageaudit.cli.sources.scan_cost import ScanCost, scan_cost
 from sageaudit.cli.sources.scan_run import ScanRun, period_of
 from sageaudit.cli.sources.scan_tally import ScanTally
-from sageaudit.cli.sources.scanned_account import lanes_of
+from sageaudit.cli.sources.scanned_account import ScannedAccount, lanes_of
+from sageaudit.cli.sources.scanned_accounts import AccountStatus, ScannedAccounts, note_lanes
 from sageaudit.cli.sources.session import open_session
+from sageaudit.cli.views import accounts as accounts_view
 from sageaudit.cli.views import ranking as ranking_view
 from sageaudit.cli.views import scan as view
 from sageaudit.cli.views.layout import console_for
@@ -44,6 +51,7 @@ Examples:
   sageaudit scan
   sageaudit scan --since 7d --region eu-west-1 --region us-east-1
   sageaudit scan --all-regions --dry-run
+  sageaudit scan --organization --role sageaudit-read
   sageaudit scan --recordings folder --history history.db"""
 
 
@@ -82,6 +90,10 @@ Examples:
     type=click.Path(path_type=Path, exists=True),
     help="Folder of recorded jobs to audit instead of an account, with all folders below it.",
 )
+@options.ACCOUNTS
+@options.ORGANIZATION
+@options.ROLE
+@options.EXTERNAL_ID
 @options.HISTORY
 @options.PROFILE
 @options.POLICY
@@ -98,6 +110,10 @@ def scan(
     dry_run: bool,
     yes: bool,
     recordings: Path | None,
+    accounts: Path | None,
+    organization: bool,
+    role: str | None,
+    external_id: str | None,
     history: Path | None,
     profile: str | None,
     policy_path: Path | None,
@@ -112,8 +128,10 @@ def scan(
     """
     if all_regions and regions:
         raise BadUsage("give either --region or --all-regions")
-    if recordings and (regions or all_regions or profile):
-        raise BadUsage("--recordings needs no AWS: leave out regions and --profile")
+    assumed = account_list.check(accounts, role, external_id, organized=organization)
+    many = accounts is not None or organization
+    if recordings and (regions or all_regions or profile or many):
+        raise BadUsage("--recordings needs no AWS: leave out regions, accounts and --profile")
     today = datetime.now(UTC).date()
     asked = _Asked(
         None if recordings and not since else periods.period(since or "30d", until, today),
@@ -135,11 +153,17 @@ def scan(
             else:
                 session = open_session(profile, None)
                 named = scanned_account.regions(session, regions, every=all_regions)
-                lanes = begun.lanes_of_account(session, named, pace, some=all_regions)
+                places = _Places(tuple(named), some=all_regions)
+                if many:
+                    listed = account_list.account_list(session, named[0], accounts, assumed)
+                    several = ScannedAccounts(session, listed, named[0], pace)
+                    lanes = begun.lanes_of_accounts(several, places, interruption)
+                else:
+                    lanes = begun.lanes_of_account(ScannedAccount(session, pace), places)
         except Stopped:
             say("interrupted before the first audit")
             return int(Exit.INTERRUPTED)
-        run = ScanRun(opened.history, lanes, begun.tally)
+        run = ScanRun(opened.history, lanes, begun.tally, begun.statuses)
         cost = scan_cost([] if recordings else run.to_audit())
         if dry_run:
             _show_plan(run, cost, output)
@@ -188,6 +212,8 @@ class _Begun:
     asked: _Asked
     workers: Workers
     tally: ScanTally
+    statuses: dict[str, AccountStatus] = field(default_factory=dict)
+    """Of each account, where several are scanned."""
 
     def lanes_of_recordings(self, folder: Path) -> list[Lane]:
         """The recorded jobs; a file that cannot be read is said and counted."""
@@ -204,28 +230,71 @@ class _Begun:
         lanes = lanes_of(asked.of(jobs), deps, again=asked.again)
         return [replace(lane, as_of=found.as_of) for lane in lanes]
 
-    def lanes_of_account(
-        self, session: Any, regions: Sequence[str], pace: Pace, *, some: bool
-    ) -> list[Lane]:
-        """The listed jobs; what cannot be listed is said and counted.
+    def lanes_of_account(self, account: ScannedAccount, places: _Places) -> list[Lane]:
+        """The listed jobs. Raises NoCredentials where no region accepts the credentials."""
+        jobs = self._listed(account, places, self.tally)
+        deps = account.dependencies(self.history, self.asked.policy)
+        return lanes_of(self.asked.of(jobs), deps, again=self.asked.again)
 
-        `some`: the account need not have all of these regions. Raises NoCredentials where no
-        region accepts the credentials.
+    def lanes_of_accounts(
+        self, several: ScannedAccounts, places: _Places, interruption: Interruption
+    ) -> list[Lane]:
+        """The listed jobs of several accounts; one that refuses stops no other."""
+        jobs: list[Listed] = []
+        asked = several.each(
+            lambda account, tally: self._listed(account, places, tally, quiet=True),
+            lambda: interruption.wished,
+        )
+        for status, found in asked:
+            self.statuses[status.account] = status
+            jobs += found
+            for reason in status.reasons:
+                say(f"{status.account}: {reason}")
+            self.tally.take(status.tally, status.error)
+        chosen_jobs = self.asked.of(jobs)
+        names = {job.ref.account for job in chosen_jobs}
+        deps = several.dependencies(sorted(names), self.history, self.asked.policy)
+        lanes = [
+            lane
+            for account, of_account in deps.items()
+            for lane in lanes_of(
+                [job for job in chosen_jobs if job.ref.account == account],
+                of_account,
+                again=self.asked.again,
+            )
+        ]
+        note_lanes(self.statuses, lanes)
+        return lanes
+
+    def _listed(
+        self, account: ScannedAccount, places: _Places, tally: ScanTally, *, quiet: bool = False
+    ) -> list[Listed]:
+        """The jobs of an account; what cannot be listed is counted, and said unless `quiet`.
+
+        Raises the error where nothing can be listed with the account's credentials.
         """
-        asked, account = self.asked, scanned_account.ScannedAccount(session, pace)
+        asked, regions = self.asked, places.regions
         assert asked.period is not None  # noqa: S101 - only recordings have none
         listing = list_jobs(account.lists, regions, asked.kinds, asked.period, self.workers)
         closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
         for refusal in listing.refusals:
             if closed == set(regions) and _no_credentials(refusal):
                 raise refusal.error
-            if not (some and refusal.region in closed):
-                say(str(refusal.error))
-                self.tally.refuse(str(refusal.error), exit_of(refusal.error))
-        if some and closed:
+            if not (places.some and refusal.region in closed):
+                if not quiet:
+                    say(str(refusal.error))
+                tally.refuse(str(refusal.error), exit_of(refusal.error))
+        if places.some and closed and not quiet:
             say(f"not enabled for this account: {', '.join(sorted(closed))}")
-        deps = account.dependencies(self.history, asked.policy)
-        return lanes_of(asked.of(listing.jobs), deps, again=asked.again)
+        return [*listing.jobs]
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The regions to scan. `some`: an account need not have all of them."""
+
+    regions: tuple[str, ...]
+    some: bool
 
 
 def _no_credentials(refusal: Refusal) -> bool:
@@ -242,13 +311,21 @@ def _show_plan(run: ScanRun, cost: ScanCost, output: str) -> None:
 
 
 def _show(run: ScanRun, period: Period, pace: Pace, output: str, *, no_color: bool) -> None:
-    ranked = run.ranking(period)
+    ranked, statuses = run.ranking(period), run.accounts(period)
     if output == "json":
         found = view.document(run.tally, run.left, pace.metrics_requested)
-        echo_json({"schema": 1, "scan": found, "ranking": ranking_view.document(ranked)})
+        echo_json(
+            {
+                "schema": 1,
+                "scan": found,
+                "ranking": ranking_view.document(ranked),
+                "accounts": accounts_view.document(statuses),
+            }
+        )
         return
     console = console_for(no_color=no_color)
     ranking_view.show(ranked, console)
+    accounts_view.show(statuses, console)
     view.show(run.tally, run.left, pace.metrics_requested, console)
 
 
