@@ -3,58 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import replace
-from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from sageaudit import scanning
-from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.aws.job_lists import SageMakerJobLists
-from sageaudit.adapters.aws.pace import Pace
-from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.cli.sources.scanned_account import lanes_of
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Period
-from sageaudit.flow import AuditDependencies
-from sageaudit.listing import list_jobs
-from sageaudit.scanning import Result, scan
-from tests.fakes.dependencies import SaidJobs, dependencies
-from tests.fakes.jobs import REGION, TYPES
-from tests.fakes.quota_aws import NOW, QUOTAS, QuotaAws
-from tests.fakes.virtual_time import VirtualTime
-
-PERIOD = Period((NOW - timedelta(days=30)).date(), NOW.date())
-
-
-class Scan:
-    """A scan in virtual time of an account with quotas."""
-
-    def __init__(self, jobs: int, **account: Any) -> None:
-        self.time = VirtualTime()
-        self.aws = QuotaAws(self.time, jobs, **account)
-        self.pace = Pace(self.time.clock, self.time.sleep)
-        self.jobs = self.pace.paced(self.aws.client("sagemaker"))
-        self.metrics = self.pace.paced(self.aws.client("cloudwatch"))
-        self.results: Counter[Result] = Counter()
-
-    def dependencies(self, **changes: Any) -> AuditDependencies:
-        read: dict[str, Any] = {
-            "jobs": SageMakerJobs(self.jobs),
-            "metrics": CloudWatchMetrics(self.metrics, TYPES),
-        }
-        return replace(dependencies(SaidJobs()), **read, **changes)
-
-    def run(self, deps: AuditDependencies, regions: tuple[str, ...] = (REGION,)) -> float:
-        """The seconds that it takes."""
-        lists = SageMakerJobLists(lambda region: self.jobs("", region))
-        listing = list_jobs(lists, regions, [JobKind.TRAINING], PERIOD, self.time)
-        assert not listing.refusals
-        for outcome in scan(lanes_of(listing.jobs, deps), self.time, clock=lambda: NOW):
-            self.results[outcome.result] += 1
-        return self.time.now_s
+from sageaudit.scanning import Result
+from tests.fakes.quota_aws import QUOTAS
+from tests.fakes.quota_scan import QuotaScan
 
 
 @pytest.fixture
@@ -74,7 +29,7 @@ def by_the_docs(jobs: int, *, points: int = 0) -> float:
 @pytest.mark.parametrize("jobs", [100, 1000, 5000])
 def test_a_scan_takes_as_long_as_the_rates_of_aws(jobs: int) -> None:
     """No request is throttled, and beside the rates only the latency of one job is waited for."""
-    scan = Scan(jobs)
+    scan = QuotaScan(jobs)
     took_s = scan.run(scan.dependencies())
     assert scan.results == {Result.AUDITED: jobs}
     assert by_the_docs(jobs) <= took_s + 1 <= by_the_docs(jobs) + 3
@@ -84,7 +39,7 @@ def test_a_scan_takes_as_long_as_the_rates_of_aws(jobs: int) -> None:
 @pytest.mark.usefixtures("only_read")
 def test_long_runs_on_many_hosts_take_as_long_as_their_points() -> None:
     """CloudWatch gives 90,000 points a second: a day of 8 hosts has up to 34,560."""
-    scan = Scan(60, minutes=1440, hosts=8)
+    scan = QuotaScan(60, minutes=1440, hosts=8)
     took_s = scan.run(scan.dependencies())
     assert scan.aws.points > 1_000_000
     expected_s = by_the_docs(60, points=scan.aws.points)
@@ -96,7 +51,7 @@ def test_long_runs_on_many_hosts_take_as_long_as_their_points() -> None:
 @pytest.mark.usefixtures("only_read")
 def test_regions_are_scanned_at_the_same_time() -> None:
     """Rates are those of an account and region: three regions take as long as one."""
-    scan = Scan(300)
+    scan = QuotaScan(300)
     took_s = scan.run(scan.dependencies(), regions=("us-east-1", "eu-west-1", "eu-west-2"))
     assert scan.results == {Result.AUDITED: 900}
     assert took_s <= by_the_docs(300) + 3
@@ -106,7 +61,7 @@ def test_regions_are_scanned_at_the_same_time() -> None:
 @pytest.mark.usefixtures("only_read")
 def test_a_scan_slows_down_where_aws_throttles_it() -> None:
     """With a quota of 4 a second, of which nobody told, no job is lost, and few tries are."""
-    scan = Scan(300, quotas={**QUOTAS, "DescribeTrainingJob": 4})
+    scan = QuotaScan(300, quotas={**QUOTAS, "DescribeTrainingJob": 4})
     took_s = scan.run(scan.dependencies())
     assert scan.results == {Result.AUDITED: 300}
     assert 300 / 4 <= took_s <= 300 / 4 * 2
@@ -117,6 +72,6 @@ def test_a_scan_slows_down_where_aws_throttles_it() -> None:
 @pytest.mark.usefixtures("only_read")
 def test_what_cloudwatch_bills_is_counted() -> None:
     """A host without GPUs has three metrics."""
-    scan = Scan(50, hosts=2)
+    scan = QuotaScan(50, hosts=2)
     scan.run(scan.dependencies())
     assert scan.pace.metrics_requested == 50 * 2 * 3

@@ -83,7 +83,7 @@ class _Turns:
 class Pace:
     """Lets requests through at the services' rates, from any thread.
 
-    `clock` returns seconds that only grow; `sleep` waits for seconds, and raises to stop.
+    `clock` returns seconds that only grow; `sleep` waits for seconds, or raises Stopped.
     """
 
     clock: Callable[[], float]
@@ -137,8 +137,7 @@ class Pace:
             if api != _POINTS:
                 self.requests[api] += 1
             wait_s = self._turns(account, region, api).take(self.clock(), amount)
-        if wait_s > 0:
-            self.sleep(wait_s)
+        self.sleep(wait_s)  # also for 0 s: it may be time to stop
 
     def _slow_down(self, account: str, region: str, api: str) -> None:
         with self._lock:

@@ -10,7 +10,9 @@ from typing import Any
 from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
+from sageaudit.cli.sources.account_list import identity
 from sageaudit.cli.sources.history_table import heads_of_account
+from sageaudit.cli.sources.scanned_accounts import ScannedAccounts
 from sageaudit.domain.audit.sums import Scope, grouped
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import partition_of
@@ -67,16 +69,29 @@ class Billed:
     requests: int = 0
 
 
-def billed_accounts(
-    own: str, accounts: Sequence[str], session_of: Mapping[str, Any], region: str
-) -> BilledAccounts:
-    """Whose bill can be read, and how. Raises BadUsage where Cost Explorer has no endpoint."""
+def of_one(session: Any, region: str) -> BilledAccounts:
+    """The bill of the session's own account. Raises AwsError, or BadUsage as `of_several`."""
+    _check(region)
+    own = identity(session, region).account
+    return BilledAccounts(own, (own,), {own: session}, by_payer=False)
+
+
+def of_several(several: ScannedAccounts, region: str) -> BilledAccounts:
+    """The bills of the accounts that could be opened, by whoever may read them.
+
+    Raises BadUsage where Cost Explorer has no endpoint.
+    """
+    _check(region)
+    own, sessions = several.listed.own.account, several.sessions
+    payer = organization.payer(client(sessions[own], "organizations", region))
+    names = several.listed.names
+    seen = names if payer == own else [account for account in names if account in sessions]
+    return BilledAccounts(own, tuple(seen), sessions, by_payer=payer == own)
+
+
+def _check(region: str) -> None:
     if partition_of(region) not in {"aws", "aws-cn"}:
         raise BadUsage(f"--coverage: Cost Explorer cannot be asked about {region}; leave it out")
-    payer = None
-    if len(accounts) > 1:
-        payer = organization.payer(client(session_of[own], "organizations", region))
-    return BilledAccounts(own, tuple(accounts), session_of, by_payer=payer == own)
 
 
 def read(asked: BilledAccounts, period: Period, region: str) -> Billed:
@@ -86,9 +101,7 @@ def read(asked: BilledAccounts, period: Period, region: str) -> Billed:
     whole = asked.by_payer or asked.accounts == (asked.own,)
     groups = [asked.accounts] if whole else [(account,) for account in asked.accounts]
     for accounts in groups:
-        session = asked.session_of.get(asked.own if whole else accounts[0])
-        if session is None:
-            continue  # its role could not be assumed, which the account's own row says
+        session = asked.session_of[asked.own if whole else accounts[0]]
         explorer = CostExplorer(client(session, "ce", endpoint, CONFIG))
         try:
             _read(explorer, accounts, period, billed)
@@ -108,17 +121,27 @@ def _read(explorer: CostExplorer, accounts: Sequence[str], period: Period, bille
     billed.lines += spend.lines
 
 
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """The bill beside the audits; None where no bill could be read."""
+
+    coverage: Coverage | None
+    requests: int
+
+
 def covered(
     billed: Billed,
     history: History,
     scanned: Scanned,
     accounts: Sequence[str],
     audited_usd: Decimal,
-) -> Coverage:
+) -> Covered:
     """The bill beside the audits of the scanned accounts and regions.
 
     Accounts whose bill is not known are left out on both sides, but in `accounts`.
     """
+    if not billed.by_account:
+        return Covered(None, billed.requests)
     period, places = scanned.period, scanned.places
     of_account = {account: Decimal(0) for account in accounts}
     for account, region in sorted(places):
@@ -129,7 +152,7 @@ def covered(
             of_account[name] = of_account.get(name, Decimal(0)) + sums.total_usd
     known = [account for account in accounts if account in billed.by_account]
     unknown_usd = sum((usd for name, usd in of_account.items() if name not in known), Decimal(0))
-    return coverage(
+    found = coverage(
         AwsSpend(tuple(billed.lines)),
         audited_lines(history, {place for place in places if place[0] in known}, period),
         days=(period.since, period.until),
@@ -137,6 +160,7 @@ def covered(
         regions=scanned.regions,
         accounts={name: (billed.by_account.get(name), usd) for name, usd in of_account.items()},
     )
+    return Covered(found, billed.requests)
 
 
 def audited_lines(

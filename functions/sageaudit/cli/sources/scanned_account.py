@@ -21,6 +21,7 @@ from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
+from sageaudit.cli.sources.fingerprint_key import fingerprint_key
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.policy import Policy
@@ -76,7 +77,7 @@ class ScannedAccount:
             ),
             policy=policy,
             ruleset=catalogue.ruleset(),
-            fingerprint_key=lambda: None,
+            fingerprint_key=fingerprint_key,
         )
 
     def _paced(self, service: str, config: Config = _CONFIG) -> Callable[[str, str], Any]:

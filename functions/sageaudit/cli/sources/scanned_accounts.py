@@ -97,11 +97,14 @@ class ScannedAccounts:
 
     def __init__(self, session: Any, listed: AccountList, region: str, pace: Pace) -> None:
         """`region`: where roles are assumed."""
-        self._listed, self._pace = listed, pace
+        self.listed, self._pace = listed, pace
         self._own = ScannedAccount(session, pace)
         self.sessions: dict[str, Any] = {listed.own.account: session}
         self._roles = AssumedRoles(session, listed.role, region) if listed.role else None
         self._clients = Clients(self.sessions)
+
+    def __len__(self) -> int:
+        return len(self.listed.accounts)
 
     def each(
         self,
@@ -116,7 +119,7 @@ class ScannedAccounts:
         with Threads(_AT_ONCE) as workers:
             asked = [
                 workers.submit(_Asked(self, AccountStatus(account.id, account.name), list_of))
-                for account in self._listed.accounts
+                for account in self.listed.accounts
             ]
             for pending in asked:
                 while not workers.first_done([pending]):

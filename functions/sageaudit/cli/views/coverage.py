@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
-from sageaudit.cli.sources.billed import BilledAccounts
+from sageaudit.cli.sources.billed import BilledAccounts, Covered
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.text.money import usd
@@ -33,8 +33,9 @@ def cost_line(asked: BilledAccounts) -> str:
     return f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about {usd(asked.usd)}"
 
 
-def document(covered: Coverage | None, requests: int) -> dict[str, Any] | None:
-    """The coverage as JSON; None where no bill could be read."""
+def document(found: Covered) -> dict[str, Any] | None:
+    """The coverage as JSON; None where no bill was read."""
+    covered = found.coverage
     if covered is None:
         return None
     return {
@@ -46,13 +47,16 @@ def document(covered: Coverage | None, requests: int) -> dict[str, Any] | None:
         "jobs": [asdict(row) for row in covered.jobs],
         "outside": [asdict(row) for row in covered.outside],
         "accounts": [asdict(row) for row in covered.accounts],
-        "requests": requests,
-        "requests_usd": requests * USD_PER_REQUEST,
+        "requests": found.requests,
+        "requests_usd": found.requests * USD_PER_REQUEST,
     }
 
 
-def show(covered: Coverage, console: Console) -> None:
+def show(found: Covered, console: Console) -> None:
     """Prints the headline, then what is audited and what is outside, by usage type."""
+    covered = found.coverage
+    if covered is None:
+        return
     console.print(Text(headline(covered), "bold"))
     if covered.percent is not None and covered.percent > _WHOLE:
         console.print(

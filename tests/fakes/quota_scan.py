@@ -1,0 +1,85 @@
+"""A scan in virtual time of an account with quotas.
+
+`PYTHONPATH=functions python -m tests.fakes.quota_scan 1000 5000` prints, for scans of so many jobs
+with real audits into a history file, the time by AWS's rates, that of this machine, and the memory.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.aws.job_lists import SageMakerJobLists
+from sageaudit.adapters.aws.pace import Pace
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.cli.sources.scanned_account import lanes_of
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Period
+from sageaudit.flow import AuditDependencies
+from sageaudit.listing import list_jobs
+from sageaudit.scanning import Result, scan
+from tests.fakes.dependencies import SaidJobs, dependencies
+from tests.fakes.jobs import REGION, TYPES
+from tests.fakes.quota_aws import NOW, QuotaAws
+from tests.fakes.virtual_time import VirtualTime
+
+PERIOD = Period((NOW - timedelta(days=30)).date(), NOW.date())
+
+
+class QuotaScan:
+    """A scan in virtual time of an account with quotas."""
+
+    def __init__(self, jobs: int, **account: Any) -> None:
+        self.time = VirtualTime()
+        self.aws = QuotaAws(self.time, jobs, **account)
+        self.pace = Pace(self.time.clock, self.time.sleep)
+        self.jobs = self.pace.paced(self.aws.client("sagemaker"))
+        self.metrics = self.pace.paced(self.aws.client("cloudwatch"))
+        self.lists = SageMakerJobLists(lambda region: self.jobs("", region))
+        self.results: Counter[Result] = Counter()
+
+    def dependencies(self, **changes: Any) -> AuditDependencies:
+        read: dict[str, Any] = {
+            "jobs": SageMakerJobs(self.jobs),
+            "metrics": CloudWatchMetrics(self.metrics, TYPES),
+        }
+        return replace(dependencies(SaidJobs()), **read, **changes)
+
+    def run(self, deps: AuditDependencies, regions: tuple[str, ...] = (REGION,)) -> float:
+        """The seconds that it takes."""
+        listing = list_jobs(self.lists, regions, [JobKind.TRAINING], PERIOD, self.time)
+        assert not listing.refusals
+        for outcome in scan(lanes_of(listing.jobs, deps), self.time, clock=lambda: NOW):
+            self.results[outcome.result] += 1
+        return self.time.now_s
+
+
+def measure(jobs: int, folder: Path) -> str:
+    """One line about a scan with real audits."""
+    account, begun_s = QuotaScan(jobs), time.process_time()
+    with SqliteHistory(folder / f"{jobs}.db", clock=lambda: NOW) as history:
+        gc.collect()
+        tracemalloc.start()
+        took_s = account.run(account.dependencies(history=history))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    cpu_s = time.process_time() - begun_s
+    return f"{jobs} jobs: {took_s:.0f} s by the rates, {cpu_s:.0f} s of CPU, {peak / 1e6:.1f} MB"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        measure(20, Path(temporary))  # what is loaded once
+        for number in map(int, sys.argv[1:]):
+            sys.stdout.write(f"{measure(number, Path(temporary))}\n")
+            sys.stdout.flush()
