@@ -270,6 +270,9 @@ def test_without_a_name_the_file_is_named_after_the_job(
     ("words", "code", "said"),
     [
         (("no-such-job", "--region", "us-east-1"), 3, "there is no job no-such-job"),
+        ((), 2, "name one job, or give its file"),
+        (("x", "--recording", "y"), 2, "name one job, or give its file"),
+        (("--recording", "/no/such.json"), 2, "/no/such.json: cannot be read"),
         (("x", "--salt", "s"), 2, "--salt is for --anonymize"),
         (("x", "--anonymize", "--salt", " "), 2, "--salt is empty"),
         (("x", "-o", "/no/such/folder/job.json"), 2, "/no/such/folder"),
@@ -282,3 +285,17 @@ def test_bad_input_is_one_sentence_and_its_code(
     done = run("record", *words)
     assert (done.exit_code, done.stdout) == (code, "")
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("file", [WITH_METRICS, SET], ids=lambda path: path.stem)
+def test_a_file_is_anonymised_too(run: Run, tmp_path: Path, file: Path) -> None:
+    """Of a job that is gone, or as the AWS CLI printed it; the dollars stay."""
+    shared = tmp_path / "shared.json"
+    done = run("record", "--recording", file, "--anonymize", "-o", shared)
+    assert (done.exit_code, "differs" in done.stderr) == (0, False), done.stderr
+    before, after = (
+        run("audit", "--recording", path, "--output", "json").document(parse_float=Decimal)
+        for path in (file, shared)
+    )
+    assert after["bill"]["total_usd"] == before["bill"]["total_usd"]
+    assert before["job"]["name"] not in shared.read_text(encoding="utf-8")
