@@ -33,9 +33,10 @@ from sageaudit.rules import catalogue
 from sageaudit.text.words import counted
 
 Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
 
 
-def _together(name: str, form: type[Any], *decorators: Any) -> Callable[[Command], Command]:
+def _together(name: str, form: type[Any], *decorators: Any) -> Decorator:
     """Adds options to a command, which gets them as one `form` in its argument `name`."""
 
     def decorate(command: Command) -> Command:
@@ -147,10 +148,13 @@ class Filters:
         )
 
 
-def since(default: str = "30d") -> Any:
-    """--since, with its default."""
+def since(default: str | None = "30d", said: str | None = None) -> Decorator:
+    """--since, with its default; `said` describes one that the command works out."""
     return click.option(
-        "--since", default=default, show_default=True, help=f"Jobs that ended since: {FORMS}."
+        "--since",
+        default=default,
+        show_default=said or True,
+        help=f"Jobs that ended since: {FORMS}.",
     )
 
 
@@ -185,9 +189,9 @@ FILTERS = _together(
 
 @dataclass(frozen=True, slots=True)
 class SumFilters:
-    """Which daily sums to add up."""
+    """Which daily sums to add up. `since` None: the command has its own default."""
 
-    since: str
+    since: str | None
     until: str | None
     family: str | None
     owner: str | None
@@ -206,7 +210,7 @@ class SumFilters:
 
     def days(self, now: datetime) -> Window:
         """The window, of whole days. Raises BadUsage."""
-        asked = window(self.since, self.until, now)
+        asked = window(self.since or "30d", self.until, now)
         if not asked.whole_days:
             raise BadUsage(
                 "sums are kept by day in UTC: give --since and --until as dates, such as 2026-11-01"
@@ -214,18 +218,22 @@ class SumFilters:
         return asked
 
 
-def sum_filters(default_since: str = "30d") -> Callable[[Command], Command]:
+def sum_filters(default_since: str | None = "30d", said: str | None = None) -> Decorator:
     """The filters of a command that adds up daily sums."""
-    decorators = (since(default_since), UNTIL, FAMILY, OWNER, ACCOUNT, REGION)
+    decorators = (since(default_since, said), UNTIL, FAMILY, OWNER, ACCOUNT, REGION)
     return _together("filters", SumFilters, *decorators)
 
 
-LIMIT = click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Most rows to print."
-)
+def limit(default: int) -> Decorator:
+    """--limit, with its default."""
+    rows = click.IntRange(min=1)
+    return click.option(
+        "--limit", type=rows, default=default, show_default=True, help="Most rows to print."
+    )
+
 
 ALL = click.option("--all", "every", is_flag=True, help="Print all rows.")
-sort_sums = click.option(
+SORT_AMOUNTS = click.option(
     "--sort",
     type=click.Choice([sort.value for sort in AMOUNTS]),
     default=Sort.WASTE.value,

@@ -44,8 +44,9 @@ def page(
     *,
     after: Place | None = None,
     with_heads: bool = False,
+    above_zero: bool = False,
 ) -> Page:
-    """At most `limit` rows that come after a place.
+    """At most `limit` rows that come after a place; `above_zero`: of an order by dollars.
 
     The reads do not grow with the history, unless a filter without an index matches few rows.
     """
@@ -56,7 +57,7 @@ def page(
     elif question.rule is not None:
         rows = iter(_best(_rows(lists, question, None, with_heads=with_heads), question, after))
     else:
-        rows = iter(_ranked(lists, question, limit + 1, after))
+        rows = iter(_ranked(lists, question, limit + 1, after, above_zero=above_zero))
     shown = tuple(islice(rows, limit))
     more = len(shown) == limit and next(rows, None) is not None
     return Page(shown, place_of(shown[-1], question.sort) if more else None, reading)
@@ -148,7 +149,9 @@ class _Cell:
     family: str | None
 
 
-def _ranked(lists: Lists, question: Question, wanted: int, after: Place | None) -> list[AuditRow]:
+def _ranked(
+    lists: Lists, question: Question, wanted: int, after: Place | None, *, above_zero: bool
+) -> list[AuditRow]:
     """The `wanted` first rows in an order by dollars.
 
     Reads the days of families from the dearest on, and stops when no day left can have a row that
@@ -160,9 +163,13 @@ def _ranked(lists: Lists, question: Question, wanted: int, after: Place | None) 
             (usd, (ended_at, _)), _row = best[0]
             if (cell.usd, cell.day) < (usd, ended_at.date()):
                 break
+        if above_zero and not cell.usd:
+            break
         for row in map(audit_row, _of_cell(lists, question, cell)):
             rank = _rank(row, question.sort)
             if not fits(row, question) or not _comes_after(rank, after):
+                continue
+            if above_zero and not rank[0]:
                 continue
             if len(best) < wanted:
                 heapq.heappush(best, (rank, row))

@@ -202,7 +202,9 @@ def amount(row: AuditRow, sort: Sort) -> Decimal:
 
 
 def _sum(avoidable: Decimal | None, lost: Decimal | None) -> Decimal | None:
-    return None if avoidable is None and lost is None else (avoidable or _ZERO) + (lost or _ZERO)
+    """The sum of what is known; 0 only where both are."""
+    sum_usd = (avoidable or _ZERO) + (lost or _ZERO)
+    return None if not sum_usd and (avoidable is None or lost is None) else sum_usd
 
 
 def _known(summed: Decimal | None, beside: Decimal | None) -> Decimal | None:

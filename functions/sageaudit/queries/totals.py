@@ -170,14 +170,15 @@ def total_of(sums: Sums) -> Total:
     by_rule = {rule: of.avoidable_usd + of.lost_usd for rule, of in sums.rules.items()}
     avoidable_usd = sums.avoidable_usd if sums.avoidable_usd or (priced and judged) else None
     lost_usd = sums.lost_usd if sums.lost_usd or priced else None
-    unknown = avoidable_usd is None and lost_usd is None
+    waste_usd = sums.avoidable_usd + sums.lost_usd
+    unknown = not waste_usd and (avoidable_usd is None or lost_usd is None)
     return Total(
         jobs=sums.jobs,
         total_usd=sums.total_usd if sums.total_usd or priced else None,
         avoidable_usd=avoidable_usd,
         lost_usd=lost_usd,
         lost_up_to_usd=sums.lost_up_to_usd if sums.lost_up_to_usd or priced else None,
-        waste_usd=None if unknown else sums.avoidable_usd + sums.lost_usd,
+        waste_usd=None if unknown else waste_usd,
         possible_usd=sums.possible_usd if sums.possible_usd or priced else None,
         idle_usd=sums.idle_usd if sums.idle_usd or not sums.idle_unpriced else None,
         top_rule=max(by_rule, key=lambda rule: by_rule[rule], default=None),

@@ -34,7 +34,7 @@ Examples:
     show_default=True,
     help="Order: by end, or by dollars, the most first; waste is avoidable plus lost.",
 )
-@asking.LIMIT
+@asking.limit(20)
 @asking.ALL
 @click.option("--cursor", help="Continue after the rows of an earlier call, which printed this.")
 @asking.WHERE
@@ -54,6 +54,7 @@ def history(
     that it adds: the columns add up to the sums of the days.
     """
     question = filters.question(asking.now(), Sort(sort))
+    shown.of(lists.AUDITS if question.rule is None else lists.FINDINGS)
     if every and cursor:
         raise BadUsage("--all prints the rows from the first on: leave out --cursor")
     with where.open() as opened:

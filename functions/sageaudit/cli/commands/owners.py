@@ -20,8 +20,8 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @asking.sum_filters()
-@asking.sort_sums
-@asking.LIMIT
+@asking.SORT_AMOUNTS
+@asking.limit(20)
 @asking.ALL
 @asking.WHERE
 @asking.SHOWN
@@ -32,6 +32,7 @@ def owners(
 
     Reads daily sums, not audits: the cost of the question does not grow with the number of jobs.
     """
+    shown.of(lists.OWNERS)
     days, reading = filters.days(asking.now()), Reading()
     with where.open() as opened:
         found = totals.owners(opened.history, days, filters.wanted, reading)

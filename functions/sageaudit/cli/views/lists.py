@@ -17,7 +17,7 @@ from sageaudit.text.estimate import about
 from sageaudit.text.money import rough_low, roughly, usd
 
 NO_OWNER = "(no owner)"
-_NAME, _WORD = 14, 10
+_NAME, _WORD = 20, 12
 
 
 def _about(amount: Decimal | None, *, estimated: bool) -> str:
@@ -26,6 +26,9 @@ def _about(amount: Decimal | None, *, estimated: bool) -> str:
 
 
 def _bill(row: AuditRow) -> str:
+    """The cost; a roll-up has none of its own."""
+    if row.rollup and not row.total_usd:
+        return "roll-up"
     shown = _about(row.total_usd, estimated=row.estimated)
     return f"{shown} or more" if row.incomplete and row.total_usd is not None else shown
 
@@ -75,15 +78,10 @@ def _change(total: Total) -> str:
     return f"+{usd(total.change_usd)}" if total.change_usd else "-"
 
 
-_JOB = Field(
-    "job",
-    heading="Job",
-    cell=lambda row: f"{row.job} (roll-up)" if row.rollup else row.job,
-    least=_NAME,
-)
+_JOB = Field("job", least=_NAME)
 _FAMILY = Field("family", least=_NAME)
 _SAID = Field("summary", heading="Finding", least=20)
-_ENDED = Field("ended_at", Kind.TIME, "Ended (UTC)")
+_ENDED = Field("ended_at", Kind.TIME, "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}")
 _OF_A_RUN = (
     _ENDED,
     _JOB,
@@ -104,7 +102,7 @@ _OF_AN_AUDIT = (
     Field("avoidable_usd", Kind.USD, "Avoidable", _judged("avoidable_usd")),
     Field("lost_usd", Kind.USD, "Lost", _lost),
     Field("lost_up_to_usd", Kind.USD),
-    Field("waste_usd", Kind.USD, "Avoidable + lost", _judged("waste_usd")),
+    Field("waste_usd", Kind.USD, "Avoidable+lost", _judged("waste_usd")),
     Field("possible_usd", Kind.USD, "Possible", lambda row: rough_low(row.possible_usd)),
     Field("idle_usd", Kind.USD, "Idle capacity", lambda row: roughly(row.idle_usd)),
     Field("top_rule", heading="Top finding", least=_WORD),
@@ -132,7 +130,7 @@ _OF_A_FINDING = (
 AUDITS = Listing(
     (*_OF_A_RUN, *_OF_AN_AUDIT),
     ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "ended_at", "lost_usd", "avoidable_usd"),
+    ("top_rule", "lost_usd", "ended_at", "avoidable_usd"),
 )
 """Audits: every field is known of every row."""
 FINDINGS = Listing(
@@ -144,8 +142,8 @@ FINDINGS = Listing(
 """Findings of one rule; a field of the audit costs one more read for each row."""
 TOP = Listing(
     AUDITS.fields,
-    ("job", "total_usd", "waste_usd", "top_rule", "ended_at", "owner"),
-    ("owner", "ended_at", "top_rule", "total_usd"),
+    ("job", "ended_at", "total_usd", "waste_usd", "top_rule", "owner"),
+    ("owner", "top_rule", "ended_at", "total_usd"),
 )
 _AMOUNTS = (
     Field("jobs", Kind.COUNT),
@@ -153,7 +151,7 @@ _AMOUNTS = (
     Field("avoidable_usd", Kind.USD, "Avoidable", _summed("avoidable_usd")),
     Field("lost_usd", Kind.USD, "Lost", _lost),
     Field("lost_up_to_usd", Kind.USD),
-    Field("waste_usd", Kind.USD, "Avoidable + lost", _summed("waste_usd")),
+    Field("waste_usd", Kind.USD, "Avoidable+lost", _summed("waste_usd")),
     Field("possible_usd", Kind.USD, "Possible", lambda total: rough_low(total.possible_usd)),
     Field("idle_usd", Kind.USD, "Idle capacity", lambda total: roughly(total.idle_usd)),
     Field("top_rule", heading="Top finding", least=_WORD),
@@ -187,8 +185,8 @@ TREND = Listing(
         Field("change_usd", Kind.USD, "Change in USD"),
         Field("change_percent", Kind.PERCENT, "Change", _change),
     ),
-    ("period", "jobs", "total_usd", "avoidable_usd", "lost_usd", "change_percent"),
-    ("jobs", "lost_usd", "avoidable_usd"),
+    ("period", "jobs", "total_usd", "avoidable_usd", "lost_usd", "waste_usd", "change_percent"),
+    ("avoidable_usd", "lost_usd", "jobs"),
 )
 RULES = Listing(
     (
@@ -196,7 +194,7 @@ RULES = Listing(
         Field("findings", Kind.COUNT),
         Field("avoidable_usd", Kind.USD, "Avoidable"),
         Field("lost_usd", Kind.USD, "Lost"),
-        Field("waste_usd", Kind.USD, "Avoidable + lost"),
+        Field("waste_usd", Kind.USD, "Avoidable+lost"),
         Field("possible_usd", Kind.USD, "Possible", lambda total: rough_low(total.possible_usd)),
     ),
     ("rule", "findings", "avoidable_usd", "lost_usd", "possible_usd"),
