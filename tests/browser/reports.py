@@ -57,7 +57,8 @@ def many(jobs: int, seed: int = 11) -> AccountReport:
     for number in range(jobs):
         history.record(_entry(number, rng))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
-    return reported.account_report(history, period, None, reported.heads_of(history, period, None))
+    heads = reported.heads_of(history, period, None)
+    return reported.account_report(history, period, None, heads, period.until)
 
 
 _TYPES = ("ml.g5.2xlarge", "ml.g5.12xlarge", "ml.m5.4xlarge", "ml.p4d.24xlarge", "ml.c5.9xlarge")
@@ -138,7 +139,7 @@ def hostile_account() -> AccountReport:
         history.record(replace(entry, document=_attacked(entry.document, text, number)))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
     heads = reported.heads_of(history, period, None)
-    return reported.account_report(history, period, None, heads)
+    return reported.account_report(history, period, None, heads, period.until)
 
 
 def hostile_job() -> JobReport:
