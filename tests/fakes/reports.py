@@ -1,4 +1,4 @@
-"""Reports to open in a browser: of thousands of jobs, and with hostile text in every field."""
+"""Reports to write and to open: of thousands of jobs, and with hostile text in every field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.cli.sources import recorded_run, reported
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Detail, Entry, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
@@ -98,14 +98,12 @@ def _entry(number: int, rng: random.Random) -> Entry:
         judged="yes" if judged else "no",
     )
     document["bill"]["total_usd"] = cost
-    document["waterfall"] = [
-        *(
-            {"slice": f"avoidable: {one['rule']}", "usd": one["saving_usd"]}
-            for one in findings
-            if one["bucket"] == "avoidable" and one["saving_usd"]
-        ),
-        {"slice": "rest", "usd": cost - avoidable},
+    steps: list[SliceDocument] = [
+        {"slice": f"avoidable: {one['rule']}", "usd": one["saving_usd"]}
+        for one in findings
+        if one["bucket"] == "avoidable"
     ]
+    document["waterfall"] = [*steps, {"slice": "rest", "usd": cost - avoidable}]
     return Entry(
         key=JobKey(document["job"]["arn"] or name, begun),
         last_modified_at=ended_at,
