@@ -62,9 +62,8 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    default=None,
-    show_default="30d",
-    help="First day on which a job ended, in UTC: 30d, or a date such as 2026-11-01.",
+    help="First day on which a job ended, in UTC, as 30d or 2026-11-01; by default 30d, of"
+    " recordings all days.",
 )
 @click.option("--until", help="Last day on which a job ended; by default today.")
 @click.option(
@@ -172,6 +171,8 @@ def scan(
                 lanes = begun.lanes_of_account(ScannedAccount(session, pace), places)
                 whose = partial(billed.of_one, session, named[0])
         except Stopped:
+            lanes = []
+        if interruption.wished:
             say("interrupted before the first audit")
             return int(Exit.INTERRUPTED)
         run = ScanRun(opened.history, lanes, begun.tally, begun.statuses)
