@@ -24,7 +24,7 @@ from tests.contract.tables import dynamodb, new_table
 from tests.fakes.capacity import Consumed, consumed, item_bytes
 from tests.fakes.many_audits import _moto_table, quick_queries
 
-NOW = datetime(2026, 11, 20, 23, 0, tzinfo=UTC)
+NOW = datetime(2026, 11, 20, 22, 0, tzinfo=UTC)
 DAYS, PAGE = 10, 20
 WINDOW = window("30d", None, NOW)
 FAMILY = "training/resnet"
@@ -42,11 +42,11 @@ def _filled(client: Any, count: int) -> str:
 
     All are one audit with other keys: recording them would take half an hour.
     """
-    name = new_table(client)
+    made = new_table(client)
     given = entry(findings=[finding()])
     head = head_of(given, 1, digest="0" * 64, findings=finding_rows(given))
     kinds = [items.head_item(head), items.finding_item(finding_rows(given)[0])]
-    table = _moto_table(name)
+    table = _moto_table(made)
     serialize = TypeSerializer().serialize
     shapes = [
         {name: DynamoType(serialize(value)) for name, value in shape.items()} for shape in kinds
@@ -68,7 +68,7 @@ def _filled(client: Any, count: int) -> str:
             for name, value in (shape | typed).items():
                 dict.__setitem__(item.attrs, name, value)
             table.items[item.hash_key][item.range_key] = item
-    return name
+    return made
 
 
 @pytest.fixture(scope="module", params=[1_000, 100_000])
