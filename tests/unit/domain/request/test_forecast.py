@@ -78,7 +78,10 @@ def test_trials_are_counted() -> None:
     """Eight at their limit; a grid by its combinations; or what fits into the search's time."""
     trial = Cost(Decimal(2), Limit(Decimal(3600)), None, 1, Decimal(2), None)
     config = "HyperParameterTuningJobConfig"
-    tuning: dict[str, Any] = {"kind": JobKind.TUNING, "trials": [trial, replace(trial, usd=Decimal(3))]}
+    tuning: dict[str, Any] = {
+        "kind": JobKind.TUNING,
+        "trials": [trial, replace(trial, usd=Decimal(3))],
+    }
     assert cost(**tuning).usd == 24
     grid = {
         f"{config}.Strategy": "Grid",
