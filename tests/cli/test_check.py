@@ -94,7 +94,24 @@ def test_each_finding_has_its_path_line_and_values(run: Run, tmp_path: Path) -> 
     key = "StoppingCondition.MaxWaitTimeInSeconds"
     assert (row["path"], row["severity"]) == (key, "high")
     assert "MaxWaitTimeInSeconds" in path.read_text("utf-8").splitlines()[row["line"] - 1]
-    assert row["fix"] == [{"parameter": key, "old": 60, "new": 7200, "pipeline_parameter": None}]
+    assert row["fix"] == [
+        {"parameter": key, "old": 60, "new": 7200, "pipeline_parameter": None, "argument": None}
+    ]
+
+
+def test_terraform_reads_its_own_names(run: Run, tmp_path: Path) -> None:
+    """Also of an argument that is not set yet."""
+    values = {
+        "training_job_name": "x",
+        "enable_managed_spot_training": True,
+        "resource_config": [{"instance_type": "ml.g5.2xlarge", "keep_alive_period_in_seconds": 60}],
+    }
+    resource = {"address": "aws_sagemaker_training_job.x", "mode": "managed",
+                "type": "aws_sagemaker_training_job", "values": values}  # fmt: skip
+    plan = saved(tmp_path, {"planned_values": {"root_module": {"resources": [resource]}}})
+    shown = run("check", plan, "--region", "us-east-1").stdout
+    assert "remove resource_config.keep_alive_period_in_seconds" in shown
+    assert "stopping_condition.max_wait_time_in_seconds = 172800" in shown
 
 
 def test_annotations_escape_what_github_reads(run: Run, tmp_path: Path) -> None:
