@@ -14,7 +14,7 @@ from sageaudit.adapters.files import anonymous_recording, recording, recording_f
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.cli import options
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import inert_json, say
 from sageaudit.cli.sources import live, recorded_audit
 from sageaudit.cli.sources.recorded_run import RecordedRuns
 from sageaudit.domain.audit.document import AuditDocument
@@ -99,7 +99,7 @@ def record(
         key = salt.encode("utf-8", "replace") if salt else secrets.token_bytes(32)
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
         document = anonymous_recording.anonymized(document, key, rules)
-    text = recording_file.text_of(document)
+    text = inert_json(recording_file.text_of(document))
     difference = _difference(text, audited, anonymize=anonymize)
     if str(out) == _STDOUT:
         click.echo(text, nl=False)
