@@ -13,6 +13,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.sources import recorded_run
+from sageaudit.cli.sources.fingerprint_key import fingerprint_key
 from sageaudit.domain.audit.record import NOT_NAMED
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import parse
@@ -96,7 +97,7 @@ class RecordedJobs:
             markets=self,
             policy=policy,
             ruleset=catalogue.ruleset(),
-            fingerprint_key=lambda: None,
+            fingerprint_key=fingerprint_key,
         )
 
     def _recording_of(self, job: Job) -> Recording:
