@@ -9,7 +9,7 @@ RUN := $(VENV)/bin
 PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format synth golden docs rule dist mutants lock deploy clean
+.PHONY: help demo test browser check lint format synth golden docs rule dist mutants lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -19,6 +19,9 @@ demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 
 test: $(READY) ## runs every test
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
+
+browser: $(READY) ## opens the reports in a headless Chromium, which must be installed
+	@$(RUN)/python -m pytest tests/browser
 
 check: lint test ## lint and tests: run it before a commit
 
@@ -49,6 +52,7 @@ docs: $(READY) ## rewrites docs/rules, and the pages that are made from recordin
 	@$(RUN)/python -m docs.build_debugger
 	@$(RUN)/python -m docs.build_recorded_gpus
 	@$(RUN)/python -m docs.build_gpu_throughput
+	@$(RUN)/python -m docs.build_schemas
 
 dist: $(READY) ## builds the wheel and checks it in a clean environment
 	@$(RUN)/python -m tools.dist

@@ -9,6 +9,7 @@ import functools
 import ipaddress
 import os
 import sys
+import tempfile
 from typing import Any
 
 import botocore.loaders
@@ -26,8 +27,8 @@ os.environ |= {
     # moto's DynamoDB streams know no account endpoints
     "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled",
     "MOTO_ACCOUNT_ID": "111122223333",
-    # no test reads or writes the history of whoever runs it
-    "XDG_DATA_HOME": "/nonexistent/data",
+    # the data folder of whoever runs the tests is not theirs to read
+    "XDG_DATA_HOME": f"{tempfile.gettempdir()}/sageaudit-tests-{os.getpid()}",
     "POWERTOOLS_METRICS_NAMESPACE": "sageaudit",
     "POWERTOOLS_SERVICE_NAME": "tests",
 }

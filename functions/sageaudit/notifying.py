@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, lost_up_to
 from sageaudit.domain.audit.record import NOT_NAMED, JobKey
+from sageaudit.domain.audit.sums import Scope, sums_of, total
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
 from sageaudit.ports import History, LastNotice, Ledger, Queue
@@ -78,17 +79,12 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
         # First as if the family had reached the floor: most audits then need no history query.
         if reason := _why_quiet(audit, policy, policy.floor_usd):
             return Quiet(reason)
-        own_usd, news = _own_usd(audit.document, now), _news(audit.document)
+        since, until = _days(now)
+        own_usd, news = _own_usd(audit.document, since), _news(audit.document)
         family = _family(audit.document)
     family_usd = own_usd
     if own_usd < policy.floor_usd:
-        # The sum of the family's other runs stops once the floor is reached.
-        family_usd += deps.history.family_avoidable_usd(
-            *family,
-            since=now - LOOK_BACK,
-            enough_usd=policy.floor_usd - own_usd,
-            other_than=audit.key,
-        )
+        family_usd += _others_usd(deps.history, audit.key, family, since, until)
     if reason := _why_quiet(audit, policy, family_usd):
         return Quiet(reason)
     if reason := _why_no_news(audit, news, deps.ledger):
@@ -132,15 +128,44 @@ def _news(document: AuditDocument) -> str:
     return f"{worst(counted_findings(document))} {usd(figure)}"
 
 
-def _own_usd(document: AuditDocument, now: datetime) -> Decimal:
-    """What this audit adds to its family's USD; 0 for a roll-up, whose children are counted.
+def _days(now: datetime) -> tuple[date, date]:
+    """The first and last day (UTC) of a family's dollars: 30 days ago and today, both whole."""
+    return (now - LOOK_BACK).astimezone(UTC).date(), now.astimezone(UTC).date()
+
+
+def _own_usd(document: AuditDocument, since: date) -> Decimal:
+    """What this audit adds to its family's USD; of a roll-up, whose children are counted, what its
+    own findings do.
 
     What may be lost counts at its upper end: its owner can still resume the run.
     """
     ended_at = document["job"]["ended_at"]
-    if document["rollup"] or (ended_at and _moment(ended_at) < now - LOOK_BACK):
+    if ended_at and _moment(ended_at).astimezone(UTC).date() < since:
         return Decimal(0)
+    if document["rollup"]:
+        own = sums_of(document)
+        return own.avoidable_usd + own.lost_up_to_usd
     return (document["avoidable_usd"] or Decimal(0)) + (lost_up_to(document) or Decimal(0))
+
+
+def _others_usd(
+    history: History, key: JobKey, family: tuple[str, str, str], since: date, until: date
+) -> Decimal:
+    """Avoidable and certainly lost USD of the family's other audits.
+
+    The sums have this run in its newest version, which may be later than the one in hand: exactly
+    that is taken out.
+    """
+    newest = history.head(key)
+    if newest is not None:
+        family = newest.account, newest.region, newest.family
+    account, region, name = family
+    rows = history.sums(Scope.FAMILY, since, until, account=account, region=region, name=name)
+    others = total(rows)
+    if newest is not None and newest.sums is not None:
+        if since <= newest.ended_at.astimezone(UTC).date() <= until:
+            others -= newest.sums
+    return others.avoidable_usd + others.lost_usd
 
 
 def _family(document: AuditDocument) -> tuple[str, str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.audit.document import AuditDocument
@@ -17,6 +16,7 @@ from sageaudit.domain.audit.record import (
     Head,
     JobKey,
     Page,
+    Position,
     Recorded,
 )
 from sageaudit.domain.audit.sums import Scope, SumRow
@@ -122,6 +122,10 @@ class History(Protocol):
 
     An iterator reads the table while it is consumed, so AwsError can be raised at any item. A Page
     is for callers that continue later, with its cursor.
+
+    Every list of runs takes `before`: only runs that ended before a moment, or that come after a
+    Position in the list; both stay right while runs are added and removed. `page_size` is how many
+    rows the caller expects to take: the first request reads about that many, later ones more.
     """
 
     def record(self, entry: Entry) -> Recorded:
@@ -152,7 +156,13 @@ class History(Protocol):
     def detail(self, key: JobKey) -> Detail | None:
         """What is needed to audit the job again; None after 90 days, when it has expired."""
 
-    def by_day(self, day: date) -> Iterator[Head]:
+    def by_day(
+        self,
+        day: date,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """Jobs that ended on a day in UTC."""
 
     def by_family(
@@ -161,19 +171,40 @@ class History(Protocol):
         region: str,
         family: str,
         *,
-        before: datetime | None = None,
+        before: datetime | Position | None = None,
         limit: int | None = None,
+        page_size: int | None = None,
     ) -> Iterator[Head]:
-        """Runs of one family that ended before a moment (None: all), `limit` of them at most."""
+        """Runs of one family, `limit` of them at most."""
 
-    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_owner(
+        self,
+        owner: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
+    ) -> Page[Head]:
         """Jobs of one owner."""
 
-    def by_account(self, account: str, month: str) -> Iterator[Head]:
+    def by_account(
+        self,
+        account: str,
+        month: str,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """Jobs of one account that ended in `month` (YYYY-MM, in UTC)."""
 
     def by_rule(
-        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+        self,
+        rule: str,
+        month: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
     ) -> Page[FindingRow]:
         """Findings of one rule in a month, YYYY-MM."""
 
@@ -192,24 +223,9 @@ class History(Protocol):
     ) -> Iterator[SumRow]:
         """The daily sums of one scope from `since` to `until` (both included), in any order.
 
-        Each audit is in exactly one row of a scope, in its newest version. `account`, `region` and
-        `name` (of the family, owner or type) leave other rows out; None leaves out none.
-        """
-
-    def family_avoidable_usd(
-        self,
-        account: str,
-        region: str,
-        family: str,
-        *,
-        since: datetime,
-        enough_usd: Decimal,
-        other_than: JobKey | None = None,
-    ) -> Decimal:
-        """Avoidable plus lost USD of the family since then; stops adding at `enough_usd`.
-
-        The run `other_than` is left out: an index may lag behind the stream, so a caller that has
-        an audit in hand adds its dollars itself.
+        Each audit is in exactly one row of a scope, in its newest version; no row is all zeros.
+        `account`, `region` and `name` (of the family, owner or type) leave other rows out; None
+        leaves out none. Every audit is in it whose recording has ended before.
         """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices import packaged, price_table
 from sageaudit.cli.commands import prices as command
 from sageaudit.cli.sources import live_prices
 from sageaudit.domain.job.kinds import Component
@@ -273,6 +274,54 @@ def test_refresh_writes_a_table_from_the_price_list(
     storage = json.loads((tmp_path / "storage_prices.json").read_text("utf-8"))
     assert storage["regions"]["us-east-1"]["training"] == 0.14
     assert storage["regions"]["us-east-1"]["as_of"] == "2026-11-20"
+
+
+@pytest.fixture
+def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A user's data folder; what was read from it is forgotten after the test."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    yield tmp_path / "sageaudit"
+    packaged.renew_from(tmp_path / "gone")
+
+
+def test_refreshed_tables_are_read_by_later_commands(run: Run, data_home: Path) -> None:
+    """In place of older packaged ones; the source says so."""
+    tables = packaged.tables()
+    newer = {**tables.hourly_table["provenance"], "as_of": "2026-11-20"}
+    rates = {"us-east-1": {"ml.g5.2xlarge": Decimal("9.99")}}
+    data_home.mkdir()
+    hourly = {**tables.hourly_table, "provenance": newer, "usd_per_hour": rates}
+    price_table.write(price_table.text_of(hourly), data_home / packaged.HOURLY)
+    storage = price_table.storage_text_of(dict(tables.storage_table))
+    price_table.write(storage, data_home / packaged.STORAGE_TABLE)
+    words = ("prices", "ml.g5.2xlarge", "--region", "us-east-1", "--component", "training")
+    [row] = rows(run(*words, "--output", "json"))
+    assert (row["usd_per_hour"], row["as_of"]) == (Decimal("9.99"), "2026-11-20")
+    assert row["source"].startswith("refreshed Price List rates")
+
+
+def test_a_damaged_table_of_the_user_is_named(run: Run, data_home: Path) -> None:
+    """Exit 2 with what to do: a wrong price would be worse than none."""
+    data_home.mkdir()
+    (data_home / packaged.HOURLY).write_text("{}")
+    done = run("prices", "ml.g5.2xlarge")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "is not a price table: delete it, or run `sageaudit prices refresh`" in done.stderr
+
+
+@pytest.mark.usefixtures("small")
+def test_refresh_writes_to_the_users_data_folder(
+    prices: Run, api: PricingClient, data_home: Path
+) -> None:
+    """A packaged file may belong to root, and the next upgrade would replace it."""
+    api.products = [
+        product(name, "0.25", component=component)
+        for name in ("ml.m5.xlarge", "ml.c5.xlarge")
+        for component in Component
+    ]
+    assert prices("refresh").exit_code == 0
+    assert (data_home / packaged.HOURLY).exists()
+    assert (data_home / packaged.STORAGE_TABLE).exists()
 
 
 @pytest.mark.usefixtures("small")

@@ -18,7 +18,7 @@ from botocore.awsrequest import AWSResponse
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.cli.commands import reconcile as command
-from sageaudit.cli.commands.audit import of_recording
+from sageaudit.cli.sources.recorded_audit import of_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy

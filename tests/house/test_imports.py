@@ -18,16 +18,36 @@ MAY_IMPORT = {
     "domain": {"errors"},
     "rules": {"errors", "domain"},
     "text": {"errors", "domain"},
+    "report": {"errors", "domain", "text"},
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
+    "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
     "listing": {"errors", "domain", "ports"},
     "scanning": {"errors", "domain", "ports", "flow"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
+    "queries": {"errors", "domain", "ports"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
     "cli": {
+        "errors",
+        "settings",
+        "domain",
+        "rules",
+        "text",
+        "report",
+        "ports",
+        "auditing",
+        "checking",
+        "family_runs",
+        "flow",
+        "listing",
+        "scanning",
+        "queries",
+        "adapters",
+    },
+    "api": {
         "errors",
         "settings",
         "domain",
@@ -39,14 +59,17 @@ MAY_IMPORT = {
         "flow",
         "listing",
         "scanning",
+        "queries",
         "adapters",
+        "cli",
     },
 }
 """A part of the package, and the other parts that it may import."""
 ORDER = {
-    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
+    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "request", "reconcile"),
     "cli": (
-        *("exits", "messages", "options", "sources", "views", "commands"),
+        *("exits", "messages", "options", "sources", "views", "asking"),
+        "commands",
         *("command_folder", "main"),
     ),
 }
@@ -54,7 +77,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "listing", "scanning", "errors"),
+    *("checking", "delivering", "listing", "scanning", "queries", "report", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -17,6 +17,7 @@ from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, Throttled
 from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, notify
@@ -48,17 +49,18 @@ FAMILY = "111122223333/us-east-1/train-bert"
 
 @dataclass
 class Family:
-    """A history that only knows a family's other runs; a call is remembered."""
+    """A history that only knows a family's other runs; what it is asked for is remembered."""
 
     others_usd: Decimal = Decimal(0)
     asked: list[dict[str, Any]] = field(default_factory=list)
 
-    def family_avoidable_usd(
-        self, account: str, region: str, family: str, **limits: Any
-    ) -> Decimal:
-        self.asked.append({"family": (account, region, family), **limits})
-        enough_usd: Decimal = limits["enough_usd"]
-        return min(self.others_usd, enough_usd)
+    def head(self, key: JobKey) -> None:
+        return None
+
+    def sums(self, scope: Scope, since: date, until: date, **of: Any) -> Iterator[SumRow]:
+        self.asked.append({"scope": scope, "since": since, "until": until, **of})
+        row = SumRow(scope, of["account"], of["region"], of["name"], until, Sums())
+        yield replace(row, sums=Sums(avoidable_usd=self.others_usd))
 
 
 def audit(changed: AuditDocument | None = None, *, version: int = 1, pk: str = PK) -> NewAudit:
@@ -160,16 +162,18 @@ def test_a_family_under_the_floor_stays_quiet_until_its_runs_add_up() -> None:
     assert isinstance(notify(audit(), dependencies(family, policy=policy), now=NOON), Queued)
 
 
-def test_the_history_is_asked_for_the_other_runs_only() -> None:
-    """The index may or may not have this one yet; no more is counted than the floor needs."""
+def test_the_history_is_asked_for_the_familys_last_30_days() -> None:
+    """Whole UTC days: the one 30 days ago, and today."""
     family = Family()
     notify(audit(), dependencies(family, policy=Policy(floor_usd=Decimal(5))), now=NOON)
     [asked] = family.asked
     assert asked == {
-        "family": ("111122223333", "us-east-1", "train-bert"),
-        "since": NOON - timedelta(days=30),
-        "enough_usd": Decimal("2.965"),
-        "other_than": JobKey(audit().key.arn, audit().key.created_at),
+        "scope": Scope.FAMILY,
+        "since": date(2026, 4, 20),
+        "until": date(2026, 5, 20),
+        "account": "111122223333",
+        "region": "us-east-1",
+        "name": "train-bert",
     }
 
 
@@ -188,22 +192,18 @@ def test_an_audit_of_exactly_the_floor_needs_no_history() -> None:
 
 
 def test_an_audit_within_a_dollar_of_the_floor_asks_the_history() -> None:
-    """The family's other runs are asked for no more than is lacking."""
+    """$2.035 and a dollar of the family's other runs reach $2.50."""
     family, policy = Family(Decimal(1)), Policy(floor_usd=Decimal("2.5"))
     assert isinstance(notify(audit(), dependencies(family, policy=policy), now=NOON), Queued)
-    assert [asked["enough_usd"] for asked in family.asked] == [Decimal("0.465")]
+    assert len(family.asked) == 1
 
 
-def test_a_roll_ups_dollars_are_its_childrens() -> None:
-    """They stand in the family already, each with its own audit."""
-    family = Family(Decimal("3.80"))
-    outcome = notify(
-        audit(rollup_document()),
-        dependencies(family, policy=Policy(floor_usd=Decimal(3))),
-        now=NOON,
-    )
-    assert isinstance(outcome, Queued)
-    assert family.asked[0]["enough_usd"] == Decimal(3)
+@pytest.mark.parametrize(("floor", "told"), [("3.8", Queued), ("3.81", Quiet)])
+def test_a_roll_ups_dollars_are_its_childrens(floor: str, told: type[Queued | Quiet]) -> None:
+    """They stand in the family already, each with its own audit, and count once."""
+    family, policy = Family(Decimal("3.80")), Policy(floor_usd=Decimal(floor))
+    outcome = notify(audit(rollup_document()), dependencies(family, policy=policy), now=NOON)
+    assert isinstance(outcome, told)
 
 
 def test_a_replayed_job_of_long_ago_adds_nothing() -> None:

@@ -27,7 +27,12 @@ def echo_json(value: object) -> None:
     Control, format and separator characters are JSON escapes, on a terminal and in a pipe (which
     may end at a terminal too); what a program reads is the same.
     """
-    click.echo(_NOT_ASCII.sub(_escaped, to_json(value)))
+    click.echo(json_line(value))
+
+
+def json_line(value: object) -> str:
+    """The line that `echo_json` prints."""
+    return _NOT_ASCII.sub(_escaped, to_json(value))
 
 
 def _escaped(hit: re.Match[str]) -> str:

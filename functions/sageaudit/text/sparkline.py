@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from sageaudit.text.words import number
@@ -41,6 +41,12 @@ def sparklines(
                 if width is None or len(line) <= width
                 else [f"{row['metric']}  {said}", marks]
             )
+
+
+def marks(values: Sequence[Decimal | None], *, ascii_only: bool = False) -> str:
+    """One mark for each amount, from 0 to the largest."""
+    top = max((value for value in values if value is not None), default=Decimal(0))
+    return "".join(_mark(value, Decimal(0), top, ascii_only=ascii_only) for value in values)
 
 
 def plain_facts(evidence: Mapping[str, object]) -> list[tuple[str, object]]:

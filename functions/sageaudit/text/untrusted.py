@@ -2,8 +2,8 @@
 
 A failure message is free text from a container: it may contain a mention of a whole channel, a
 misleading link, a terminal escape sequence or a character that reverses the line. There is one
-function for each output (terminal, log, e-mail, Slack); each takes any text and returns one
-harmless line. A long text keeps its start and its end.
+function for each output (terminal, log, e-mail, Slack, HTML, Markdown); each takes any text and
+returns one harmless line. A long text keeps its start and its end.
 """
 
 from __future__ import annotations
@@ -114,6 +114,11 @@ _LOOKALIKE = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}  # noqa: RUF001, RUF
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
 _EMOJI = re.compile(r":(?=[a-z0-9_'+-]+:)")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_HTML = {ord(char): entity for char, entity in {**_ESCAPES, '"': "&quot;", "'": "&#39;"}.items()}
+_MARKDOWN = re.compile(r"[\\`*_\[\]|~#!]")
+_ANY_AT = re.compile(r"@(?=[\w-])")
+_REFERENCE = re.compile(r"#(?=\d)|(?<=\bGH)-(?=\d)", re.IGNORECASE)
+"""What GitHub makes a link to an issue of, escaped or not."""
 _TOKEN = re.compile(r"<[^<>]*>|&(?:amp|lt|gt);|`[^`]*`|.", re.DOTALL)
 
 
@@ -124,13 +129,18 @@ def units(text: str) -> int:
 
 def terminal(text: str) -> str:
     """One line without anything that moves the cursor, sets a colour or reverses the text."""
+    return _visible(text).strip()
+
+
+def _visible(text: str) -> str:
+    """Only characters that stay in their place; spaces at both ends are kept."""
     if text.isascii() and text.isprintable():
-        return text.strip()
+        return text
     text = _ANSI.sub("", text)
     categories = {char: unicodedata.category(char) for char in set(text)}
     text = _few_marks(text, {char for char, category in categories.items() if category in _MARK})
     shown = {ord(char): _shown(char, category) for char, category in categories.items()}
-    return text.translate(shown).strip()
+    return text.translate(shown)
 
 
 def log(text: str, limit: int = 300) -> str:
@@ -153,10 +163,28 @@ def slack(text: str, limit: int = 1000) -> str:
     return _joined([_escaped(cluster) for cluster in _clusters(safe)], limit)
 
 
+def markdown(text: str, limit: int = 1000) -> str:
+    """For a cell or line of Markdown: no column, code, markup, HTML, link or mention results."""
+    safe = _ANY_AT.sub("＠", _unlinked(middle(terminal(text), limit)))
+    safe = _REFERENCE.sub("＃", safe)
+    return _MARKDOWN.sub(r"\\\g<0>", _escaped(safe))
+
+
 def slack_code(text: str, limit: int = 300) -> str:
     """A code span to copy from; only backticks, which would end it, are replaced."""
     safe = terminal(text).replace("`", "'") or " "
     return f"`{_joined([_escaped(cluster) for cluster in _clusters(safe)], limit - 2)}`"
+
+
+def html(text: str) -> str:
+    """For the text and the quoted attributes of an HTML page; spaces at both ends are kept."""
+    return _visible(text).translate(_HTML)
+
+
+def markdown_code(text: str, limit: int = 300) -> str:
+    """A code span for GitHub's Markdown, table cells included."""
+    safe = terminal(text).replace("`", "'").replace("|", "\u2223") or " "
+    return f"`{middle(safe, limit)}`"
 
 
 def middle(text: str, limit: int) -> str:

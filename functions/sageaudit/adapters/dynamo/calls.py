@@ -17,6 +17,8 @@ from sageaudit.errors import TableNotFound, Throttled
 _BATCH = 25
 """The most items in one BatchWriteItem."""
 _BATCH_TRIES = 3
+_LARGEST_LIMIT = 1_000
+"""A page of 1 MB has fewer of the table's rows."""
 _CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
 _BUSY = frozenset(
     {
@@ -57,7 +59,10 @@ class Dynamo:
         return _plain(answer["Item"]) if "Item" in answer else None
 
     def pages(self, **query: Any) -> Iterator[list[Item]]:
-        """Yields the pages of a Query, each read when needed; values are plain Python."""
+        """Yields the pages of a Query, each read when needed; values are plain Python.
+
+        A Limit is that of the first page; each further page may be twice as long.
+        """
         values = _typed(query.pop("ExpressionAttributeValues"))
         asked = {"TableName": self._table, "ExpressionAttributeValues": values, **query}
         while True:
@@ -67,6 +72,8 @@ class Dynamo:
             if "LastEvaluatedKey" not in answer:
                 return
             asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            if "Limit" in asked:
+                asked["Limit"] = min(2 * asked["Limit"], _LARGEST_LIMIT)
 
     def put(self, item: Item, *, condition: str, values: Item, names: dict[str, str]) -> None:
         """Puts an item if `condition` is met; else raises ConditionFailed with the stored item."""
@@ -122,7 +129,7 @@ class Dynamo:
             )
 
     def transact(self, actions: list[dict[str, Any]]) -> None:
-        """Writes all actions or none; they come from `put_action` and `delete_action`."""
+        """Writes all actions or none; they come from `put_action` and its like."""
         named = [
             {operation: {"TableName": self._table, **arguments}}
             for action in actions
@@ -135,6 +142,24 @@ class Dynamo:
 def put_action(item: Item, condition: str | None = None, values: Item | None = None) -> Item:
     """One Put of a transaction."""
     return {"Put": {"Item": _typed(item), **_condition(condition, values or {}, {})}}
+
+
+def add_action(pk: str, sk: str, *, constants: Item, added: Item) -> Item:
+    """One Update of a transaction: sets the constants and adds to the numbers, absent ones to 0."""
+    names = {f"#{place}": name for place, name in enumerate((*constants, *added))}
+    values = {
+        f":{place}": value for place, value in enumerate((*constants.values(), *added.values()))
+    }
+    sets = ",".join(f"#{place}=:{place}" for place in range(len(constants)))
+    adds = ",".join(f"#{place} :{place}" for place in range(len(constants), len(names)))
+    return {
+        "Update": {
+            "Key": _typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+            "UpdateExpression": f"SET {sets} ADD {adds}",
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": _typed(values),
+        }
+    }
 
 
 def delete_action(pk: str, sk: str) -> Item:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sageaudit.adapters.dynamo.keys import as_utc
+from sageaudit.adapters.dynamo.rows import row_text
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 
@@ -21,9 +22,18 @@ class SumFilter:
     region: str | None
     name: str | None
 
+    @property
+    def stored_name(self) -> str | None:
+        """The name as rows have it."""
+        return None if self.name is None else row_text(self.name)
+
     def fits(self, row: SumRow) -> bool:
         """Whether the list shows this row."""
-        asked = ((self.account, row.account), (self.region, row.region), (self.name, row.name))
+        asked = (
+            (self.account, row.account),
+            (self.region, row.region),
+            (self.stored_name, row.name),
+        )
         return all(wanted is None or wanted == value for wanted, value in asked)
 
 

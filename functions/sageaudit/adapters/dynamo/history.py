@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from itertools import islice
 from typing import Any
 
 from sageaudit.adapters.dynamo import items, keys, walks
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
-from sageaudit.adapters.dynamo.codec import Item
+from sageaudit.adapters.dynamo.daily_sums import SumFilter
 from sageaudit.adapters.dynamo.family_table import family_actions, make_due, out_of_date_runs
-from sageaudit.adapters.dynamo.paging import last_seen, page_of
+from sageaudit.adapters.dynamo.known_head import KnownHead, put_head
+from sageaudit.adapters.dynamo.paging import last_seen, list_end, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of
+from sageaudit.adapters.dynamo.sum_table import Directory, read_rows, sum_actions
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
@@ -26,9 +27,11 @@ from sageaudit.domain.audit.record import (
     Head,
     JobKey,
     Page,
+    Position,
     Recorded,
     Verdict,
 )
+from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.errors import Throttled
 
 RECORD_PERMISSIONS = (
@@ -41,15 +44,14 @@ RECORD_PERMISSIONS = (
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What every other method calls: Query on the table and on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
-"""What lists and `family_avoidable_usd` call, on their index alone."""
+"""What a list calls, on its index alone."""
+SUMS_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
+"""What `sums` and `head` call, on the table alone."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
 DETAIL_DAYS = 90
 WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between tries of one recording: a conflict lasts for another delivery's write."""
-FAMILY_PAGES = 10
-"""Most pages of 1 MB that a family's sum reads, together some 8,000 heads."""
-_AS_READ = "version = :version AND last_modified_at = :read"
 
 
 class DynamoHistory:
@@ -64,77 +66,86 @@ class DynamoHistory:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._table = Dynamo(client, table_name)
+        self._directory = Directory(self._table)
         self._clock = clock
         self._sleep = sleep
 
     def record(self, entry: Entry) -> Recorded:
-        """Writes HEAD, version, findings and detail in one transaction. Raises AwsError.
+        """Writes HEAD, version, findings, detail and sums in one transaction. Raises AwsError.
 
         Nothing is written for a delivery that is a duplicate or older than the newest version.
         """
         digest = digest_of(entry.document)
-        for wait_s in WAITS_S:
+        for conflicts, wait_s in enumerate(WAITS_S):
             try:
-                return self._try_to_record(entry, digest)
+                return self._try_to_record(entry, digest, conflicts)
             except ConditionFailed:
                 continue  # another delivery has written since HEAD was read: decide again
             except Throttled:
                 self._sleep(wait_s)
         try:
-            return self._try_to_record(entry, digest)
+            return self._try_to_record(entry, digest, len(WAITS_S))
         except ConditionFailed as error:
             raise Throttled(f"Too many concurrent writes of {entry.key.arn}.") from error
 
-    def _try_to_record(self, entry: Entry, digest: str) -> Recorded:
+    def _try_to_record(self, entry: Entry, digest: str, tries: int) -> Recorded:
         item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
-        newest = None if item is None else items.read_head(item)
-        step = next_step(newest, entry, digest)
-        if newest is None or step is RecordStep.WRITE:
-            return self._write(entry, digest, newest)
-        if step is RecordStep.CONFIRM:
-            self._confirm(entry, digest, newest)
-        if step is RecordStep.ADVANCE:
-            self._advance(entry, newest)
-        return unchanged(step, newest)
-
-    def _write(self, entry: Entry, digest: str, newest: Head | None) -> Recorded:
-        version = 1 if newest is None else newest.version + 1
         findings = finding_rows(entry)
+        if item is None:
+            head = head_of(entry, 1, digest=digest, findings=findings)
+            return self._write(entry, None, head, tries)
+        known = KnownHead.of(item)
+        step = next_step(known.head, entry, digest)
+        version = known.head.version + (step is RecordStep.WRITE)
         head = head_of(entry, version, digest=digest, findings=findings)
+        if step is RecordStep.WRITE:
+            return self._write(entry, known, head, tries)
+        if step is RecordStep.CONFIRM:
+            self._confirm(entry, known, head, tries)
+        if step is RecordStep.ADVANCE:
+            self._advance(entry, known)
+        return unchanged(step, known.head)
+
+    def _write(self, entry: Entry, known: KnownHead | None, head: Head, tries: int) -> Recorded:
+        newest = known.head if known else None
         vanished = set(newest.finding_ids if newest else ()) - set(head.finding_ids)
         audit = items.audit_item(head, entry.document)
         actions = [
-            _put_head(items.head_item(head), newest),
+            put_head(head, known),
             put_action(audit, f"attribute_not_exists({PARTITION_KEY})"),
-            *(put_action(items.finding_item(finding)) for finding in findings),
+            *(put_action(items.finding_item(finding)) for finding in finding_rows(entry)),
             *(
                 delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
                 for rule_id in sorted(vanished)
             ),
             *family_actions(entry, head, newest, self._expires_at()),
+            *sum_actions(newest, head, tries),
         ]
         if entry.detail is not None:
             expires_at = self._expires_at()
             actions.append(put_action(items.detail_item(entry.key, entry.detail, expires_at)))
+        self._directory.name(head)
         self._table.transact(actions)
-        return Recorded(Verdict.RECORDED, version)
+        return Recorded(Verdict.RECORDED, head.version)
 
-    def _confirm(self, entry: Entry, digest: str, newest: Head) -> None:
+    def _confirm(self, entry: Entry, known: KnownHead, head: Head, tries: int) -> None:
         """The same version, judged with the family's runs as they are now: it is not due."""
-        head = head_of(entry, newest.version, digest=digest, findings=finding_rows(entry))
-        moved = family_actions(entry, head, newest, self._expires_at())
-        self._table.transact([_put_head(items.head_item(head), newest), *moved])
+        moved = family_actions(entry, head, known.head, self._expires_at())
+        added = sum_actions(known.head, head, tries)
+        self._directory.name(head)
+        self._table.transact([put_head(head, known), *moved, *added])
 
     def _expires_at(self) -> datetime:
         return self._clock() + timedelta(days=DETAIL_DAYS)
 
-    def _advance(self, entry: Entry, newest: Head) -> None:
+    def _advance(self, entry: Entry, known: KnownHead) -> None:
+        condition, values = known.as_read
         self._table.update(
             keys.job_pk(entry.key),
             keys.HEAD_SK,
             "SET last_modified_at = :new",
-            condition=_AS_READ,
-            values=_as_read(newest) | {":new": keys.moment_text(entry.last_modified_at)},
+            condition=condition,
+            values=values | {":new": keys.moment_text(entry.last_modified_at)},
             names={},
         )
 
@@ -184,9 +195,15 @@ class DynamoHistory:
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
         return None if item is None else items.read_detail(item)
 
-    def by_day(self, day: date) -> Iterator[Head]:
+    def by_day(
+        self,
+        day: date,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """Jobs that ended on a day (UTC), newest first, merged from the day's shards."""
-        return self._heads("by-day", keys.day_pks(day))
+        return self._heads("by-day", keys.day_pks(day), before, page_size)
 
     def by_family(
         self,
@@ -194,36 +211,55 @@ class DynamoHistory:
         region: str,
         family: str,
         *,
-        before: datetime | None = None,
+        before: datetime | Position | None = None,
         limit: int | None = None,
+        page_size: int | None = None,
     ) -> Iterator[Head]:
-        """The runs of one family that ended before a moment, newest first."""
+        """The runs of one family, newest first."""
         partition = keys.family_pk(account, region, family)
-        last = keys.moment_text(before) if before else None
-        return islice(self._heads("by-family", [partition], last, page_size=limit), limit)
+        heads = self._heads("by-family", [partition], before, page_size or limit)
+        return islice(heads, limit)
 
-    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_owner(
+        self,
+        owner: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
+    ) -> Page[Head]:
         """One owner's jobs, newest first."""
         partition = keys.owner_pk(owner)
         asked = f"by-owner {partition}"
-        walked = walks.newest_first(
-            self._table, "by-owner", [partition], last_seen(asked, cursor), limit + 1
-        )
+        last = list_end(asked, cursor, before)
+        walked = walks.newest_first(self._table, "by-owner", [partition], last, limit + 1)
         return page_of(asked, ((sk, items.read_head(item)) for sk, item in walked), limit)
 
-    def by_account(self, account: str, month: str) -> Iterator[Head]:
+    def by_account(
+        self,
+        account: str,
+        month: str,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """One account's jobs of a month, newest first."""
-        return self._heads("by-account", [keys.account_pk(account, month)])
+        return self._heads("by-account", [keys.account_pk(account, month)], before, page_size)
 
     def by_rule(
-        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+        self,
+        rule: str,
+        month: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
     ) -> Page[FindingRow]:
         """One rule's findings of a month, newest first."""
         partition = keys.rule_pk(rule, month)
         asked = f"by-rule {partition}"
-        walked = walks.newest_first(
-            self._table, "by-rule", [partition], last_seen(asked, cursor), limit + 1
-        )
+        last = list_end(asked, cursor, before)
+        walked = walks.newest_first(self._table, "by-rule", [partition], last, limit + 1)
         return page_of(asked, ((sk, items.read_finding(item)) for sk, item in walked), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
@@ -231,56 +267,26 @@ class DynamoHistory:
         walked = walks.due_first(self._table, before, last_seen("due", cursor), limit)
         return page_of("due", ((sk, items.read_head(item)) for sk, item in walked), limit)
 
-    def family_avoidable_usd(
+    def sums(
         self,
-        account: str,
-        region: str,
-        family: str,
+        scope: Scope,
+        since: date,
+        until: date,
         *,
-        since: datetime,
-        enough_usd: Decimal,
-        other_than: JobKey | None = None,
-    ) -> Decimal:
-        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`."""
-        names = {"#rollup": "rollup"}  # a reserved word
-        pages = self._table.pages(
-            IndexName="by-family",
-            KeyConditionExpression="#p = :p AND #s >= :since",
-            ProjectionExpression="pk, #rollup, avoidable_usd, lost_usd",
-            ExpressionAttributeNames=walks.key_names("by-family") | names,
-            ExpressionAttributeValues={
-                ":p": keys.family_pk(account, region, family),
-                ":since": keys.moment_text(since),
-            },
-            ScanIndexForward=False,
-        )
-        left_out = None if other_than is None else keys.job_pk(other_than)
-        total_usd = Decimal(0)
-        for _, page in zip(range(FAMILY_PAGES), pages, strict=False):
-            counted = (item for item in page if not item["rollup"] and item["pk"] != left_out)
-            for item in counted:
-                total_usd += Decimal(item.get("avoidable_usd", 0) + item.get("lost_usd", 0))
-                if total_usd >= enough_usd:
-                    return total_usd
-        return total_usd
+        account: str | None = None,
+        region: str | None = None,
+        name: str | None = None,
+    ) -> Iterator[SumRow]:
+        """The daily sums of one scope, a row for each shard that has any."""
+        return read_rows(self._table, scope, since, until, SumFilter(account, region, name))
 
     def _heads(
         self,
         index: str,
         partitions: Sequence[str],
-        last: str | None = None,
-        page_size: int | None = None,
+        before: datetime | Position | None,
+        page_size: int | None,
     ) -> Iterator[Head]:
+        last = keys.before_sk(before)
         walked = walks.newest_first(self._table, index, partitions, last, page_size)
         return (items.read_head(item) for _, item in walked)
-
-
-def _put_head(item: Item, newest: Head | None) -> dict[str, Any]:
-    """Puts HEAD only if it has not changed since it was read, as the decision depends on it."""
-    if newest is None:
-        return put_action(item, f"attribute_not_exists({PARTITION_KEY})")
-    return put_action(item, _AS_READ, _as_read(newest))
-
-
-def _as_read(newest: Head) -> Item:
-    return {":version": newest.version, ":read": keys.moment_text(newest.last_modified_at)}

@@ -10,7 +10,8 @@ import zlib
 from datetime import UTC, date, datetime, timedelta
 
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.record import JobKey, Position
+from sageaudit.domain.audit.sums import Scope, SumRow
 
 HEAD_SK = "HEAD"
 DETAIL_SK = "DETAIL"
@@ -18,9 +19,14 @@ FINDING_PREFIX = "FINDING#"
 DAY_SHARDS = 8
 """A sweep may end 1,000 jobs a minute; without shards, all rows would go to one partition."""
 DUE_SHARDS = 4
+SUMS_SHARDS = 8
+"""All audits of an account in one day add to one of these; see `sums_shard`."""
+SUMS_ACCOUNTS_PK = "SUM#ACCOUNTS"
+"""The directory of accounts with sums, so that a question without an account finds them."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_TEXT = 2_000
 """Most characters of a text in rows and keys; the document has the full text."""
+_LONGEST_REGION = 64
 _LONGEST_PART_BYTES = 512
 """A partition key has at most 2,048 bytes, a sort key 1,024; a longer one fails the transaction."""
 
@@ -80,6 +86,11 @@ def month_of(moment: datetime) -> str:
     return moment_text(moment)[:7]
 
 
+def month_of_day(day: date) -> str:
+    """YYYY-MM."""
+    return day.isoformat()[:7]
+
+
 def ended_sk(ended_at: datetime, key: JobKey) -> str:
     """Sorts by the job's end; unique, so that a list can be continued after it."""
     return f"{moment_text(ended_at)}#{run_id(key)}"
@@ -130,6 +141,15 @@ def ended_before(moment: datetime) -> str:
     return moment_text(moment)
 
 
+def before_sk(before: datetime | Position | None) -> str:
+    """Sorts after every `ended_sk` that a list shows; None: after all of them."""
+    if before is None:
+        return "~"
+    if isinstance(before, Position):
+        return ended_sk(before.ended_at, before.key)
+    return ended_before(before)
+
+
 def ended_after(moment: datetime) -> str:
     """Sorts after every `ended_sk` up to this moment, since "$" follows "#"."""
     return f"{moment_text(moment)}$"
@@ -148,6 +168,56 @@ def account_pk(account: str, month: str) -> str:
 def rule_pk(rule: str, month: str) -> str:
     """One rule's findings of a month (YYYY-MM)."""
     return f"{part(rule)}#{month}"
+
+
+def sums_pk(account: str, month: str) -> str:
+    """The daily sums of one account and month (YYYY-MM)."""
+    return f"SUM#{part(account)}#{month}"
+
+
+def sums_sk(row: SumRow, shard: int) -> str:
+    """One shard of one day's sums; within a name and region, days sort by time."""
+    return f"{_sums_of(row.scope, row.name or '', row.region)}#{row.day.isoformat()}#{shard}"
+
+
+def sums_between(scope: Scope, name: str, region: str, since: date, until: date) -> tuple[str, str]:
+    """The first sort key of these days of one name, and one after the last: "$" follows "#"."""
+    of = _sums_of(scope, name, region)
+    return f"{of}#{since.isoformat()}", f"{of}#{until.isoformat()}$"
+
+
+def sums_within(scope: Scope, name: str | None) -> tuple[str, str]:
+    """Before the first and after the last sort key of a scope, or of one name of it."""
+    of = scope.value if name is None else f"{scope.value}#{part(name)}"
+    return f"{of}#", f"{of}$"
+
+
+def _sums_of(scope: Scope, name: str, region: str) -> str:
+    """A region with a "#" is hashed: the name may have one, and two names must not share a key."""
+    plain = "#" not in region and len(region) <= _LONGEST_REGION
+    hashed = hashlib.sha256(region.encode("utf-8", "replace")).hexdigest()
+    return f"{scope.value}#{part(name)}#{part(region) if plain else '~' + hashed}"
+
+
+def sums_shard(key: JobKey, scope: Scope, tries: int) -> int:
+    """The shard to which a run adds; any may take a difference, as readers add all of them.
+
+    An account's rows are spread at once. The others take the first shard, so that a quiet family
+    has one row a day, and another one after each of the `tries` that met a conflict.
+    """
+    if scope is not Scope.ACCOUNT and tries == 0:
+        return 0
+    return (_shard(key, SUMS_SHARDS) + tries) % SUMS_SHARDS
+
+
+def sums_account_sk(month: str, account: str) -> str:
+    """An account in the directory of those with sums; sorts by month."""
+    return f"{month}#{part(account)}"
+
+
+def sums_months(since: date, until: date) -> tuple[str, str]:
+    """Before the first and after the last sort key of the directory in these months."""
+    return f"{month_of_day(since)}#", f"{month_of_day(until)}$"
 
 
 def family_day_pk(family: str) -> str:

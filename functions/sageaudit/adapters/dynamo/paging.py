@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
+from sageaudit.adapters.dynamo.keys import before_sk
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.domain.audit.record import Page
+from sageaudit.domain.audit.record import Page, Position
 
 Row = TypeVar("Row")
 _VERSION = 1
@@ -49,6 +51,14 @@ def last_seen(asked: str, cursor: str | None) -> str | None:
             if _is_key(last):
                 return last
     raise ValueError("This cursor does not belong to this list: repeat the query without it.")
+
+
+def list_end(asked: str, cursor: str | None, before: datetime | Position | None) -> str:
+    """The sort key below which a list by end continues: that of the cursor, or of `before`.
+
+    Raises ValueError if the cursor does not belong to the list `asked`.
+    """
+    return min(last_seen(asked, cursor) or "~", before_sk(before))
 
 
 def _is_key(text: str) -> bool:

@@ -23,8 +23,8 @@ from sageaudit.domain.audit.record import (
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 
-MOST_FINDING_ROWS = 47
-"""A transaction has at most 100 actions: 47 puts, 47 deletes of old rows, and up to 5 others."""
+MOST_FINDING_ROWS = 40
+"""A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others."""
 
 
 def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[FindingRow]) -> Head:
@@ -38,12 +38,12 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         settled=audit["settled"],
         due_at=due_at,
         last_modified_at=as_utc(entry.last_modified_at),
-        name=_text(job["name"]),
+        name=row_text(job["name"]),
         kind=job["kind"],
-        status=_text(job["status"]),
+        status=row_text(job["status"]),
         account=job["account"] or NOT_NAMED,
         region=job["region"] or NOT_NAMED,
-        family=_text(job["family"]),
+        family=row_text(job["family"]),
         owner=_owner(document),
         ended_at=_ended_at(entry),
         rollup=document["rollup"],
@@ -51,7 +51,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         avoidable_usd=storable_usd(document["avoidable_usd"]),
         lost_usd=storable_usd(document["lost_usd"]),
         top_rule=_top_rule(document["findings"]),
-        unauditable=None if document["unauditable"] is None else _text(document["unauditable"]),
+        unauditable=None if document["unauditable"] is None else row_text(document["unauditable"]),
         digest=digest,
         ruleset=audit["ruleset"],
         policy=audit["policy"],
@@ -63,6 +63,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         estimated=bool(estimates(document["bill"])) or None,
         incomplete=bool(gaps(document["bill"])) or None,
         sums=sums_of(document),
+        severity=_severity(document["findings"]),
     )
     run = None if job["ended_at"] is None else earlier_run(head)
     return head if run is None else replace(head, stamp=run_stamp(run))
@@ -84,13 +85,13 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         severity=Severity(finding["severity"]),
         confidence=Confidence(finding["confidence"]),
         bucket=Bucket(finding["bucket"]),
-        name=_text(entry.document["job"]["name"]),
-        family=_text(entry.document["job"]["family"]),
+        name=row_text(entry.document["job"]["name"]),
+        family=row_text(entry.document["job"]["family"]),
         owner=_owner(entry.document),
         ended_at=_ended_at(entry),
         saving_usd=storable_usd(finding["saving_usd"]),
         saving_alone_usd=storable_usd(finding["saving_alone_usd"]),
-        summary=_text(finding["summary"]),
+        summary=row_text(finding["summary"]),
         estimated=finding.get("estimated") or None,
     )
 
@@ -106,10 +107,11 @@ def _ended_at(entry: Entry) -> datetime:
 
 
 def _owner(document: AuditDocument) -> str | None:
-    return _text(document["job"]["owner"] or "") or None
+    return row_text(document["job"]["owner"] or "") or None
 
 
-def _text(text: str) -> str:
+def row_text(text: str) -> str:
+    """A text as rows have it: valid Unicode, and cut."""
     return whole_text(text)[:LONGEST_TEXT]
 
 
@@ -117,6 +119,12 @@ def _top_rule(findings: list[FindingDocument]) -> str | None:
     """The rule of the most important finding: by counted dollars, then severity, then order."""
     effective = list(filter(stands, findings))
     return max(effective, key=_weight)["rule"] if effective else None
+
+
+def _severity(findings: list[FindingDocument]) -> Severity | None:
+    """Of the most severe standing finding."""
+    severities = (Severity(finding["severity"]) for finding in filter(stands, findings))
+    return max(severities, key=lambda severity: severity.rank, default=None)
 
 
 def _weight(finding: FindingDocument) -> tuple[Decimal, int]:

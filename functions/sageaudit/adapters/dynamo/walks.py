@@ -19,9 +19,10 @@ Walk = Iterator[tuple[str, Item]]
 
 
 def newest_first(
-    table: Dynamo, index: str, partitions: Sequence[str], last: str | None, page_size: int | None
+    table: Dynamo, index: str, partitions: Sequence[str], last: str, page_size: int | None
 ) -> Walk:
-    """The items of an index that ended before the sort key `last`; all of them without one."""
+    """The items of an index before the sort key `last`. `page_size` is shared by the partitions."""
+    limit = {} if page_size is None else {"Limit": _share(page_size, len(partitions))}
     walks = [
         _walk(
             table,
@@ -29,9 +30,9 @@ def newest_first(
             IndexName=index,
             KeyConditionExpression="#p = :p AND #s < :last",
             ExpressionAttributeNames=key_names(index),
-            ExpressionAttributeValues={":p": partition, ":last": last or "~"},
+            ExpressionAttributeValues={":p": partition, ":last": last},
             ScanIndexForward=False,
-            **({} if page_size is None else {"Limit": page_size}),
+            **limit,
         )
         for partition in partitions
     ]
@@ -49,8 +50,7 @@ def due_first(table: Dynamo, before: datetime, last: str | None, limit: int) -> 
             KeyConditionExpression="#p = :p AND #s BETWEEN :last AND :until",
             ExpressionAttributeNames=key_names("due"),
             ExpressionAttributeValues={":p": shard, ":last": after or "0", ":until": until},
-            # Twice the even share, as shards may fill unevenly.
-            Limit=max(8, 2 * limit // keys.DUE_SHARDS),
+            Limit=max(8, _share(limit, keys.DUE_SHARDS)),
         )
         for shard in keys.due_pks()
         if after <= until
@@ -67,6 +67,11 @@ def key_names(index: str) -> dict[str, str]:
 def _walk(table: Dynamo, sort_key: str, **query: Any) -> Walk:
     for page in table.pages(**query):
         yield from ((item[sort_key], item) for item in page)
+
+
+def _share(rows: int, partitions: int) -> int:
+    """The rows to ask one partition for: twice the even share, as shards may fill unevenly."""
+    return rows if partitions == 1 else -(-2 * rows // partitions)
 
 
 def _sort_key(walked: tuple[str, Item]) -> str:

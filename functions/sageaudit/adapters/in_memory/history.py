@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from decimal import Decimal
 from itertools import islice
 
 from sageaudit.adapters.dynamo import keys
@@ -16,7 +15,7 @@ from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.daily_sums import SumFilter, sum_row
 from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
 from sageaudit.adapters.dynamo.items import packed_detail, read_detail
-from sageaudit.adapters.dynamo.paging import last_seen, page_of
+from sageaudit.adapters.dynamo.paging import last_seen, list_end, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stored_text
 from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
@@ -29,10 +28,11 @@ from sageaudit.domain.audit.record import (
     Head,
     JobKey,
     Page,
+    Position,
     Recorded,
     Verdict,
 )
-from sageaudit.domain.audit.sums import Scope, SumRow
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +138,19 @@ class MemoryHistory:
         known = self._runs.get(keys.job_pk(key))
         return None if known is None or known.detail is None else read_detail(known.detail)
 
-    def by_day(self, day: date) -> Iterator[Head]:
+    def by_day(
+        self,
+        day: date,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,  # noqa: ARG002 - nothing is read in pages here
+    ) -> Iterator[Head]:
         """Jobs that ended on a day in UTC, newest first."""
         shards = keys.day_pks(day)
         return (
-            head for _, head in self._newest() if keys.day_pk(head.ended_at, head.key) in shards
+            head
+            for _, head in self._newest(before)
+            if keys.day_pk(head.ended_at, head.key) in shards
         )
 
     def by_family(
@@ -151,24 +159,31 @@ class MemoryHistory:
         region: str,
         family: str,
         *,
-        before: datetime | None = None,
+        before: datetime | Position | None = None,
         limit: int | None = None,
+        page_size: int | None = None,  # noqa: ARG002 - nothing is read in pages here
     ) -> Iterator[Head]:
-        """The runs of one family that ended before a moment, newest first."""
+        """The runs of one family, newest first."""
         wanted = keys.family_pk(account, region, family)
-        last = keys.moment_text(before) if before else "~"
         heads = (
             head
-            for sk, head in self._newest()
-            if sk < last and keys.family_pk(head.account, head.region, head.family) == wanted
+            for _, head in self._newest(before)
+            if keys.family_pk(head.account, head.region, head.family) == wanted
         )
         return islice(heads, limit)
 
-    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_owner(
+        self,
+        owner: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
+    ) -> Page[Head]:
         """One owner's jobs, newest first."""
         wanted = keys.owner_pk(owner)
         asked = f"by-owner {wanted}"
-        last = last_seen(asked, cursor) or "~"
+        last = list_end(asked, cursor, before)
         rows = (
             (sk, head)
             for sk, head in self._newest()
@@ -176,22 +191,35 @@ class MemoryHistory:
         )
         return page_of(asked, rows, limit)
 
-    def by_account(self, account: str, month: str) -> Iterator[Head]:
+    def by_account(
+        self,
+        account: str,
+        month: str,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,  # noqa: ARG002 - nothing is read in pages here
+    ) -> Iterator[Head]:
         """One account's jobs of a month, newest first."""
         wanted = keys.account_pk(account, month)
         return (
             head
-            for _, head in self._newest()
+            for _, head in self._newest(before)
             if keys.account_pk(head.account, keys.month_of(head.ended_at)) == wanted
         )
 
     def by_rule(
-        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+        self,
+        rule: str,
+        month: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
     ) -> Page[FindingRow]:
         """One rule's findings of a month, newest first."""
         wanted = keys.rule_pk(rule, month)
         asked = f"by-rule {wanted}"
-        last = last_seen(asked, cursor) or "~"
+        last = list_end(asked, cursor, before)
         matching = (
             (keys.ended_sk(row.ended_at, row.key), row)
             for kept in self._runs.values()
@@ -226,35 +254,16 @@ class MemoryHistory:
         wanted = SumFilter(account, region, name)
         for kept in self._runs.values():
             row = sum_row(kept.head, scope)
-            if row is not None and since <= row.day <= until and wanted.fits(row):
+            if row is None or row.sums == Sums():
+                continue
+            if since <= row.day <= until and wanted.fits(row):
                 yield row
 
-    def family_avoidable_usd(
-        self,
-        account: str,
-        region: str,
-        family: str,
-        *,
-        since: datetime,
-        enough_usd: Decimal,
-        other_than: JobKey | None = None,
-    ) -> Decimal:
-        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`."""
-        wanted = keys.family_pk(account, region, family)
-        left_out = None if other_than is None else keys.job_pk(other_than)
-        total_usd = Decimal(0)
-        for _, head in self._newest():
-            if head.ended_at < keys.as_utc(since) or total_usd >= enough_usd:
-                break
-            of_family = keys.family_pk(head.account, head.region, head.family) == wanted
-            if of_family and not head.rollup and keys.job_pk(head.key) != left_out:
-                total_usd += (head.avoidable_usd or 0) + (head.lost_usd or 0)
-        return total_usd
-
-    def _newest(self) -> Iterator[tuple[str, Head]]:
+    def _newest(self, before: datetime | Position | None = None) -> Iterator[tuple[str, Head]]:
+        last = keys.before_sk(before)
         heads = (kept.head for kept in self._runs.values())
         keyed = ((keys.ended_sk(head.ended_at, head.key), head) for head in heads)
-        return iter(sorted(keyed, key=_sort_key, reverse=True))
+        return iter(sorted((row for row in keyed if row[0] < last), key=_sort_key, reverse=True))
 
 
 def _sort_key(keyed: tuple[str, object]) -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.prices.price_book import PriceBook
@@ -21,6 +22,7 @@ from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.prices.price_history import KnownRate
 from sageaudit.domain.prices.price_list import ROLES
 from sageaudit.domain.prices.price_source import Quote
+from sageaudit.errors import BadUsage
 
 HOURLY = "hourly_prices.json"
 STORAGE_TABLE = "storage_prices.json"
@@ -36,6 +38,8 @@ class PackagedPrices:
     hourly_table: Mapping[str, Any]
     storage_table: Mapping[str, Any]
     usage_table: Mapping[str, Any]
+    name: str = "packaged"
+    """The source's name, as notes print it."""
 
     def read(self, region: str | None, component: Component) -> PackagedPrices:
         """These prices: the tables are already in memory and cover every region."""
@@ -43,14 +47,9 @@ class PackagedPrices:
         return self
 
     @property
-    def name(self) -> str:
-        """The source's name, as notes print it."""
-        return "packaged"
-
-    @property
     def version(self) -> str:
         """The date of the hourly table."""
-        return f"packaged {self.as_of}"
+        return f"{self.name} {self.as_of}"
 
     @property
     def as_of(self) -> str:
@@ -76,7 +75,7 @@ class PackagedPrices:
     def present(self, region: str, component: Component, instance_type: str) -> KnownRate | None:
         """The table's current price: one figure for all components, or each component's own."""
         listed = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
-        source = f"packaged Price List rates ({self.hourly_table['provenance']['component']})"
+        source = f"{self.name} Price List rates ({self.hourly_table['provenance']['component']})"
         if isinstance(listed, Mapping):
             own = listed.get(component.value)
             return None if own is None else KnownRate.seen(_exact(own), self.as_of, source)
@@ -106,12 +105,12 @@ class PackagedPrices:
         row = self.storage_table["regions"].get(region)
         if row is None:
             return Quote()
-        usd, source = row["training"], f"packaged, {row['basis']}"
+        usd, source = row["training"], f"{self.name}, {row['basis']}"
         if component is Component.PROCESSING and "processing" in row:
             usd = row["processing"]
         elif component is Component.PROCESSING:
             usd = row["training"] / _PROCESSING_DISCOUNT
-            source = "packaged, derived: training storage / 1.4"
+            source = f"{self.name}, derived: training storage / 1.4"
         as_of = row.get("as_of", self.storage_table["provenance"]["as_of"])
         # No earlier price is known, so this one applies to every day.
         return Quote((KnownRate(usd, date.min, date.max, as_of, source),))
@@ -144,12 +143,46 @@ def prices() -> PriceBook:
 
 @cache
 def tables() -> PackagedPrices:
-    """The packaged tables."""
-    return PackagedPrices(
+    """The packaged tables, or those that `renew_from` names if they were read later."""
+    packed = PackagedPrices(
         hourly_table=_read(HOURLY),
         storage_table=_read(STORAGE_TABLE),
         usage_table=_read("usage_types.json"),
     )
+    own = [_renewed(packed, folder) for folder in _RENEWED]
+    return max([packed, *own], key=lambda prices: prices.as_of)
+
+
+_RENEWED: list[Path] = []
+
+
+def renew_from(folder: Path) -> None:
+    """From now on, tables in this folder replace packaged ones that are older.
+
+    For the command line, which knows its user's folder; the Lambdas have none.
+    """
+    renewed = [folder] if (folder / HOURLY).exists() else []
+    if renewed != _RENEWED:
+        _RENEWED[:] = renewed
+        tables.cache_clear()
+        market.cache_clear()
+
+
+def _renewed(packed: PackagedPrices, folder: Path) -> PackagedPrices:
+    """The tables as `sageaudit prices refresh` wrote them. Raises BadUsage for another file."""
+    try:
+        hourly, storage = (
+            json.loads((folder / name).read_text(encoding="utf-8"), parse_float=Decimal)
+            for name in (HOURLY, STORAGE_TABLE)
+        )
+        renewed = replace(packed, hourly_table=hourly, storage_table=storage, name="refreshed")
+        date.fromisoformat(renewed.as_of)
+        _ = hourly["exceptions"], hourly["history"], hourly["usd_per_hour"], storage["regions"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise BadUsage(
+            f"{folder / HOURLY} is not a price table: delete it, or run `sageaudit prices refresh`"
+        ) from error
+    return renewed
 
 
 def _exact(amount: Decimal | int) -> Decimal:
@@ -185,6 +218,7 @@ def _type(name: str, row: Mapping[str, Any]) -> InstanceType:
         kinds=frozenset(JobKind(kind) for kind in row["kinds"]),
         efa=row.get("efa"),
         successors=tuple(row["successors"]),
+        local_gb=row.get("local_nvme_gb"),
     )
 
 

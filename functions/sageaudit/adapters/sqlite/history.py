@@ -22,7 +22,7 @@ from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.daily_sums import changes
 from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
 from sageaudit.adapters.dynamo.items import packed_detail, read_detail
-from sageaudit.adapters.dynamo.paging import last_seen, page_of
+from sageaudit.adapters.dynamo.paging import last_seen, list_end, page_of
 from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stored_text
 from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
@@ -40,6 +40,7 @@ from sageaudit.domain.audit.record import (
     Head,
     JobKey,
     Page,
+    Position,
     Recorded,
     Verdict,
 )
@@ -221,10 +222,17 @@ class SqliteHistory:
         with self._whole_rows():
             return None if row is None else read_detail(dict(row))
 
-    def by_day(self, day: date) -> Iterator[Head]:
+    def by_day(
+        self,
+        day: date,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """Jobs that ended on a day in UTC, newest first."""
         asked = {"day": day.isoformat()}
-        return self._heads(statements.BY_DAY, asked, f"{day.isoformat()}{_LAST}")
+        last = min(keys.before_sk(before), f"{day.isoformat()}{_LAST}")
+        return self._heads(statements.BY_DAY, asked, last, page_size)
 
     def by_family(
         self,
@@ -232,32 +240,54 @@ class SqliteHistory:
         region: str,
         family: str,
         *,
-        before: datetime | None = None,
+        before: datetime | Position | None = None,
         limit: int | None = None,
+        page_size: int | None = None,
     ) -> Iterator[Head]:
-        """The runs of one family that ended before a moment, newest first."""
-        last = keys.moment_text(before) if before else _LAST
+        """The runs of one family, newest first."""
         asked = _family(account, region, family)
-        return islice(self._heads(statements.BY_FAMILY, asked, last, limit), limit)
+        rows = page_size or limit
+        return islice(self._heads(statements.BY_FAMILY, asked, keys.before_sk(before), rows), limit)
 
-    def by_owner(self, owner: str, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def by_owner(
+        self,
+        owner: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
+    ) -> Page[Head]:
         """One owner's jobs, newest first."""
         name = f"by-owner {keys.owner_pk(owner)}"
-        last = last_seen(name, cursor) or _LAST
+        last = list_end(name, cursor, before)
         asked = {"owner": _text(owner)}
         return page_of(name, self._walk(Head, statements.BY_OWNER, asked, last, limit + 1), limit)
 
-    def by_account(self, account: str, month: str) -> Iterator[Head]:
+    def by_account(
+        self,
+        account: str,
+        month: str,
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Head]:
         """One account's jobs of a month, newest first."""
         asked = {"account": whole_text(account), "month": month}
-        return self._heads(statements.BY_ACCOUNT, asked, f"{month}{_LAST}")
+        last = min(keys.before_sk(before), f"{month}{_LAST}")
+        return self._heads(statements.BY_ACCOUNT, asked, last, page_size)
 
     def by_rule(
-        self, rule: str, month: str, *, limit: int, cursor: str | None = None
+        self,
+        rule: str,
+        month: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        before: datetime | Position | None = None,
     ) -> Page[FindingRow]:
         """One rule's findings of a month, newest first."""
         name = f"by-rule {keys.rule_pk(rule, month)}"
-        last = last_seen(name, cursor) or f"{month}{_LAST}"
+        last = min(list_end(name, cursor, before), f"{month}{_LAST}")
         asked = {"rule": whole_text(rule), "month": month}
         walked = self._walk(FindingRow, statements.BY_RULE, asked, last, limit + 1)
         return page_of(name, walked, limit)
@@ -322,10 +352,9 @@ class SqliteHistory:
         return total_usd
 
     def _heads(
-        self, query: str, asked: dict[str, Any], last: str, limit: int | None = None
+        self, query: str, asked: dict[str, Any], last: str, rows: int | None
     ) -> Iterator[Head]:
-        walked = self._walk(Head, query, asked, last, limit or _PAGE_ROWS)
-        return (head for _, head in walked)
+        return (head for _, head in self._walk(Head, query, asked, last, rows or _PAGE_ROWS))
 
     def _walk(
         self,
@@ -336,17 +365,17 @@ class SqliteHistory:
         rows: int,
         by: str = "ended_at",
     ) -> Iterator[tuple[str, Form]]:
-        """Rows with their sort keys, from after `last` on, a page at a time."""
+        """Rows with their sort keys, from after `last` on: first `rows` of them, then more."""
         size = min(max(rows, 1), _PAGE_ROWS)
         moment, _, after = last.partition("#")
         while True:
-            place = {by: moment, "after": after, "rows": size}
-            page = self._file.rows(query, asked | place)
+            page = self._file.rows(query, asked | {by: moment, "after": after, "rows": size})
             for row in page:
                 moment, after = row[by], row["run_key"]
                 yield f"{moment}#{after}", self._read(form, row)
             if len(page) < size:
                 return
+            size = _PAGE_ROWS
 
     def _read(self, form: type[Form], row: sqlite3.Row) -> Form:
         with self._whole_rows():

@@ -29,7 +29,9 @@ def open_file(path: Path, *, create: bool) -> sqlite3.Connection:
         known = path.stat()
     except FileNotFoundError:
         if not create:
-            raise NoHistory(f"there is no history {path}") from None
+            raise NoHistory(
+                f"there is no history {path}: `sageaudit scan --history {path}` makes one"
+            ) from None
         _make(path)
     except OSError as error:
         raise HistoryDenied(f"{path} cannot be opened: {error.strerror}") from error
@@ -75,7 +77,7 @@ def _with_schema(
     try:
         if schema.is_empty(connection):
             if not create:
-                raise NoHistory(f"{path} is empty: it has no history yet")
+                raise NoHistory(f"{path} is empty: `sageaudit scan --history {path}` fills it")
             if wal:
                 _use_wal(connection)
         schema.prepare(connection, path)

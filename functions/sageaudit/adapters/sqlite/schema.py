@@ -49,7 +49,8 @@ CREATE TABLE runs (
     estimated INTEGER,
     incomplete INTEGER,
     stamp TEXT,
-    sums TEXT
+    sums TEXT,
+    severity TEXT
 )""",
     "CREATE INDEX runs_by_day ON runs (ended_at, run_key)",
     "CREATE INDEX runs_by_family ON runs (account, region, family, ended_at, run_key)",
@@ -143,8 +144,8 @@ CREATE VIEW jobs AS SELECT
     avoidable_micro_usd / 1e6 AS avoidable_usd,
     lost_micro_usd / 1e6 AS lost_usd,
     json_extract(facts, '$.instance_type') AS instance_type,
-    top_rule, judged, estimated IS NOT NULL AS estimated, unauditable, version, settled, arn,
-    run_key
+    top_rule, severity, judged, estimated IS NOT NULL AS estimated, unauditable,
+    version, settled, arn, run_key
 FROM runs WHERE NOT rollup""",
     """
 CREATE VIEW job_findings AS SELECT

@@ -96,7 +96,7 @@ PUT_FAMILY_ROW = _put("family_rows", "run_key", "compared", "since", "expires_at
 
 SUM_COLUMNS = tuple(name for name in column_names(Sums) if name != "rules")
 RULE_COLUMNS = tuple(column_names(RuleSums))
-_OF_SUMS = ("scope", "day", "account", "region", "name")
+_OF_SUMS = ("scope", "account", "region", "name", "day")
 ADD_SUMS = _add("daily_sums", _OF_SUMS, SUM_COLUMNS)
 ADD_RULE_SUMS = _add("daily_rule_sums", (*_OF_SUMS, "rule"), RULE_COLUMNS)
 _SUMS_WANTED = (
@@ -104,7 +104,9 @@ _SUMS_WANTED = (
     " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
 )
 _OF_NAME = f"{_SUMS_WANTED} AND name = :name"
-SUMS = f"SELECT * FROM daily_sums{_SUMS_WANTED}"
-RULE_SUMS = f"SELECT * FROM daily_rule_sums{_SUMS_WANTED}"
-SUMS_OF_NAME = f"SELECT * FROM daily_sums INDEXED BY daily_sums_by_name{_OF_NAME}"
-RULE_SUMS_OF_NAME = f"SELECT * FROM daily_rule_sums INDEXED BY daily_rule_sums_by_name{_OF_NAME}"
+_SUMS_FROM = f"SELECT {', '.join((*_OF_SUMS, *SUM_COLUMNS))} FROM daily_sums"
+_RULES_FROM = f"SELECT {', '.join((*_OF_SUMS, 'rule', *RULE_COLUMNS))} FROM daily_rule_sums"
+SUMS = f"{_SUMS_FROM}{_SUMS_WANTED}"
+RULE_SUMS = f"{_RULES_FROM}{_SUMS_WANTED}"
+SUMS_OF_NAME = f"{_SUMS_FROM} INDEXED BY daily_sums_by_name{_OF_NAME}"
+RULE_SUMS_OF_NAME = f"{_RULES_FROM} INDEXED BY daily_rule_sums_by_name{_OF_NAME}"

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from sageaudit.adapters.files import policy_file, recording
-from sageaudit.auditing import Child, audit_job, audit_tuning
+from sageaudit.adapters.files import policy_file
+from sageaudit.auditing import Child
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import live, recorded_run
+from sageaudit.cli.sources import histories, live, recorded_run
+from sageaudit.cli.sources.beside_table import BesideTable
+from sageaudit.cli.sources.kept_recordings import KeptFile, KeptRecordings
+from sageaudit.cli.sources.recorded_audit import of_recording, of_set
 from sageaudit.cli.views import fixes
 from sageaudit.cli.views.layout import console_for
 from sageaudit.cli.views.render import render
@@ -25,8 +26,8 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, Malformed, SageauditError
-from sageaudit.rules import catalogue
+from sageaudit.errors import HistoryFileError, SageauditError
+from sageaudit.ports import History
 from sageaudit.text.fixes.dialects import DIALECTS, Dialect
 
 _EPILOG = """\b
@@ -34,12 +35,24 @@ Examples:
   sageaudit audit --recording job.json
   sageaudit audit --recording job.json --fix-as sdk-v3
   sageaudit audit my-training-job --region eu-west-1
+  sageaudit audit my-training-job --history history.db
   sageaudit audit arn:aws:sagemaker:eu-west-1:111122223333:training-job/my-job --output json"""
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("jobs", nargs=-1, metavar="[ARN|NAME]...")
 @options.RECORDINGS
+@click.option(
+    "--history",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="History file to judge with and to record in; made if it does not exist.",
+)
+@click.option(
+    "--table",
+    metavar="NAME",
+    help="DynamoDB table with earlier runs to judge with; nothing is recorded in it.",
+)
 @options.KIND
 @options.JOB_REGION
 @options.PROFILE
@@ -60,6 +73,8 @@ Examples:
 def audit(
     jobs: tuple[str, ...],
     recordings: tuple[Path, ...],
+    history: Path | None,
+    table: str | None,
     kind: str | None,
     region: str | None,
     profile: str | None,
@@ -71,8 +86,9 @@ def audit(
 ) -> int:
     """Shows what a job cost, what was avoidable, and what to change.
 
-    --output json prints one line for each job. Reads only, with your own credentials; nothing is
-    written anywhere.
+    A run is compared with the earlier runs of its family that --history or --table has; without
+    them it is judged alone. --output json prints one line for each job. Reads only, with your own
+    credentials; nothing is written anywhere but to the file of --history.
     """
     if not jobs and not recordings:
         raise click.UsageError("name a job, or give a file with --recording")
@@ -82,14 +98,48 @@ def audit(
         )
     policy = policy_file.load(policy_path) if policy_path else Policy()
     show = _json if output == "json" else _table(console_for(no_color=no_color), fix_as)
-    account = live.Account(profile, region) if jobs else None
     wanted = JobKind(kind) if kind else None
-    beside = recorded_run.RecordedRuns(recordings)
-    tasks: list[Callable[[], AuditDocument]] = [
-        *(lambda path=path: of_recording(path, policy, beside) for path in recordings),
-        *(lambda job=job: account.audit(job, wanted, policy) for job in jobs if account),
-    ]
-    return int(gravest(_run(task, show, fail_on) for task in tasks))
+    with _told(history, table, profile, region) as told:
+        account = live.Account(profile, region, told) if jobs else None
+        of_path = _recordings(recordings, policy, told)
+        tasks: list[Callable[[], AuditDocument]] = [
+            *(lambda path=path: of_path(path) for path in recordings),
+            *(lambda job=job: account.audit(job, wanted, policy) for job in jobs if account),
+        ]
+        return int(gravest(_run(task, show, fail_on) for task in tasks))
+
+
+@contextmanager
+def _told(
+    history: Path | None, table: str | None, profile: str | None, region: str | None
+) -> Iterator[History | None]:
+    """The history to audit with: new audits are recorded in a file, but beside a table."""
+    if history is None and table is None:
+        yield None
+        return
+    with histories.open_history(history, table, profile, region, create=True) as source:
+        yield source.history if table is None else BesideTable(source.history)
+
+
+def _recordings(
+    paths: tuple[Path, ...], policy: Policy, history: History | None
+) -> Callable[[Path], AuditDocument]:
+    """What audits one of these files, by the others and by the history."""
+    if history is None:
+        beside = recorded_run.RecordedRuns(paths)
+        return lambda path: of_recording(path, policy, beside)
+    kept = KeptRecordings(paths, history, policy)
+    return lambda path: _of_kept(kept.of(path), policy)
+
+
+def _of_kept(kept: KeptFile, policy: Policy) -> AuditDocument:
+    documents = [run.done.document for run in kept.runs]
+    if not kept.is_set:
+        return documents[0]
+    if kept.tuning is not None:
+        return document(kept.tuning.done.audit, documents)
+    children = [Child(run.done.document, run.done.audit.job.final_metrics) for run in kept.runs]
+    return of_set(None, children, policy, max(run.as_of for run in kept.runs))
 
 
 def _run(
@@ -98,6 +148,8 @@ def _run(
     """Shows one job's result as soon as it is known; a failure does not stop the other jobs."""
     try:
         audited = task()
+    except HistoryFileError:
+        raise  # it holds for every job
     except SageauditError as error:
         say(str(error))
         return exit_of(error)
@@ -113,65 +165,6 @@ def _gate(audited: AuditDocument, fail_on: str) -> Exit:
         say(f"{audited['job']['name']}: could not be judged, so --fail-on does not pass it")
         return Exit.NOT_JUDGED
     return Exit.DONE
-
-
-def of_recording(
-    path: Path, policy: Policy, beside: recorded_run.RecordedRuns | None = None
-) -> AuditDocument:
-    """The audit of one recording file. Raises BadRecording, naming file and key.
-
-    A short run is judged with those of its family that are `beside` it: by default in its file.
-    """
-    recorded = recording.read(path)
-    beside = beside or recorded_run.RecordedRuns((path,))
-    try:
-        if isinstance(recorded, recording.Recording):
-            return _audit_recording(recorded, policy, beside).document
-        children = [_audit_recording(child, policy, beside) for child in recorded.children]
-        return _set(recorded.tuning, children, policy)
-    except Malformed as error:
-        raise BadRecording(f"{path}: {error}") from error
-
-
-def _set(
-    own: recording.Recording | None, children: list[_Audited], policy: Policy
-) -> AuditDocument:
-    """The audit of a tuning job with its children, as of the last child's end."""
-    job = recorded_run.of_recording(own).job if own else None
-    now = max(child.now for child in children)
-    tuning = audit_tuning(
-        job, [child.child for child in children], policy, catalogue.ruleset(), now=now
-    )
-    return document(tuning, [child.document for child in children])
-
-
-@dataclass(frozen=True, slots=True)
-class _Audited:
-    """One recorded job's audit, as of its end."""
-
-    document: AuditDocument
-    final_metrics: Mapping[str, Decimal]
-    now: datetime
-
-    @property
-    def child(self) -> Child:
-        """The input for the audit of its tuning job."""
-        return Child(self.document, self.final_metrics)
-
-
-def _audit_recording(
-    recorded: recording.Recording, policy: Policy, beside: recorded_run.RecordedRuns
-) -> _Audited:
-    """Audits a recorded job as the Lambda does, as of the job's end."""
-    run, ruleset = recorded_run.of_recording(recorded), catalogue.ruleset()
-    job = run.job
-    if job.kind is JobKind.TUNING and job.finished:
-        written = document(audit_tuning(job, [], policy, ruleset, now=run.now), [])
-    else:
-        pool = beside.pool(run, policy.family_tag)
-        audited = audit_job(job, run.usage, run.market, policy, ruleset, now=run.now, pool=pool)
-        written = document(audited)
-    return _Audited(written, job.final_metrics, run.now)
 
 
 def _fails(audited: AuditDocument, severity: str) -> bool:

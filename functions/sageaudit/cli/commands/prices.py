@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, date, datetime
-from importlib import resources
 from itertools import product
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.sources import history_table, learnt_rates, live_prices
+from sageaudit.cli.sources.data_folder import made_data_folder
 from sageaudit.cli.views import own_rates, type_rates
 from sageaudit.cli.views.layout import console_for, plain_table
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
@@ -156,7 +156,7 @@ def coverage(output: str) -> int:
         cells = (f"{row[name]} of {count}{more.get(name, '')}" for name, count in totals.items())
         table.add_row(region, *cells)
     console_for().print(table)
-    say(f"packaged prices of {tables.as_of}; a type without one is unknown, never 0")
+    say(f"{tables.name} prices of {tables.as_of}; a type without one is unknown, never 0")
     say(
         "estimated: EC2's rate times the factor of the instance family; it does not say that "
         "SageMaker sells the type"
@@ -174,20 +174,22 @@ def _priced(region: str, component: Component, names: list[str], *, by_estimate:
 @prices.command(epilog=_REFRESH_EPILOG)
 @click.option(
     "--to", "path", type=click.Path(path_type=Path, dir_okay=False),
-    help="Hourly table to write; the storage table goes beside it. By default the packaged ones.",
+    help="Hourly table to write; the storage table goes beside it. By default in your data folder,"
+    " where later commands read them.",
 )  # fmt: skip
 @options.PROFILE
 def refresh(path: Path | None, profile: str | None) -> int:
-    """Writes new packaged tables from the Price List API.
+    """Writes new price tables from the Price List API.
 
-    A price that changed goes into the table's history, with the date of this reading. Nothing is
-    written when AWS returns fewer than 80% of the known prices.
+    Later commands read them in place of the packaged ones. A price that changed goes into the
+    table's history, with the date of this reading. Nothing is written when AWS returns fewer than
+    80% of the known prices.
     """
     old = packaged.tables()
     regions = sorted({*old.regions, *known_regions()})
     listings = list(live_prices.listings(live_prices.clients(profile), regions, say))
     refreshed = price_table.refreshed(old, listings, _now().date())
-    path = path or Path(str(resources.files("sageaudit.data"))) / packaged.HOURLY
+    path = path or made_data_folder() / packaged.HOURLY
     day, beside = _now().date(), path.parent / packaged.STORAGE_TABLE
     storage = price_table.storage_refreshed(old.storage_table, listings, day)
     price_table.write(price_table.text_of(refreshed.table), path)

@@ -14,14 +14,26 @@ _NAME = "sageaudit"
 def data_folder() -> Path:
     """The folder of this tool; it may not exist yet. Raises BadUsage for a user without a home.
 
-    XDG_DATA_HOME or ~/.local/share; ~/Library/Application Support on macOS; %LOCALAPPDATA% on
-    Windows.
+    Below XDG_DATA_HOME where it is set; else ~/Library/Application Support on macOS, %LOCALAPPDATA%
+    on Windows, ~/.local/share elsewhere.
     """
+    if chosen := _named("XDG_DATA_HOME"):
+        return chosen / _NAME
     if sys.platform == "darwin":
         return _home() / "Library" / "Application Support" / _NAME
     if sys.platform == "win32":
         return (_named("LOCALAPPDATA") or _home() / "AppData" / "Local") / _NAME
-    return (_named("XDG_DATA_HOME") or _home() / ".local" / "share") / _NAME
+    return _home() / ".local" / "share" / _NAME
+
+
+def made_data_folder() -> Path:
+    """The folder, made where it is missing, for its user alone. Raises BadUsage."""
+    folder = data_folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadUsage(f"{folder} cannot be made: {error.strerror or error}") from error
+    return folder
 
 
 def _named(variable: str) -> Path | None:

@@ -11,6 +11,7 @@ from rich.text import Text
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.text.facts import unsaid
+from sageaudit.text.finding_order import in_order, set_aside
 from sageaudit.text.saving import counted_dollars, effect
 from sageaudit.text.sparkline import plain_facts, sparklines
 from sageaudit.text.untrusted import middle, terminal
@@ -26,7 +27,7 @@ def show(document: AuditDocument, console: Console) -> None:
 
     Advice that an earlier run of the family was told is only named, in one line.
     """
-    findings = sorted(document["findings"], key=_order)
+    findings = in_order(document["findings"])
     told = [finding for finding in findings if not finding.get("said_of")]
     for position, finding in enumerate(told):
         if position:
@@ -40,14 +41,8 @@ def show(document: AuditDocument, console: Console) -> None:
         console.print(_block(Text(terminal(line), "dim"), 2))
 
 
-def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
-    saving = finding["saving_usd"] or Decimal(0)
-    uncounted = not Bucket(finding["bucket"]).counted
-    return _set_aside(finding) is not None, uncounted, -saving, finding["rule"]
-
-
 def _show(finding: FindingDocument, console: Console, whole_usd: Decimal | None) -> None:
-    aside = _set_aside(finding)
+    aside = set_aside(finding)
     style = "dim" if aside else _STYLES[Severity(finding["severity"]).rank]
     console.print(
         _block(Text.assemble((finding["severity"].upper(), style), _title(finding, whole_usd)), 2)
@@ -73,23 +68,10 @@ def _show(finding: FindingDocument, console: Console, whole_usd: Decimal | None)
 
 
 def _title(finding: FindingDocument, whole_usd: Decimal | None) -> str:
-    said = None if _set_aside(finding) else counted_dollars(finding, whole_usd)
+    said = None if set_aside(finding) else counted_dollars(finding, whole_usd)
     dollars = f"  {said}" if said else ""
     card = f"{finding['id']}, {finding['confidence']}"
     return terminal(f"x{dollars}  {finding['rule']} ({card})")[1:]
-
-
-def _set_aside(finding: FindingDocument) -> str | None:
-    """Why a finding is not counted: it is exempt or covered by another; None if neither.
-
-    What it says is then said by the other one, with the fix and one figure.
-    """
-    exempt = finding["exempt"]
-    if exempt is not None:
-        until = f" until {exempt['until']}" if exempt["until"] else ""
-        return f"Exempt by {exempt['by']}{until}: {exempt['reason']}"
-    other = finding["superseded_by"] or finding["subsumed_by"]
-    return f"Not counted: {other} covers it" if other else None
 
 
 def _fixes(finding: FindingDocument, console: Console, whole_usd: Decimal | None) -> None:

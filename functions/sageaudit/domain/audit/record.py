@@ -34,6 +34,14 @@ class JobKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Position:
+    """A run's place in the lists by end; it stays one when the run itself leaves the list."""
+
+    ended_at: datetime
+    key: JobKey
+
+
+@dataclass(frozen=True, slots=True)
 class Detail:
     """What is needed to audit a job again: sanitized Describe answer, tags and packed series."""
 
@@ -127,6 +135,8 @@ class Head:
     none is compared with, and in heads that were stored before there was one."""
     sums: Sums | None = None
     """What this version adds to the daily sums; None in heads that were stored before these."""
+    severity: Severity | None = None
+    """Of the most severe standing finding; None without one, and in heads stored before this."""
 
 
 def earlier_run(head: Head) -> EarlierRun | None:

@@ -1,0 +1,104 @@
+"""`sageaudit history`: lists audits, or the findings of one rule."""
+
+from __future__ import annotations
+
+import click
+
+from sageaudit.cli import asking
+from sageaudit.cli.asking import Filters, Shown, Where
+from sageaudit.cli.exits import Exit
+from sageaudit.cli.views import lists
+from sageaudit.cli.views.formats import Tail
+from sageaudit.errors import BadUsage
+from sageaudit.ports import History
+from sageaudit.queries import answer
+from sageaudit.queries.cursor import cursor_of, read_cursor
+from sageaudit.queries.lists import Reading
+from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.rows import OF_A_FINDING
+
+_EPILOG = """\b
+Examples:
+  sageaudit history
+  sageaudit history --since 2026-11-01 --owner ana --sort waste
+  sageaudit history --rule gpu-idle --severity high --table sageaudit-history
+  sageaudit history --all --output csv > audits.csv"""
+
+
+@click.command(epilog=_EPILOG)
+@asking.FILTERS
+@click.option(
+    "--sort",
+    type=click.Choice([sort.value for sort in Sort]),
+    default=Sort.NEWEST.value,
+    show_default=True,
+    help="Order: by end, or by dollars, the most first; waste is avoidable plus lost.",
+)
+@asking.limit(20)
+@asking.ALL
+@click.option("--cursor", help="Continue after the rows of an earlier call, which printed this.")
+@asking.WHERE
+@asking.SHOWN
+def history(
+    filters: Filters,
+    sort: str,
+    limit: int,
+    every: bool,
+    cursor: str | None,
+    where: Where,
+    shown: Shown,
+) -> int:
+    """Lists audits, the newest first; with --rule, the findings of a rule.
+
+    A roll-up (a tuning job) repeats the dollars of its training jobs, so its row has only those
+    that it adds: the columns add up to the sums of the days.
+    """
+    question = filters.question(asking.now(), Sort(sort))
+    shown.of(lists.AUDITS if question.rule is None else lists.FINDINGS)
+    if every and cursor:
+        raise BadUsage("--all prints the rows from the first on: leave out --cursor")
+    with where.open() as opened:
+        if every:
+            return _all(opened.history, question, shown)
+        return _page(opened.history, question, limit, cursor, shown)
+
+
+def _page(
+    history: History, question: Question, limit: int, cursor: str | None, shown: Shown
+) -> int:
+    after = None if cursor is None else read_cursor(question, cursor)
+    heads = _needs_heads(question, shown)
+    page = answer.page(history, question, limit, after=after, with_heads=heads)
+    following = None if page.next is None else cursor_of(question, page.next)
+    listing = lists.AUDITS if question.rule is None else lists.FINDINGS
+    count = shown.write(page.rows, listing, _tail(following, page.reading))
+    _say(question, page.reading, count, rollups=any(row.rollup for row in page.rows))
+    asking.say_next(following)
+    return int(Exit.DONE)
+
+
+def _all(history: History, question: Question, shown: Shown) -> int:
+    answered = answer.all_rows(history, question, with_heads=_needs_heads(question, shown))
+    listing = lists.AUDITS if question.rule is None else lists.FINDINGS
+    count = shown.write(answered.rows, listing, _tail(None, answered.reading))
+    _say(question, answered.reading, count, rollups=False)
+    return int(Exit.DONE)
+
+
+def _needs_heads(question: Question, shown: Shown) -> bool:
+    """Whether a list of findings is asked for more than findings tell."""
+    if question.rule is None:
+        return False
+    return not {field.name for field in shown.of(lists.FINDINGS)} <= OF_A_FINDING
+
+
+def _tail(cursor: str | None, reading: Reading) -> Tail:
+    return lambda: {"cursor": cursor, "read": {"rows": reading.rows, "sums": reading.sums}}
+
+
+def _say(question: Question, reading: Reading, count: int, *, rollups: bool) -> None:
+    if not count:
+        asking.say_nothing_found(question)
+    asking.say_read(question, reading, count)
+    if rollups:
+        asking.say_rollups()

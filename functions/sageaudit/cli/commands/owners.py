@@ -1,0 +1,40 @@
+"""`sageaudit owners`: owners by their avoidable and lost dollars, from daily sums."""
+
+from __future__ import annotations
+
+import click
+
+from sageaudit.cli import asking
+from sageaudit.cli.asking import Shown, SumFilters, Where
+from sageaudit.cli.views import lists
+from sageaudit.queries import totals
+from sageaudit.queries.lists import Reading
+from sageaudit.queries.question import Sort
+
+_EPILOG = """\b
+Examples:
+  sageaudit owners
+  sageaudit owners --since 2026-11-01 --until 2026-11-30 --sort total
+  sageaudit owners --account 111122223333 --table sageaudit-history --output csv"""
+
+
+@click.command(epilog=_EPILOG)
+@asking.sum_filters()
+@asking.SORT_AMOUNTS
+@asking.limit(20)
+@asking.ALL
+@asking.WHERE
+@asking.SHOWN
+def owners(
+    filters: SumFilters, sort: str, limit: int, every: bool, where: Where, shown: Shown
+) -> int:
+    """Ranks owners by the avoidable and lost dollars of their jobs.
+
+    Reads daily sums, not audits: the cost of the question does not grow with the number of jobs.
+    """
+    shown.of(lists.OWNERS)
+    days, reading = filters.days(asking.now()), Reading()
+    with where.open() as opened:
+        found = totals.owners(opened.history, days, filters.wanted, reading)
+    ranked = totals.ranked(found, Sort(sort))
+    return asking.show_totals(ranked, None if every else limit, lists.OWNERS, shown, reading)

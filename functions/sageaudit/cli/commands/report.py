@@ -1,0 +1,185 @@
+"""`sageaudit report`: one page about a job or an account, to open, send and keep."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from sageaudit import __version__
+from sageaudit.adapters.files import policy_file
+from sageaudit.cli import options
+from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.exits import Exit
+from sageaudit.cli.messages import say
+from sageaudit.cli.sources import histories, history_table, periods, reported, stored
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.job.listed import Period
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.ports import History
+from sageaudit.report.account import account_body, account_title
+from sageaudit.report.contents import AccountReport, JobReport
+from sageaudit.report.job import job_body, job_title
+from sageaudit.report.markdown import account_markdown, job_markdown
+from sageaudit.report.page import page
+
+_STDOUT = "-"
+_KIB = 1024
+_EPILOG = """\b
+Examples:
+  sageaudit report -o report.html
+  sageaudit report my-training-job -o job.html
+  sageaudit report --since 2026-10-01 --until 2026-10-31 --account 111122223333
+  sageaudit report --recording job.json --format markdown -o -"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("job", required=False, metavar="[ARN|NAME]")
+@options.RECORDINGS
+@click.option(
+    "--since",
+    default=None,
+    show_default="30d",
+    help="First day on which a job ended, in UTC: 30d, or a date such as 2026-11-01.",
+)
+@click.option("--until", help="Last day on which a job ended; by default today.")
+@click.option("--account", help="Only the jobs of this AWS account.")
+@click.option(
+    "-o",
+    "--output",
+    "output",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="File to write, or - for stdout.  [default: report.html or report.md]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "markdown"]),
+    default="html",
+    show_default=True,
+    help="A page for a browser, or Markdown for a pull request.",
+)
+@options.HISTORY
+@options.TABLE
+@options.POLICY
+@options.TABLE_REGION
+@options.PROFILE
+def report(
+    job: str | None,
+    recordings: tuple[Path, ...],
+    since: str | None,
+    until: str | None,
+    account: str | None,
+    output: str | None,
+    form: str,
+    history: Path | None,
+    table: str | None,
+    policy_path: Path | None,
+    region: str | None,
+    profile: str | None,
+) -> int:
+    """Writes a page about a job, or about all jobs of some days.
+
+    The page is one file that loads nothing and sends nothing: open it, send it, keep it. It is
+    written from the history, without asking SageMaker. A single --recording gives that job's page,
+    several give a page about all of them.
+    """
+    if recordings and (history or table or job or account or since or until):
+        raise BadUsage(
+            "--recording is all that the report is about: leave out days, job and history"
+        )
+    if policy_path and len(recordings) != 1:
+        raise BadUsage("--policy applies to a single --recording: audits of a history are final")
+    if recordings:
+        policy = policy_file.load(policy_path) if policy_path else Policy()
+        contents = _of_recordings(recordings, policy)
+    else:
+        account = history_table.account_id(account, "--account") if account else None
+        days = periods.period(since or "30d", until, datetime.now(UTC).date(), recorded=True)
+        with histories.open_history(history, table, profile, region) as opened:
+            contents = _of_history(opened.history, days, job, account)
+    text = _written(contents, form)
+    _write(text, output or f"report.{'html' if form == 'html' else 'md'}", contents)
+    return int(Exit.DONE)
+
+
+def _of_recordings(paths: tuple[Path, ...], policy: Policy) -> AccountReport | JobReport:
+    if len(paths) == 1:
+        return reported.recorded_report(paths[0], of_recording(paths[0], policy))
+    history, heads = stored.history_of_recordings(paths)
+    if not heads:
+        raise JobNotFound("the recordings have no job to report on: each is a tuning job alone")
+    ended = [head.ended_at.date() for head in heads]
+    period = Period(min(ended), max(ended))
+    return _of_history(history, period, None, None)
+
+
+def _of_history(
+    history: History, period: Period, job: str | None, account: str | None
+) -> AccountReport | JobReport:
+    if job is not None:
+        return _of_job(history, reported.head_of_job(history, job, period))
+    heads = reported.heads_of(history, period, account)
+    if not heads:
+        whose = f" of account {account}" if account else ""
+        raise JobNotFound(
+            f"the history has no audit{whose} from {period.since} to {period.until}: name other"
+            " days with --since, or audit jobs first with `sageaudit scan`"
+        )
+    return reported.account_report(history, period, account, heads)
+
+
+def _of_job(history: History, head: Head) -> JobReport:
+    found = reported.job_report(history, head)
+    if found is None:
+        raise JobNotFound(
+            f"the history has no document of the audit of {head.name}: audit it again"
+        )
+    return found
+
+
+def _written(contents: AccountReport | JobReport, form: str) -> str:
+    if isinstance(contents, JobReport):
+        if form == "markdown":
+            return job_markdown(contents.document)
+        title, body = job_title(contents.document), job_body(contents)
+    else:
+        if form == "markdown":
+            return account_markdown(contents)
+        title, body = account_title(contents), account_body(contents)
+    return page(title, body, generated_at=datetime.now(UTC), version=__version__)
+
+
+def _write(text: str, output: str, contents: AccountReport | JobReport) -> None:
+    if output == _STDOUT:
+        click.echo(text, nl=False)
+        return
+    written = text.encode("utf-8", "replace")
+    _replace(Path(output), written)
+    size = f"{max(len(written) // _KIB, 1):,} KB"
+    about = "1 job"
+    if isinstance(contents, AccountReport):
+        about = f"{len(contents.heads):,} jobs, {contents.since} to {contents.until}"
+    say(f"wrote {output}: {about}, {size}")
+
+
+def _replace(path: Path, written: bytes) -> None:
+    """Writes the file whole or not at all: an older report stays where the disk is full."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise BadUsage(f"{path} cannot be written ({error.strerror}): name another file") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(written)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise BadUsage(f"{path} cannot be written ({error.strerror}): name another file") from error

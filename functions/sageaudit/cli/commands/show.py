@@ -1,0 +1,141 @@
+"""`sageaudit show`: one job's audit from the history, or its versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import click
+
+from sageaudit.cli import asking, options
+from sageaudit.cli.asking import Where
+from sageaudit.cli.exits import Exit
+from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.views import fixes, formats, lists
+from sageaudit.cli.views.layout import console_for
+from sageaudit.cli.views.render import render
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.ports import History
+from sageaudit.queries.lookup import Wanted, find
+from sageaudit.queries.window import window
+from sageaudit.text.fixes.dialects import DIALECTS, Dialect
+from sageaudit.text.words import counted
+
+_EPILOG = """\b
+Examples:
+  sageaudit show my-training-job
+  sageaudit show my-training-job --versions
+  sageaudit show arn:aws:sagemaker:eu-west-1:111122223333:training-job/my-job --version 1"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("job", metavar="ARN|NAME")
+@click.option(
+    "--version", type=click.IntRange(min=1), help="Version to show; by default the newest."
+)
+@click.option("--versions", is_flag=True, help="List all versions instead.")
+@asking.since("90d")
+@options.KIND
+@asking.ACCOUNT
+@asking.REGION
+@asking.WHERE
+@options.OUTPUT
+@click.option(
+    "--fix-as",
+    type=click.Choice(DIALECTS),
+    help="Print each fix below the report, as code for the API, an SDK, boto3 or Terraform.",
+)
+@options.NO_COLOR
+def show(
+    job: str,
+    version: int | None,
+    versions: bool,
+    since: str,
+    kind: str | None,
+    account: str | None,
+    region: str | None,
+    where: Where,
+    output: str,
+    fix_as: Dialect | None,
+    no_color: bool,
+) -> int:
+    """Shows one job's audit from the history.
+
+    Of several runs with the same ARN it is the newest. A job that ended before --since is not
+    looked for.
+    """
+    if versions and (version or fix_as):
+        raise BadUsage("--versions lists all versions: leave out --version and --fix-as")
+    if fix_as and output == "json":
+        raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")
+    wanted = Wanted(job, JobKind(kind) if kind else None, account, region)
+    if job.startswith("arn:") and wanted.ref is None:
+        raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
+    days = window(since, None, asking.now())
+    with where.open() as opened:
+        found = find(opened.history, wanted, days)
+        if found.older_runs:
+            say(f"{counted(found.older_runs + 1, 'run')} of this job: this is the newest")
+        if versions:
+            return _list(opened.history, found.head, output, no_color=no_color)
+        audited = _audit(opened.history, found.head, version)
+    if output == "json":
+        echo_json(audited)
+        return int(Exit.DONE)
+    console = console_for(no_color=no_color)
+    render(audited, console)
+    if fix_as:
+        fixes.show(audited, console, fix_as)
+    return int(Exit.DONE)
+
+
+def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
+    audited = history.audit(head.key, version)
+    if audited is None:
+        raise JobNotFound(
+            f"{head.name} has no version {version}: it has {counted(head.version, 'version')}"
+        )
+    return audited
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """One version of an audit, as the list of versions shows it."""
+
+    version: int
+    settled: bool
+    total_usd: Decimal | None
+    avoidable_usd: Decimal | None
+    lost_usd: Decimal | None
+    possible_usd: Decimal | None
+    judged: str | None
+    findings: int
+    ruleset: str
+    policy: str
+
+
+def _list(history: History, head: Head, output: str, *, no_color: bool) -> int:
+    documents = (history.audit(head.key, version) for version in range(head.version, 0, -1))
+    rows = [_version(document) for document in documents if document is not None]
+    listing, console = lists.VERSIONS, console_for(no_color=no_color)
+    tail = {"cursor": None, "read": {"rows": len(rows), "sums": 0}}
+    formats.write(rows, listing, listing.chosen(output, None), output, console, lambda: tail)
+    return int(Exit.DONE)
+
+
+def _version(document: AuditDocument) -> _Version:
+    return _Version(
+        version=document["audit"]["version"],
+        settled=document["audit"]["settled"],
+        total_usd=document["bill"]["total_usd"],
+        avoidable_usd=document["avoidable_usd"],
+        lost_usd=document["lost_usd"],
+        possible_usd=document["possible_usd"],
+        judged=document["judged"],
+        findings=len(document["findings"]),
+        ruleset=document["audit"]["ruleset"],
+        policy=document["audit"]["policy"],
+    )

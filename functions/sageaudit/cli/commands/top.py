@@ -1,0 +1,48 @@
+"""`sageaudit top`: the jobs with the most avoidable and lost dollars."""
+
+from __future__ import annotations
+
+import click
+
+from sageaudit.cli import asking
+from sageaudit.cli.asking import Filters, Shown, Where
+from sageaudit.cli.exits import Exit
+from sageaudit.cli.views import lists
+from sageaudit.errors import BadUsage
+from sageaudit.queries import answer
+from sageaudit.queries.question import Sort
+
+_EPILOG = """\b
+Examples:
+  sageaudit top
+  sageaudit top --since 7d --limit 5 --owner ana
+  sageaudit top --sort idle --table sageaudit-history --output markdown"""
+
+
+@click.command(epilog=_EPILOG)
+@asking.FILTERS
+@asking.SORT_AMOUNTS
+@asking.limit(10)
+@asking.WHERE
+@asking.SHOWN
+def top(filters: Filters, sort: str, limit: int, where: Where, shown: Shown) -> int:
+    """Ranks jobs by their avoidable and lost dollars.
+
+    Daily sums say in which families to look, so few audits are read. Jobs without such dollars are
+    left out.
+    """
+    question = filters.question(asking.now(), Sort(sort))
+    if question.rule is not None:
+        raise BadUsage(
+            "top ranks jobs, not findings: `sageaudit history --rule RULE --sort waste` ranks those"
+        )
+    shown.of(lists.TOP)
+    with where.open() as opened:
+        page = answer.page(opened.history, question, limit, above_zero=True)
+    read = {"rows": page.reading.rows, "sums": page.reading.sums}
+    count = shown.write(page.rows, lists.TOP, lambda: {"cursor": None, "read": read})
+    if not count:
+        asking.say_nothing_found(question)
+    if any(row.rollup for row in page.rows):
+        asking.say_rollups()
+    return int(Exit.DONE)

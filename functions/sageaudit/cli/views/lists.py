@@ -1,0 +1,218 @@
+"""The lists that the command line prints: their fields, tables, and what a narrow terminal lacks.
+
+docs/queries.md describes the fields. Amounts have the words of the audit's own view: "about" at an
+estimated rate, "or more" where a part of the bill is missing, "not judged".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from sageaudit.cli.views.formats import Field, Kind, Listing
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.totals import Total
+from sageaudit.text.estimate import about
+from sageaudit.text.money import rough_low, roughly, usd
+
+NO_OWNER = "(no owner)"
+_NAME, _WORD = 20, 12
+
+
+def _about(amount: Decimal | None, *, estimated: bool) -> str:
+    """Nothing estimated is said of an unknown amount, or of 0."""
+    return about(usd(amount), estimated=estimated and bool(amount))
+
+
+def _bill(row: AuditRow) -> str:
+    """The cost; a roll-up has none of its own."""
+    if row.rollup and not row.total_usd:
+        return "roll-up"
+    shown = _about(row.total_usd, estimated=row.estimated)
+    return f"{shown} or more" if row.incomplete and row.total_usd is not None else shown
+
+
+def _spend(total: Total) -> str:
+    shown = _about(total.total_usd, estimated=bool(total.estimated))
+    short = total.total_usd is not None and (total.incomplete or total.unpriced)
+    return f"{shown} or more" if short else shown
+
+
+def _judged(name: str) -> Callable[[AuditRow], str]:
+    """An amount of what could be judged: "not judged" where nothing could."""
+
+    def shown(row: AuditRow) -> str:
+        amount = getattr(row, name)
+        if amount is None and row.judged is Judged.NO:
+            return "not judged"
+        return _about(amount, estimated=row.estimated)
+
+    return shown
+
+
+def _summed(name: str) -> Callable[[Total], str]:
+    return lambda total: _about(getattr(total, name), estimated=bool(total.estimated))
+
+
+def _lost(row: AuditRow | Total) -> str:
+    """`up to $41.00` where how much of it is lost is not known."""
+    most, estimated = row.lost_up_to_usd, bool(row.estimated)
+    if most is not None and most > (row.lost_usd or 0):
+        return f"up to {_about(most, estimated=estimated)}"
+    return _about(row.lost_usd, estimated=estimated)
+
+
+def _saving(row: AuditRow) -> str:
+    if row.saving_usd is None:
+        return "-"
+    if row.bucket is not None and not row.bucket.counted and row.saving_usd:
+        return rough_low(row.saving_usd)
+    return _about(row.saving_usd, estimated=row.estimated)
+
+
+def _change(total: Total) -> str:
+    """`+12.5%`; dollars where the period before had none."""
+    if total.change_percent is not None:
+        return f"{total.change_percent:+,.1f}%"
+    return f"+{usd(total.change_usd)}" if total.change_usd else "-"
+
+
+_JOB = Field("job", least=_NAME)
+_FAMILY = Field("family", least=_NAME)
+_SAID = Field("summary", heading="Finding", least=20)
+_ENDED = Field("ended_at", Kind.TIME, "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}")
+_OF_A_RUN = (
+    _ENDED,
+    _JOB,
+    Field("kind"),
+    Field("account"),
+    Field("region"),
+    _FAMILY,
+    Field("owner", least=_WORD),
+    Field("severity"),
+    Field("rollup", Kind.FLAG, "Roll-up"),
+    Field("estimated", Kind.FLAG),
+    Field("arn", heading="ARN", least=_NAME),
+    Field("created_at", Kind.TIME, "Created (UTC)"),
+)
+_OF_AN_AUDIT = (
+    Field("status"),
+    Field("total_usd", Kind.USD, "Bill", _bill),
+    Field("avoidable_usd", Kind.USD, "Avoidable", _judged("avoidable_usd")),
+    Field("lost_usd", Kind.USD, "Lost", _lost),
+    Field("lost_up_to_usd", Kind.USD),
+    Field("waste_usd", Kind.USD, "Avoidable+lost", _judged("waste_usd")),
+    Field("possible_usd", Kind.USD, "Possible", lambda row: rough_low(row.possible_usd)),
+    Field("idle_usd", Kind.USD, "Idle capacity", lambda row: roughly(row.idle_usd)),
+    Field("top_rule", heading="Top finding", least=_WORD),
+    Field("findings", Kind.COUNT),
+    Field("judged"),
+    Field("settled", Kind.FLAG),
+    Field("incomplete", Kind.FLAG),
+    Field("unauditable", least=_NAME),
+    Field("instance_type"),
+    Field("instance_count", Kind.COUNT),
+    Field("purchase"),
+    Field("version", Kind.COUNT),
+    Field("ruleset"),
+    Field("policy"),
+)
+_OF_A_FINDING = (
+    Field("rule"),
+    Field("rule_id", heading="Id"),
+    Field("confidence"),
+    Field("bucket"),
+    Field("saving_usd", Kind.USD, "Saving", _saving),
+    Field("saving_alone_usd", Kind.USD, "Alone"),
+    _SAID,
+)
+AUDITS = Listing(
+    (*_OF_A_RUN, *_OF_AN_AUDIT),
+    ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
+    ("top_rule", "lost_usd", "ended_at", "avoidable_usd"),
+)
+"""Audits: every field is known of every row."""
+FINDINGS = Listing(
+    (*_OF_A_RUN, *_OF_A_FINDING, *_OF_AN_AUDIT),
+    ("ended_at", "job", "severity", "saving_usd", "summary"),
+    ("summary", "severity", "ended_at"),
+    tuple(field.name for field in (*_OF_A_RUN, *_OF_A_FINDING)),
+)
+"""Findings of one rule; a field of the audit costs one more read for each row."""
+TOP = Listing(
+    AUDITS.fields,
+    ("job", "ended_at", "total_usd", "waste_usd", "top_rule", "owner"),
+    ("owner", "top_rule", "ended_at", "total_usd"),
+)
+_AMOUNTS = (
+    Field("jobs", Kind.COUNT),
+    Field("total_usd", Kind.USD, "Spend", _spend),
+    Field("avoidable_usd", Kind.USD, "Avoidable", _summed("avoidable_usd")),
+    Field("lost_usd", Kind.USD, "Lost", _lost),
+    Field("lost_up_to_usd", Kind.USD),
+    Field("waste_usd", Kind.USD, "Avoidable+lost", _summed("waste_usd")),
+    Field("possible_usd", Kind.USD, "Possible", lambda total: rough_low(total.possible_usd)),
+    Field("idle_usd", Kind.USD, "Idle capacity", lambda total: roughly(total.idle_usd)),
+    Field("top_rule", heading="Top finding", least=_WORD),
+    Field("unauditable", Kind.COUNT),
+    Field("not_judged", Kind.COUNT),
+    Field("partly_judged", Kind.COUNT),
+    Field("unpriced", Kind.COUNT),
+    Field("incomplete", Kind.COUNT),
+    Field("estimated", Kind.COUNT),
+)
+FAMILIES = Listing(
+    (_FAMILY, Field("account"), Field("region"), *_AMOUNTS),
+    ("family", "jobs", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
+    ("top_rule", "jobs", "lost_usd"),
+)
+OWNERS = Listing(
+    (Field("owner", cell=lambda total: total.owner or NO_OWNER, least=_NAME), *_AMOUNTS),
+    ("owner", "jobs", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
+    ("top_rule", "jobs", "lost_usd"),
+)
+TREND = Listing(
+    (
+        Field(
+            "period", cell=lambda total: total.period if total.over else f"{total.period} so far"
+        ),
+        Field("first_day", Kind.DAY),
+        Field("last_day", Kind.DAY),
+        Field("over", Kind.FLAG),
+        *_AMOUNTS,
+        Field("waste_before_usd", Kind.USD, "Before"),
+        Field("change_usd", Kind.USD, "Change in USD"),
+        Field("change_percent", Kind.PERCENT, "Change", _change),
+    ),
+    ("period", "jobs", "total_usd", "avoidable_usd", "lost_usd", "waste_usd", "change_percent"),
+    ("avoidable_usd", "lost_usd", "jobs"),
+)
+RULES = Listing(
+    (
+        Field("rule", least=_NAME),
+        Field("findings", Kind.COUNT),
+        Field("avoidable_usd", Kind.USD, "Avoidable"),
+        Field("lost_usd", Kind.USD, "Lost"),
+        Field("waste_usd", Kind.USD, "Avoidable+lost"),
+        Field("possible_usd", Kind.USD, "Possible", lambda total: rough_low(total.possible_usd)),
+    ),
+    ("rule", "findings", "avoidable_usd", "lost_usd", "possible_usd"),
+    ("possible_usd", "lost_usd"),
+)
+VERSIONS = Listing(
+    (
+        Field("version", Kind.COUNT),
+        Field("settled", Kind.FLAG, "Final"),
+        Field("total_usd", Kind.USD, "Bill"),
+        Field("avoidable_usd", Kind.USD),
+        Field("lost_usd", Kind.USD),
+        Field("possible_usd", Kind.USD, "Possible", lambda row: rough_low(row.possible_usd)),
+        Field("judged"),
+        Field("findings", Kind.COUNT),
+        Field("ruleset", least=_WORD),
+        Field("policy", least=_WORD),
+    ),
+    ("version", "settled", "total_usd", "avoidable_usd", "lost_usd", "findings", "ruleset"),
+    ("ruleset",),
+)

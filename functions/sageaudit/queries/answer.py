@@ -1,0 +1,208 @@
+"""Answers a question with rows: from the list with the fewest rows to read, or by rank."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from itertools import islice, takewhile
+
+from sageaudit.domain.audit.record import FindingRow, Head, Position
+from sageaudit.domain.audit.sums import Scope, grouped
+from sageaudit.ports import History
+from sageaudit.queries.cursor import Place, place_of
+from sageaudit.queries.lists import Lists, Reading, place
+from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.rows import AuditRow, amount, audit_row, finding_row, needs_head
+
+_Rank = tuple[Decimal, tuple[datetime, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Rows in the question's order, read while they are consumed, and what was read for them."""
+
+    rows: Iterator[AuditRow]
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The first rows of an answer, and the place after them; None where there are no more."""
+
+    rows: tuple[AuditRow, ...]
+    next: Place | None
+    reading: Reading
+
+
+def page(
+    history: History,
+    question: Question,
+    limit: int,
+    *,
+    after: Place | None = None,
+    with_heads: bool = False,
+    above_zero: bool = False,
+) -> Page:
+    """At most `limit` rows that come after a place; `above_zero`: of an order by dollars.
+
+    The reads do not grow with the history, unless a filter without an index matches few rows.
+    """
+    reading = Reading()
+    lists = Lists(history, question.window, reading, page_size=limit + 1)
+    if question.sort is Sort.NEWEST:
+        rows = _rows(lists, question, after.position if after else None, with_heads=with_heads)
+    elif question.rule is not None:
+        rows = iter(_best(_rows(lists, question, None, with_heads=with_heads), question, after))
+    else:
+        rows = iter(_ranked(lists, question, limit + 1, after, above_zero=above_zero))
+    shown = tuple(islice(rows, limit))
+    more = len(shown) == limit and next(rows, None) is not None
+    return Page(shown, place_of(shown[-1], question.sort) if more else None, reading)
+
+
+def all_rows(history: History, question: Question, *, with_heads: bool = False) -> Answer:
+    """Every row. By end, memory stays flat; an order by dollars holds all rows."""
+    reading = Reading()
+    lists = Lists(history, question.window, reading)
+    rows = _rows(lists, question, None, with_heads=with_heads)
+    if question.sort is not Sort.NEWEST:
+        rows = iter(_best(rows, question, None))
+    return Answer(rows, reading)
+
+
+def _rows(
+    lists: Lists, question: Question, after: Position | None, *, with_heads: bool
+) -> Iterator[AuditRow]:
+    if question.rule is None:
+        rows = map(audit_row, lists.heads(question, after))
+        return (row for row in rows if fits(row, question))
+    with_heads = with_heads or question.status is not None
+    findings = lists.findings(question.rule, after)
+    return _with_heads(lists, question, findings, all_heads=with_heads)
+
+
+def _with_heads(
+    lists: Lists, question: Question, findings: Iterator[FindingRow], *, all_heads: bool
+) -> Iterator[AuditRow]:
+    """The findings that fit; a head is read only where the finding itself leaves a doubt."""
+    for found in findings:
+        row = finding_row(found, None)
+        doubtful = needs_head(found)
+        if not doubtful and not fits(row, question):
+            continue
+        if doubtful or all_heads:
+            lists.reading.rows += 1
+            row = finding_row(found, lists.history.head(found.key))
+        if fits(row, question):
+            yield row
+
+
+def fits(row: AuditRow, question: Question) -> bool:
+    """True where the row passes every filter; a status that was not read passes."""
+    same = (
+        (question.rule, row.rule),
+        (question.family, row.family),
+        (question.owner, row.owner),
+        (question.account, row.account),
+        (question.region, row.region),
+        (question.kind, row.kind),
+    )
+    if any(wanted is not None and wanted != value for wanted, value in same):
+        return False
+    status = row.status or question.status or ""
+    if question.status is not None and status.lower() != question.status.lower():
+        return False
+    rank = row.severity.rank if row.severity else -1
+    if question.severity is not None and rank < question.severity.rank:
+        return False
+    usd = row.waste_usd if question.rule is None else row.saving_usd
+    return question.min_usd is None or (usd is not None and usd >= question.min_usd)
+
+
+def _rank(row: AuditRow, sort: Sort) -> _Rank:
+    return amount(row, sort), place(row.position)
+
+
+def _best(rows: Iterator[AuditRow], question: Question, after: Place | None) -> list[AuditRow]:
+    """All rows in an order by dollars, those of the same dollars newest first."""
+    ranked = [(_rank(row, question.sort), row) for row in rows]
+    left = [pair for pair in ranked if _comes_after(pair[0], after)]
+    return [row for _, row in sorted(left, key=lambda pair: pair[0], reverse=True)]
+
+
+def _comes_after(rank: _Rank, after: Place | None) -> bool:
+    return after is None or rank < (after.usd or Decimal(0), place(after.position))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """The audits of one day of a family (or of the asked owner): their sum bounds each of them."""
+
+    usd: Decimal
+    day: date
+    jobs: int
+    account: str
+    region: str
+    family: str | None
+
+
+def _ranked(
+    lists: Lists, question: Question, wanted: int, after: Place | None, *, above_zero: bool
+) -> list[AuditRow]:
+    """The `wanted` first rows in an order by dollars.
+
+    Reads the days of families from the dearest on, and stops when no day left can have a row that
+    comes before those found: no job has more dollars than its family had on that day.
+    """
+    best: list[tuple[_Rank, AuditRow]] = []
+    for cell in sorted(_cells(lists, question), key=lambda c: (c.usd, c.day), reverse=True):
+        if len(best) == wanted:
+            (usd, (ended_at, _)), _row = best[0]
+            if (cell.usd, cell.day) < (usd, ended_at.date()):
+                break
+        if above_zero and not cell.usd:
+            break
+        for row in map(audit_row, _of_cell(lists, question, cell)):
+            rank = _rank(row, question.sort)
+            if not fits(row, question) or not _comes_after(rank, after):
+                continue
+            if above_zero and not rank[0]:
+                continue
+            if len(best) < wanted:
+                heapq.heappush(best, (rank, row))
+            elif rank > best[0][0]:
+                heapq.heapreplace(best, (rank, row))
+    return [row for _, row in sorted(best, key=lambda pair: pair[0], reverse=True)]
+
+
+def _cells(lists: Lists, question: Question) -> Iterator[_Cell]:
+    scope = Scope.FAMILY if question.owner is None else Scope.OWNER
+    name = question.family if question.owner is None else question.owner
+    rows = lists.sums(scope, account=question.account, region=question.region, name=name)
+    of_family = question.owner is None
+    groups = grouped(
+        rows,
+        lambda row: (
+            row.day,
+            *((row.account, row.region, row.name or "") if of_family else ("", "", None)),
+        ),
+    )
+    for (day, account, region, family), sums in groups.items():
+        usd = question.sort.of(sums)
+        enough = question.min_usd is None or question.sort is not Sort.WASTE
+        if enough or usd >= (question.min_usd or 0):
+            yield _Cell(usd, day, sums.jobs, account, region, family)
+
+
+def _of_cell(lists: Lists, question: Question, cell: _Cell) -> Iterator[Head]:
+    begin = datetime.combine(cell.day, time(), UTC)
+    before = min(begin + timedelta(days=1), lists.window.until)
+    day = replace(lists, page_size=cell.jobs + 1)
+    if cell.family is None:
+        heads = day.owner(question.owner or "", before)
+    else:
+        heads = day.family(cell.account, cell.region, cell.family, before)
+    return takewhile(lambda head: head.ended_at >= begin, heads)

@@ -1,0 +1,101 @@
+"""A question about the audits of a history, and the list that answers it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.queries.window import Window
+
+
+class Sort(enum.StrEnum):
+    """The order of rows: by end, newest first, or by an amount in USD, largest first."""
+
+    NEWEST = "newest"
+    WASTE = "waste"
+    """Avoidable plus lost dollars."""
+    TOTAL = "total"
+    AVOIDABLE = "avoidable"
+    LOST = "lost"
+    POSSIBLE = "possible"
+    IDLE = "idle"
+
+    def of(self, sums: Sums) -> Decimal:
+        """The amount in USD of these sums. Raises KeyError for NEWEST."""
+        return {
+            Sort.WASTE: sums.avoidable_usd + sums.lost_usd,
+            Sort.TOTAL: sums.total_usd,
+            Sort.AVOIDABLE: sums.avoidable_usd,
+            Sort.LOST: sums.lost_usd,
+            Sort.POSSIBLE: sums.possible_usd,
+            Sort.IDLE: sums.idle_usd,
+        }[self]
+
+
+AMOUNTS = tuple(sort for sort in Sort if sort is not Sort.NEWEST)
+
+
+class List(enum.StrEnum):
+    """The list of the history that a question is answered from."""
+
+    RULE = "rule"
+    FAMILY = "family"
+    OWNER = "owner"
+    ACCOUNT = "account"
+    DAY = "day"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which audits to show; None leaves out none. `severity`: this one or a higher one.
+
+    With `rule`, rows are the findings of that rule, and `severity` and `min_usd` are about the
+    finding. `min_usd` is of avoidable plus lost dollars otherwise.
+    """
+
+    window: Window
+    rule: str | None = None
+    family: str | None = None
+    owner: str | None = None
+    account: str | None = None
+    region: str | None = None
+    kind: JobKind | None = None
+    status: str | None = None
+    severity: Severity | None = None
+    min_usd: Decimal | None = None
+    sort: Sort = Sort.NEWEST
+
+    @property
+    def list(self) -> List:
+        """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
+        asked = {
+            List.RULE: self.rule,
+            List.FAMILY: self.family,
+            List.OWNER: self.owner,
+            List.ACCOUNT: self.account,
+        }
+        return next((name for name, value in asked.items() if value is not None), List.DAY)
+
+    @property
+    def without_index(self) -> tuple[str, ...]:
+        """The filters for which rows are read and left out."""
+        covered = {self.list.value}
+        if self.list is List.FAMILY:
+            covered |= {"account", "region"}
+        filters = {
+            "family": self.family,
+            "owner": self.owner,
+            "account": self.account,
+            "region": self.region,
+            "kind": self.kind,
+            "status": self.status,
+            "severity": self.severity,
+            "min-usd": self.min_usd,
+        }
+        return tuple(
+            name for name, value in filters.items() if value is not None and name not in covered
+        )

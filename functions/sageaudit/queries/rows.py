@@ -1,0 +1,212 @@
+"""Rows of lists: an audit as one flat row, or a finding with what is known of its audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.record import FindingRow, Head, JobKey, Position
+from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.queries.question import Sort
+
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """The newest audit of one job. Unknown values are None.
+
+    A roll-up (`rollup`: a tuning job) repeats the dollars of its training jobs, so its amounts are
+    only what it adds itself: the columns of any list add up to the daily sums. The fields from
+    `rule` on are those of a finding, in lists of one rule.
+    """
+
+    key: JobKey
+    ended_at: datetime
+    job: str
+    kind: str
+    status: str | None
+    account: str
+    region: str
+    family: str
+    owner: str | None
+    rollup: bool = False
+    total_usd: Decimal | None = None
+    avoidable_usd: Decimal | None = None
+    lost_usd: Decimal | None = None
+    lost_up_to_usd: Decimal | None = None
+    waste_usd: Decimal | None = None
+    possible_usd: Decimal | None = None
+    idle_usd: Decimal | None = None
+    top_rule: str | None = None
+    severity: Severity | None = None
+    findings: int | None = None
+    judged: Judged | None = None
+    settled: bool | None = None
+    estimated: bool = False
+    incomplete: bool | None = None
+    unauditable: str | None = None
+    instance_type: str | None = None
+    instance_count: int | None = None
+    purchase: str | None = None
+    version: int | None = None
+    ruleset: str | None = None
+    policy: str | None = None
+    rule: str | None = None
+    rule_id: str | None = None
+    confidence: Confidence | None = None
+    bucket: Bucket | None = None
+    saving_usd: Decimal | None = None
+    saving_alone_usd: Decimal | None = None
+    summary: str | None = None
+
+    @property
+    def arn(self) -> str | None:
+        """None where a recording names none."""
+        return self.key.arn if self.key.arn.startswith("arn:") else None
+
+    @property
+    def created_at(self) -> datetime:
+        """When the run was created; its start where that is not known."""
+        return self.key.created_at
+
+    @property
+    def position(self) -> Position:
+        """Where a list continues after this row."""
+        return Position(self.ended_at, self.key)
+
+
+OF_A_FINDING = frozenset(
+    [
+        *("ended_at", "job", "arn", "created_at", "kind", "account", "region", "family", "owner"),
+        *("rollup", "severity", "estimated", "rule", "rule_id", "confidence", "bucket"),
+        *("saving_usd", "saving_alone_usd", "summary"),
+    ]
+)
+"""The fields that a list of one rule knows without reading the audit's head."""
+
+
+def audit_row(head: Head) -> AuditRow:
+    """The row of an audit."""
+    sums = head.sums
+    facts = head.facts
+    row = AuditRow(
+        key=head.key,
+        ended_at=head.ended_at,
+        job=head.name,
+        kind=head.kind,
+        status=head.status,
+        account=head.account,
+        region=head.region,
+        family=head.family,
+        owner=head.owner,
+        rollup=head.rollup,
+        top_rule=head.top_rule,
+        severity=head.severity,
+        findings=len(head.finding_ids),
+        judged=head.judged,
+        settled=head.settled,
+        estimated=bool(head.estimated),
+        incomplete=bool(head.incomplete),
+        unauditable=head.unauditable,
+        instance_type=facts.instance_type if facts else None,
+        instance_count=facts.instance_count if facts else None,
+        purchase=facts.purchase.value if facts else None,
+        version=head.version,
+        ruleset=head.ruleset,
+        policy=head.policy,
+    )
+    if head.rollup:
+        return row if sums is None else _own_amounts(row, sums)
+    return replace(
+        row,
+        total_usd=head.total_usd,
+        avoidable_usd=head.avoidable_usd,
+        lost_usd=head.lost_usd,
+        lost_up_to_usd=_known(sums.lost_up_to_usd if sums else None, head.lost_usd),
+        waste_usd=_sum(head.avoidable_usd, head.lost_usd),
+        possible_usd=_known(sums.possible_usd if sums else None, head.total_usd),
+        idle_usd=None if sums is None or sums.idle_unpriced else sums.idle_usd,
+    )
+
+
+def _own_amounts(row: AuditRow, sums: Sums) -> AuditRow:
+    return replace(
+        row,
+        total_usd=sums.total_usd,
+        avoidable_usd=sums.avoidable_usd,
+        lost_usd=sums.lost_usd,
+        lost_up_to_usd=sums.lost_up_to_usd,
+        waste_usd=sums.avoidable_usd + sums.lost_usd,
+        possible_usd=sums.possible_usd,
+        idle_usd=sums.idle_usd,
+    )
+
+
+def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
+    """The row of a finding, with its audit's fields where its head was read.
+
+    Of a roll-up, whose head must be read, the savings are those that no training job counts.
+    """
+    ref = JobRef.from_arn(finding.key.arn)
+    row = audit_row(head) if head else _of_arn(finding, ref)
+    saving = finding.saving_usd
+    if head is not None and head.rollup:
+        own = head.sums.rules.get(finding.rule, RuleSums()) if head.sums else None
+        saving = own.avoidable_usd + own.lost_usd + own.possible_usd if own else None
+    return replace(
+        row,
+        severity=finding.severity,
+        estimated=bool(finding.estimated),
+        rule=finding.rule,
+        rule_id=finding.rule_id,
+        confidence=finding.confidence,
+        bucket=finding.bucket,
+        saving_usd=saving,
+        saving_alone_usd=finding.saving_alone_usd,
+        summary=finding.summary,
+    )
+
+
+def needs_head(finding: FindingRow) -> bool:
+    """True where the finding alone does not tell account, region, kind and what it adds."""
+    ref = JobRef.from_arn(finding.key.arn)
+    return ref is None or ref.kind is JobKind.TUNING
+
+
+def _of_arn(finding: FindingRow, ref: JobRef | None) -> AuditRow:
+    return AuditRow(
+        key=finding.key,
+        ended_at=finding.ended_at,
+        job=finding.name,
+        kind=ref.kind.value if ref else "unknown",
+        status=None,
+        account=ref.account if ref else "unknown",
+        region=ref.region if ref else "unknown",
+        family=finding.family,
+        owner=finding.owner,
+    )
+
+
+def amount(row: AuditRow, sort: Sort) -> Decimal:
+    """What a row is sorted by, in USD; 0 where it is not known. A finding: its saving."""
+    if row.rule is not None:
+        return row.saving_usd or _ZERO
+    usd: Decimal | None = getattr(row, f"{sort.value}_usd")
+    return usd or _ZERO
+
+
+def _sum(avoidable: Decimal | None, lost: Decimal | None) -> Decimal | None:
+    """The sum of what is known; 0 only where both are."""
+    sum_usd = (avoidable or _ZERO) + (lost or _ZERO)
+    return None if not sum_usd and (avoidable is None or lost is None) else sum_usd
+
+
+def _known(summed: Decimal | None, beside: Decimal | None) -> Decimal | None:
+    """An amount of the sums, where 0 may mean unknown: then `beside` is not known either."""
+    return None if not summed and beside is None else summed

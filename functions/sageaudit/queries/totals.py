@@ -1,0 +1,268 @@
+"""Families, owners, rules and periods, from daily sums alone: no audit is read."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
+from sageaudit.ports import History
+from sageaudit.queries.lists import Lists, Reading
+from sageaudit.queries.question import Sort
+from sageaudit.queries.window import Window
+
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class SumsFilter:
+    """Which daily sums to add up; None leaves out none. A family or an owner, not both."""
+
+    account: str | None = None
+    region: str | None = None
+    family: str | None = None
+    owner: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """The sums in which the filter finds its rows."""
+        if self.family is not None:
+            return Scope.FAMILY
+        return Scope.ACCOUNT if self.owner is None else Scope.OWNER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """The sums of a family, an owner or a period. An amount is None where none of it is known.
+
+    Counts are of jobs, without roll-ups. `top_rule`: the rule with the most avoidable and lost
+    dollars.
+    """
+
+    family: str | None = None
+    account: str | None = None
+    region: str | None = None
+    owner: str | None = None
+    period: str | None = None
+    first_day: date | None = None
+    last_day: date | None = None
+    jobs: int
+    total_usd: Decimal | None
+    avoidable_usd: Decimal | None
+    lost_usd: Decimal | None
+    lost_up_to_usd: Decimal | None
+    waste_usd: Decimal | None
+    possible_usd: Decimal | None
+    idle_usd: Decimal | None
+    top_rule: str | None
+    unauditable: int
+    not_judged: int
+    partly_judged: int
+    unpriced: int
+    incomplete: int
+    estimated: int
+    waste_before_usd: Decimal | None = None
+    """Of a period: the same days of the period before it, so far as it has come itself."""
+    change_usd: Decimal | None = None
+    change_percent: Decimal | None = None
+    over: bool | None = None
+    """Of a period: False while it lasts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleTotal:
+    """The standing findings of one rule, with their shares in USD."""
+
+    rule: str
+    findings: int
+    avoidable_usd: Decimal
+    lost_usd: Decimal
+    waste_usd: Decimal
+    possible_usd: Decimal
+
+
+class Period(enum.StrEnum):
+    """What a trend is cut into: weeks from Monday, or months; by days in UTC."""
+
+    WEEK = "week"
+    MONTH = "month"
+
+    def first_day(self, day: date) -> date:
+        """The first day of the period that a day is in."""
+        if self is Period.WEEK:
+            return day - timedelta(days=day.weekday())
+        return day.replace(day=1)
+
+    def before(self, first_day: date) -> date:
+        """The first day of the period before."""
+        return self.first_day(first_day - timedelta(days=1))
+
+    def label(self, first_day: date) -> str:
+        """`2026-W47` or `2026-11`."""
+        if self is Period.MONTH:
+            return f"{first_day:%Y-%m}"
+        year, week, _ = first_day.isocalendar()
+        return f"{year}-W{week:02d}"
+
+
+def families(history: History, window: Window, of: SumsFilter, reading: Reading) -> list[Total]:
+    """Each family of each account and region, the dearest by avoidable and lost dollars first."""
+    rows = _rows(history, window, of, Scope.FAMILY, reading)
+    groups = grouped(rows, lambda row: (row.name, row.account, row.region))
+    return ranked(
+        replace(total_of(sums), family=family, account=account, region=region)
+        for (family, account, region), sums in groups.items()
+    )
+
+
+def owners(history: History, window: Window, of: SumsFilter, reading: Reading) -> list[Total]:
+    """Each owner over all accounts and regions; None: the jobs without an owner."""
+    rows = _rows(history, window, of, Scope.OWNER, reading)
+    groups = grouped(rows, lambda row: row.name)
+    return ranked(replace(total_of(sums), owner=owner) for owner, sums in groups.items())
+
+
+def rules(history: History, window: Window, of: SumsFilter, reading: Reading) -> list[RuleTotal]:
+    """Each rule with findings, the dearest first."""
+    rows = _rows(history, window, of, of.scope, reading)
+    together = sum((row.sums for row in rows), Sums())
+    totals = [_rule_total(name, sums) for name, sums in together.rules.items()]
+    return sorted(
+        totals, key=lambda rule: (rule.waste_usd, rule.possible_usd, rule.findings), reverse=True
+    )
+
+
+def trend(
+    history: History,
+    window: Window,
+    of: SumsFilter,
+    period: Period,
+    reading: Reading,
+    *,
+    today: date,
+    rule: str | None = None,
+) -> list[Total]:
+    """Each period from the window's first day to its last, also those without jobs, in order.
+
+    The first period is whole. With `rule`, the amounts are that rule's, and `jobs` its findings.
+    """
+    first = period.first_day(window.first_day)
+    last = min(window.last_day, today)
+    wide = Window(datetime.combine(period.before(first), time(), UTC), window.until)
+    rows = _rows(history, wide, of, of.scope, reading)
+    days = grouped(rows, lambda row: row.day)
+    if rule is not None:
+        days = {day: _of_rule(sums, rule) for day, sums in days.items()}
+    totals = []
+    while first <= last:
+        totals.append(_period(days, period, first, last))
+        first = _next(period, first)
+    return totals
+
+
+def total_of(sums: Sums) -> Total:
+    """The amounts of sums. Unknown: nothing is priced, or nothing could be judged."""
+    priced = sums.jobs > sums.unpriced + sums.unauditable or not sums.jobs
+    judged = sums.jobs > sums.not_judged or not sums.jobs
+    by_rule = {rule: of.avoidable_usd + of.lost_usd for rule, of in sums.rules.items()}
+    avoidable_usd = sums.avoidable_usd if sums.avoidable_usd or (priced and judged) else None
+    lost_usd = sums.lost_usd if sums.lost_usd or priced else None
+    waste_usd = sums.avoidable_usd + sums.lost_usd
+    unknown = not waste_usd and (avoidable_usd is None or lost_usd is None)
+    return Total(
+        jobs=sums.jobs,
+        total_usd=sums.total_usd if sums.total_usd or priced else None,
+        avoidable_usd=avoidable_usd,
+        lost_usd=lost_usd,
+        lost_up_to_usd=sums.lost_up_to_usd if sums.lost_up_to_usd or priced else None,
+        waste_usd=None if unknown else waste_usd,
+        possible_usd=sums.possible_usd if sums.possible_usd or priced else None,
+        idle_usd=sums.idle_usd if sums.idle_usd or not sums.idle_unpriced else None,
+        top_rule=max(by_rule, key=lambda rule: by_rule[rule], default=None),
+        unauditable=sums.unauditable,
+        not_judged=sums.not_judged,
+        partly_judged=sums.partly_judged,
+        unpriced=sums.unpriced,
+        incomplete=sums.incomplete,
+        estimated=sums.estimated,
+    )
+
+
+def ranked(totals: Iterable[Total], sort: Sort = Sort.WASTE) -> list[Total]:
+    """The largest amount first, then the largest bill, then by name."""
+    return sorted(
+        totals,
+        key=lambda of: (-_usd(of, sort), -(of.total_usd or _ZERO), of.family or of.owner or ""),
+    )
+
+
+def _usd(of: Total, sort: Sort) -> Decimal:
+    usd: Decimal | None = getattr(of, f"{sort.value}_usd")
+    return usd or _ZERO
+
+
+def _rows(
+    history: History, window: Window, of: SumsFilter, scope: Scope, reading: Reading
+) -> Iterator[SumRow]:
+    name = of.owner if scope is Scope.OWNER else of.family
+    return Lists(history, window, reading).sums(
+        scope, account=of.account, region=of.region, name=name
+    )
+
+
+def _rule_total(name: str, sums: RuleSums) -> RuleTotal:
+    return RuleTotal(
+        rule=name,
+        findings=sums.findings,
+        avoidable_usd=sums.avoidable_usd,
+        lost_usd=sums.lost_usd,
+        waste_usd=sums.avoidable_usd + sums.lost_usd,
+        possible_usd=sums.possible_usd,
+    )
+
+
+def _of_rule(sums: Sums, rule: str) -> Sums:
+    of = sums.rules.get(rule, RuleSums())
+    return Sums(
+        jobs=of.findings,
+        avoidable_usd=of.avoidable_usd,
+        lost_usd=of.lost_usd,
+        lost_up_to_usd=of.lost_usd,
+        possible_usd=of.possible_usd,
+        rules={rule: of},
+    )
+
+
+def _period(days: dict[date, Sums], period: Period, first: date, last: date) -> Total:
+    """One period with its change; while it lasts, against as many days of the one before."""
+    end = _next(period, first) - timedelta(days=1)
+    shown = min(end, last)
+    before = period.before(first)
+    same = first - timedelta(days=1)
+    if shown < end:
+        same = min(same, before + (shown - first))
+    here, earlier = _between(days, first, shown), _between(days, before, same)
+    total = total_of(here)
+    waste = here.avoidable_usd + here.lost_usd
+    waste_before = earlier.avoidable_usd + earlier.lost_usd
+    return replace(
+        total,
+        period=period.label(first),
+        first_day=first,
+        last_day=end,
+        waste_before_usd=waste_before,
+        change_usd=waste - waste_before,
+        change_percent=100 * (waste - waste_before) / waste_before if waste_before else None,
+        over=shown == end,
+    )
+
+
+def _between(days: dict[date, Sums], first: date, last: date) -> Sums:
+    return sum((sums for day, sums in days.items() if first <= day <= last), Sums())
+
+
+def _next(period: Period, first: date) -> date:
+    return period.first_day(first + timedelta(days=32 if period is Period.MONTH else 7))

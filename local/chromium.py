@@ -1,0 +1,190 @@
+"""Drives a headless Chromium over its DevTools pipe: no driver, no package.
+
+A new, empty profile each time; nothing of it is kept. `requests` has every address that a page
+asked for, `complaints` what it wrote to the console and every error.
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-default-apps", "--disable-extensions", "--hide-scrollbars",
+    "--remote-debugging-pipe", "--force-color-profile=srgb",
+)  # fmt: skip
+_HIGH = 10
+"""File descriptors from here on do not collide with 3 and 4, which Chromium reads and writes."""
+_PATIENCE_S = 60.0
+_CHUNK = 1 << 16
+
+
+class Browser:
+    """One tab. Every call waits for its answer."""
+
+    def __init__(self, read: int, write: int) -> None:
+        self._read, self._write = read, write
+        self._number, self._buffer = 0, b""
+        self._session: str | None = None
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self._loaded = False
+
+    def attach(self) -> Self:
+        """Opens the tab that all calls are for."""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        answer = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = answer["sessionId"]
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+        return self
+
+    def open(self, path: Path, fragment: str = "") -> None:
+        """Opens a file anew and waits until it is loaded; forgets what was asked for before."""
+        self._go("about:blank")
+        self.requests.clear()
+        self.complaints.clear()
+        self._go(path.resolve().as_uri() + fragment)
+
+    def _go(self, url: str) -> None:
+        self._loaded = False
+        self.call("Page.navigate", url=url)
+        end = time.monotonic() + _PATIENCE_S
+        while not self._loaded:
+            self._listen(end)
+
+    def run(self, script: str) -> Any:
+        """The value of a JavaScript expression, of a promise when it is kept."""
+        answer = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
+        if "exceptionDetails" in answer:
+            raise AssertionError(answer["exceptionDetails"])
+        return answer["result"].get("value")
+
+    def size(self, width: int, height: int) -> None:
+        """The window's inner size in CSS pixels."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=False,
+        )  # fmt: skip
+
+    def media(self, kind: str = "", **features: str) -> None:
+        """As for `print`, or for a colour scheme: `prefers_color_scheme="dark"`."""
+        wanted = [{"name": k.replace("_", "-"), "value": v} for k, v in features.items()]
+        self.call("Emulation.setEmulatedMedia", media=kind, features=wanted)
+
+    def press(self, key: str, *, shift: bool = False) -> None:
+        """A key as the keyboard sends it: `Tab`, `Enter`, ` `."""
+        codes = {"Tab": 9, "Enter": 13, " ": 32}
+        text = {"Enter": "\r", " ": " "}.get(key)
+        common = {"key": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 if shift else 0}
+        down = {"type": "keyDown" if text else "rawKeyDown", **({"text": text} if text else {})}
+        self.call("Input.dispatchKeyEvent", **common, **down)
+        self.call("Input.dispatchKeyEvent", **common, type="keyUp")
+
+    def type(self, text: str) -> None:
+        """Text at the place of the cursor."""
+        self.call("Input.insertText", text=text)
+
+    def picture(self, *, whole: bool = False) -> bytes:
+        """What is seen, as PNG; `whole`: the page to its end."""
+        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        return base64.b64decode(taken["data"])
+
+    def printed(self) -> bytes:
+        """The page as PDF."""
+        taken = self.call("Page.printToPDF", printBackground=True)
+        return base64.b64decode(taken["data"])
+
+    def call(self, method: str, **params: Any) -> Any:
+        """One DevTools command and its answer. Raises AssertionError with Chromium's words."""
+        self._number += 1
+        wanted = self._number
+        message = {"id": wanted, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        left = json.dumps(message).encode() + b"\0"
+        while left:
+            left = left[os.write(self._write, left) :]
+        end = time.monotonic() + _PATIENCE_S
+        while True:
+            answer = self._listen(end)
+            if answer.get("id") == wanted:
+                if "error" in answer:
+                    raise AssertionError(f"{method}: {answer['error']}")
+                return answer["result"]
+
+    def _listen(self, end: float) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], max(end - time.monotonic(), 0))
+            chunk = os.read(self._read, _CHUNK) if ready else b""
+            if not chunk:
+                raise AssertionError("Chromium gave no answer")
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\0")
+        message: dict[str, Any] = json.loads(line)
+        self._note(message.get("method", ""), message.get("params", {}))
+        return message
+
+    def _note(self, event: str, params: dict[str, Any]) -> None:
+        if event == "Page.loadEventFired":
+            self._loaded = True
+        elif event == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+        elif event == "Runtime.exceptionThrown":
+            self.complaints.append(str(params["exceptionDetails"]))
+        elif event == "Runtime.consoleAPICalled":
+            self.complaints.append(str(params["args"]))
+        elif event == "Log.entryAdded":
+            self.complaints.append(params["entry"]["text"])
+
+
+def chromium() -> str | None:
+    """The program, if this machine has one."""
+    return next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """A browser for a `with` block. Raises FileNotFoundError where none is installed."""
+    program = chromium()
+    if program is None:
+        raise FileNotFoundError("no Chromium is installed: on Debian, `apt-get install chromium`")
+    pairs = os.pipe(), os.pipe()
+    (their_read, our_write), (our_read, their_write) = pairs
+    high = [fcntl.fcntl(end, fcntl.F_DUPFD, _HIGH) for end in (their_read, their_write)]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        process = subprocess.Popen(  # noqa: S603 - our own arguments
+            [
+                *("/bin/bash", "-c", f'exec "$@" 3<&{high[0]} 4>&{high[1]}', "chromium", program),
+                *_FLAGS,
+                f"--user-data-dir={profile}",
+            ],
+            pass_fds=high,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for end in (their_read, their_write, *high):
+            os.close(end)
+        try:
+            yield Browser(our_read, our_write).attach()
+        finally:
+            process.terminate()
+            process.wait(timeout=_PATIENCE_S)
+            os.close(our_read)
+            os.close(our_write)

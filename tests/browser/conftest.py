@@ -1,0 +1,57 @@
+"""A browser for all tests of the folder, and the pages that they open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from local.chromium import Browser, browser
+from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.sources.reported import recorded_report
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.report.contents import AccountReport, JobReport
+from tests.browser import reports
+
+Open = Callable[..., Browser]
+DESK, PHONE = (1280, 900), (390, 844)
+
+
+@pytest.fixture(scope="session")
+def tab() -> Iterator[Browser]:
+    """One tab of a headless Chromium with an empty profile."""
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages: of 300 jobs, of one job, and of hostile ones."""
+    folder = tmp_path_factory.mktemp("reports")
+    recorded = reports.RECORDINGS / "composed-g4dn-12xlarge.json"
+    contents: dict[str, AccountReport | JobReport] = {
+        "account": reports.many(300),
+        "job": recorded_report(recorded, of_recording(recorded, Policy())),
+        "hostile-account": reports.hostile_account(),
+        "hostile-job": reports.hostile_job(),
+    }
+    for name, content in contents.items():
+        text = reports.page_of(content)
+        (folder / f"{name}.html").write_text(text, encoding="utf-8", errors="replace")
+    return {name: folder / f"{name}.html" for name in contents}
+
+
+@pytest.fixture
+def opened(tab: Browser, pages: dict[str, Path]) -> Open:
+    """Opens a page at a size, as on a light screen unless said otherwise."""
+
+    def open_page(
+        name: str, size: tuple[int, int] = DESK, scheme: str = "light", fragment: str = ""
+    ) -> Browser:
+        tab.media(prefers_color_scheme=scheme)
+        tab.size(*size)
+        tab.open(pages[name], fragment)
+        return tab
+
+    return open_page

@@ -1,0 +1,186 @@
+"""Reports to open in a browser: of thousands of jobs, and with hostile text in every field."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from sageaudit.adapters.files import recording
+from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.cli.sources import recorded_run, reported
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import Detail, Entry, JobKey
+from sageaudit.domain.audit.sanitize import detail_of
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.job.listed import Period
+from sageaudit.report.account import account_body, account_title
+from sageaudit.report.contents import AccountReport, JobReport
+from sageaudit.report.job import job_body, job_title
+from sageaudit.report.page import page
+from tests.fakes import documents
+
+RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
+MADE_AT = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+FIRST = datetime(2026, 10, 24, 6, 0, tzinfo=UTC)
+HOSTILE = (
+    '<script>document.title="owned"</script>',
+    "<img src=x onerror=\"document.title='owned'\">",
+    "\"><svg onload=document.title='owned'>",
+    "' autofocus onfocus=document.title='owned' x='",
+    "javascript:document.title='owned'",
+    "</title></style></script><h1>owned</h1>",
+    "\u202egnp.exe\u2066 \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627",
+    "x" * 3000,
+    "A" * 40 + " " + "\u0351" * 30 + "&lt;b&gt; ${1+1} {{7*7}} =HYPERLINK(1)",
+)
+
+
+def page_of(contents: AccountReport | JobReport) -> str:
+    """The page as the command writes it, made at one and the same time."""
+    if isinstance(contents, JobReport):
+        title, body = job_title(contents.document), job_body(contents)
+    else:
+        title, body = account_title(contents), account_body(contents)
+    return page(title, body, generated_at=MADE_AT, version="0")
+
+
+def many(jobs: int, seed: int = 11) -> AccountReport:
+    """An account with so many jobs of 30 days, in families, with owners, types and findings."""
+    history = MemoryHistory()
+    rng = random.Random(seed)
+    for number in range(jobs):
+        history.record(_entry(number, rng))
+    period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
+    return reported.account_report(history, period, None, reported.heads_of(history, period, None))
+
+
+_TYPES = ("ml.g5.2xlarge", "ml.g5.12xlarge", "ml.m5.4xlarge", "ml.p4d.24xlarge", "ml.c5.9xlarge")
+_RULES = ("gpu-underused", "idle-tail", "spot-not-used", "download-dominates", "volume-oversized")
+
+
+@cache
+def _detail() -> Detail:
+    """The series of a run of three hours on four GPUs, as the history keeps them."""
+    recorded = recording.read(RECORDINGS / "composed-g4dn-12xlarge.json")
+    assert isinstance(recorded, recording.Recording)
+    return detail_of(recorded.describe, recorded.tags, recorded_run.of_recording(recorded).usage)
+
+
+def _entry(number: int, rng: random.Random) -> Entry:
+    ended_at = FIRST + timedelta(minutes=rng.randrange(29 * 1440))
+    begun = ended_at - timedelta(minutes=rng.randrange(20, 900))
+    family = f"training/pytorch/train.py/model-{rng.randrange(60):02d}"
+    name = f"model-{family[-2:]}-{ended_at:%Y-%m-%d-%H-%M-%S}-{number:04d}"
+    cost = Decimal(rng.randrange(1_000, 90_000_000)) / 1_000_000
+    judged = rng.random() > 0.15
+    findings = [_found(rule, cost, rng) for rule in rng.sample(_RULES, rng.randrange(4))]
+    avoidable = sum((f["saving_usd"] for f in findings if f["bucket"] == "avoidable"), Decimal(0))
+    kind = rng.choice(_TYPES)
+    document = documents.document(
+        job=documents.job(
+            name=name,
+            family=family,
+            owner=rng.choice(("anna", "bob", "mara", None)),
+            created_at=f"{begun:%Y-%m-%dT%H:%M:%SZ}",
+            started_at=f"{begun:%Y-%m-%dT%H:%M:%SZ}",
+            ended_at=f"{ended_at:%Y-%m-%dT%H:%M:%SZ}",
+            instances=f"1 x {kind}",
+        ),
+        findings=findings,
+        avoidable_usd=avoidable if judged else None,
+        judged="yes" if judged else "no",
+    )
+    document["bill"]["total_usd"] = cost
+    document["waterfall"] = [
+        *(
+            {"slice": f"avoidable: {one['rule']}", "usd": one["saving_usd"]}
+            for one in findings
+            if one["bucket"] == "avoidable" and one["saving_usd"]
+        ),
+        {"slice": "rest", "usd": cost - avoidable},
+    ]
+    return Entry(
+        key=JobKey(document["job"]["arn"] or name, begun),
+        last_modified_at=ended_at,
+        document=document,
+        family_version=1,
+        fingerprint=None,
+        detail=_detail(),
+        facts=RunFacts(Purchase.ON_DEMAND, instance_type=kind, instance_count=1),
+    )
+
+
+def _found(rule: str, cost: Decimal, rng: random.Random) -> Any:
+    bucket = "possible" if rule == "spot-not-used" else "avoidable"
+    share = (cost * Decimal(rng.randrange(1, 20)) / 100).quantize(Decimal("0.000001"))
+    return documents.type_finding(
+        rule=rule,
+        bucket=bucket,
+        severity=rng.choice(("high", "medium", "low")),
+        saving_usd=share,
+        saving_alone_usd=share,
+        saving_range_usd=None,
+    )
+
+
+def hostile_account() -> AccountReport:
+    """An account in which every text of people, of their jobs and of AWS is an attack."""
+    history = MemoryHistory()
+    rng = random.Random(3)
+    for number, text in enumerate(HOSTILE):
+        entry = _entry(number, rng)
+        history.record(replace(entry, document=_attacked(entry.document, text, number)))
+    period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
+    heads = reported.heads_of(history, period, None)
+    return reported.account_report(history, period, None, heads)
+
+
+def hostile_job() -> JobReport:
+    """One job with all attacks together in every field."""
+    [entry] = [_entry(0, random.Random(3))]
+    return JobReport(_attacked(entry.document, " ".join(HOSTILE), 0), None)
+
+
+def _attacked(document: AuditDocument, text: str, number: int) -> AuditDocument:
+    attacked = cast("AuditDocument", _with(document, text))
+    job = attacked["job"]
+    job["name"] = job["family"] = job["owner"] = f"{number} {text}"
+    job["status"] = text
+    job["kind"], job["purchase"] = "training", "on_demand"
+    for key in ("created_at", "started_at", "ended_at", "arn", "account", "region"):
+        cast("dict[str, Any]", job)[key] = cast("dict[str, Any]", document["job"])[key]
+    attacked["judged"] = document["judged"]
+    attacked["bill"]["basis"] = document["bill"]["basis"]
+    attacked["not_judged"] = [text, text]
+    attacked["unknown"] = [{"rule": text, "code": "x", "reason": text}]
+    attacked["not_applicable"] = [{"rule": text, "reason": text}]
+    attacked["clear"] = [text]
+    attacked["idle_capacity"] = None
+    kept = ("severity", "confidence", "bucket", "superseded_by", "subsumed_by", "said_of", "exempt")
+    for finding, before in zip(attacked["findings"], document["findings"], strict=True):
+        for key in kept:
+            cast("dict[str, Any]", finding)[key] = cast("dict[str, Any]", before)[key]
+        finding["fix"] = [{"parameter": f"Environment.{text}", "old": text, "new": text}]
+        finding["evidence"] = {text: text, "plain": text}
+        finding["caution"] = text
+        finding["alternatives"] = [finding["fix"], finding["fix"]]
+    for line in attacked["bill"]["lines"]:
+        line["price_kind"] = "list"
+    for part, was in zip(attacked["waterfall"], document["waterfall"], strict=True):
+        part["slice"] = text if was["slice"] != "rest" else "rest"
+    return attacked
+
+
+def _with(value: object, text: str) -> object:
+    """The same with every text replaced."""
+    if isinstance(value, dict):
+        return {key: _with(inner, text) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with(inner, text) for inner in value]
+    return text if isinstance(value, str) else value

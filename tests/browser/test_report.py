@@ -1,0 +1,311 @@
+"""The reports in a browser: they load nothing, sort and filter, and run nobody else's text."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from local.chromium import Browser
+from tests.browser.conftest import DESK, PHONE, Open
+
+NAMES = ("account", "job", "hostile-account", "hostile-job")
+_SHOWN = '[...document.querySelectorAll("#all tbody:first-of-type tr")]'
+_SPEND = f"{_SHOWN}.map(row => Number(row.cells[1].dataset.u))"
+_NAMES = f"{_SHOWN}.map(row => row.cells[0].textContent)"
+_FOUND = 'document.getElementById("found").textContent'
+_FOCUSED = "document.activeElement.textContent"
+_WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+def head(title: str) -> str:
+    """The header cell of a column."""
+    return f'[...document.querySelectorAll("#all th")].find(th => th.textContent === "{title}")'
+
+
+def typed(tab: Browser, text: str) -> None:
+    """Types into the field to find jobs, and waits until the table follows."""
+    tab.run('document.getElementById("find").focus()')
+    tab.type(text)
+    tab.run("new Promise(done => setTimeout(done, 200))")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_asks_for_nothing_and_complains_of_nothing(
+    opened: Open, pages: dict[str, Path], name: str, size: tuple[int, int]
+) -> None:
+    """The only address is the file itself, also after every part of it was opened."""
+    tab = opened(name, size)
+    tab.run('document.querySelectorAll("details").forEach(one => { one.open = true; })')
+    tab.run("new Promise(done => setTimeout(done, 200))")
+    assert tab.requests == [pages[name].as_uri()]
+    assert tab.complaints == []
+
+
+def test_the_policy_stops_what_the_page_did_not_bring_along(opened: Open) -> None:
+    """A script, a style and an image that are added later do not run and are not loaded."""
+    tab = opened("job")
+    tab.run(
+        """(() => {
+          const script = document.createElement("script");
+          script.textContent = "document.title = 'owned'";
+          document.body.append(script);
+          const image = document.createElement("img");
+          image.src = "https://example.com/x.png";
+          document.body.append(image);
+          document.body.setAttribute("style", "display: none");
+        })()"""
+    )
+    tab.run("new Promise(done => setTimeout(done, 300))")
+    assert "owned" not in tab.run("document.title")
+    assert tab.run("getComputedStyle(document.body).display") == "block"
+    assert len([said for said in tab.complaints if "Content Security Policy" in said]) == 3
+
+
+def test_a_column_sorts_both_ways_and_says_so(opened: Open) -> None:
+    """Numbers by their size, the largest first; the rows that are not shown take part."""
+    tab = opened("account")
+    tab.run(f'{head("Spend")}.querySelector("button").click()')
+    spend = tab.run(_SPEND)
+    assert spend == sorted(spend, reverse=True)
+    assert tab.run(f'{head("Spend")}.getAttribute("aria-sort")') == "descending"
+    tab.run(f'{head("Spend")}.querySelector("button").click()')
+    least = tab.run(_SPEND)
+    assert least == sorted(least)
+    assert least[0] < min(spend)
+    tab.run(f'{head("Job")}.querySelector("button").click()')
+    names = tab.run(_NAMES)
+    assert names == sorted(names)
+    assert tab.run('document.querySelectorAll("[aria-sort]").length') == 1
+
+
+def test_unknown_amounts_come_last_either_way(opened: Open) -> None:
+    """What was not judged is neither the least nor the most."""
+    tab = opened("account")
+    amounts = f"{_SHOWN}.map(row => row.cells[2].textContent)"
+    for _ in range(2):
+        tab.run(f'{head("Avoidable")}.querySelector("button").click()')
+        assert "not judged" not in tab.run(amounts)[:100]
+
+
+def test_words_and_choices_filter_the_rows_and_the_sum_follows(opened: Open) -> None:
+    """What is said of the rows is of those that match, in all of the table."""
+    tab = opened("account")
+    assert tab.run(_FOUND).startswith("300 jobs, spend $")
+    typed(tab, "MODEL-07")
+    names = tab.run(_NAMES)
+    assert 0 < len(names) < 100
+    assert all("model-07" in name for name in names)
+    usd = sum(tab.run(_SPEND)) / 1e6
+    assert tab.run(_FOUND) == f"{len(names)} of 300 jobs, spend ${usd:,.2f}"
+    tab.run('document.getElementById("clear").click()')
+    assert tab.run(_FOUND).startswith("300 jobs, spend $")
+
+
+def test_the_rows_add_up_to_the_headline(opened: Open) -> None:
+    """Both are the daily sums, to the cent."""
+    tab = opened("account")
+    [rows] = re.findall(r"\$[\d,.]+", tab.run(_FOUND))
+    assert tab.run('document.querySelector(".tiles .spent .amount").textContent') == rows
+    assert rows in tab.run('document.querySelector(".news").textContent')
+
+
+def test_a_name_shows_its_jobs(opened: Open) -> None:
+    """As many as its row of sums says, until that is taken back."""
+    tab = opened("account")
+    first = '[...document.querySelectorAll("h2")].find(one => one.textContent === "By family")'
+    row = f'{first}.parentElement.querySelector("tbody tr")'
+    count = int(tab.run(f"{row}.lastElementChild.textContent"))
+    tab.run(f'{row}.querySelector(".pick").click()')
+    assert tab.run(f"{_SHOWN}.length") == count
+    tab.run('document.querySelector(".chip").click()')
+    assert tab.run(f"{_SHOWN}.length") == 100
+
+
+def test_more_rows_are_shown_when_asked_for(opened: Open) -> None:
+    """The first hundred at once, the others when somebody wants them."""
+    tab = opened("account")
+    assert tab.run(f"{_SHOWN}.length") == 100
+    assert "200 more jobs" in tab.run('document.querySelector(".more").textContent')
+    tab.run('document.querySelector(".more").click()')
+    assert tab.run(f"{_SHOWN}.length") == 300
+    assert tab.run('document.querySelector(".more").hidden')
+
+
+def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
+    """Tab goes down the page; Enter sorts by a header, presses a name and opens a job."""
+    tab = opened("account")
+    tab.press("Tab")
+    assert tab.run(_FOCUSED) == "Skip to the report"
+    tab.press("Enter")
+    tab.press("Tab")
+    assert tab.run('document.activeElement.closest("main") !== null')
+    tab.run(f'{head("Lost")}.querySelector("button").focus()')
+    tab.press("Tab")
+    assert tab.run(_FOCUSED) == "Findings"
+    tab.press("Tab", shift=True)
+    assert tab.run(_FOCUSED) == "Lost"
+    tab.press("Enter")
+    assert tab.run(f'{head("Lost")}.getAttribute("aria-sort")') == "descending"
+    tab.run('document.querySelector(".pick").focus()')
+    tab.press(" ")
+    assert tab.run('document.querySelector(".chip").hidden') is False
+    tab.run('document.querySelector("details.job > summary").focus()')
+    tab.press("Enter")
+    assert tab.run('document.querySelector("details.job").open')
+
+
+def test_focus_is_seen(opened: Open) -> None:
+    """Whatever the keyboard stands on has a line around it."""
+    tab = opened("account")
+    for _ in range(12):
+        tab.press("Tab")
+        width = tab.run("parseFloat(getComputedStyle(document.activeElement).outlineWidth)")
+        assert width >= 1.5, tab.run("document.activeElement.outerHTML.slice(0, 200)")
+
+
+def test_a_row_leads_to_its_section(opened: Open) -> None:
+    """The link opens it, and so does the address of the page with the section's name."""
+    tab = opened("account", fragment="#j3")
+    assert tab.run('document.getElementById("j3").open')
+    tab.run('document.querySelector("#all tbody a").click()')
+    tab.run("new Promise(done => setTimeout(done, 100))")
+    assert tab.run('document.getElementById("j0").open')
+
+
+def test_a_fix_is_shown_in_the_chosen_dialect_and_copied(opened: Open) -> None:
+    """One choice for the whole page; what is copied is the code, as it is."""
+    tab = opened("job")
+    tab.call(
+        "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
+    )
+    pres = '[...document.querySelectorAll(".finding pre")].filter(one => one.offsetParent)'
+    tab.run("""[...document.querySelectorAll(".says button")]
+      .find(one => one.textContent === "terraform").click()""")
+    dialects = set(tab.run(f"{pres}.map(one => one.dataset.d)"))
+    assert dialects == {"terraform"}
+    tab.run("navigator.clipboard.writeText = async text => { window.copied = text; }")
+    tab.run('document.querySelector(".copy").click()')
+    tab.run("new Promise(done => setTimeout(done, 100))")
+    code = tab.run(f'{pres}[0].querySelector("code").textContent')
+    assert "\n" in code
+    assert tab.run("window.copied") == code
+    assert tab.run('document.querySelector(".copy").textContent') == "Copied"
+
+
+@pytest.mark.parametrize("name", ["hostile-account", "hostile-job"])
+def test_hostile_names_stay_text(opened: Open, name: str) -> None:
+    """No element, attribute, handler or title comes of them, and none turns a line around."""
+    tab = opened(name)
+    tab.run('document.querySelectorAll("details").forEach(one => { one.open = true; })')
+    tab.run("new Promise(done => setTimeout(done, 300))")
+    assert tab.run("document.title") != "owned"
+    assert tab.run('document.querySelectorAll("script").length') == 1
+    assert tab.run('document.querySelectorAll("img, iframe, object, [autofocus]").length') == 0
+    assert tab.run('document.querySelectorAll("h1").length') == 1
+    attributes = tab.run(
+        '[...document.querySelectorAll("*")].flatMap(e => [...e.attributes].map(a => a.name))'
+    )
+    assert not [found for found in attributes if found.startswith("on") or found == "style"]
+    text = tab.run("document.body.textContent")
+    assert '<script>document.title="owned"</script>' in text
+    assert not set(text) & set("\u202e\u2066\u2069\u200f\u0000")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_phone_never_scrolls_the_page_sideways(opened: Open, name: str) -> None:
+    """Tables and code scroll in their own places, with every part opened too."""
+    tab = opened(name, PHONE)
+    assert tab.run(_WIDER) is False
+    tab.run('document.querySelectorAll("details").forEach(one => { one.open = true; })')
+    assert tab.run(_WIDER) is False
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["account", "job"])
+def test_every_text_is_readable(opened: Open, name: str, scheme: str) -> None:
+    """WCAG 2.2 AA: 4.5 to 1 between a text and what is behind it."""
+    tab = opened(name, scheme=scheme)
+    tab.run('document.querySelectorAll("details").forEach(one => { one.open = true; })')
+    pale = tab.run(_PALE)
+    assert pale == []
+
+
+def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
+    """Dark where the system is dark; the button turns it around and keeps it."""
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = opened("job").run(background)
+    tab = opened("job", scheme="dark")
+    dark = tab.run(background)
+    assert dark != light
+    tab.run('document.getElementById("theme").click()')
+    assert tab.run(background) == light
+    tab.run('document.getElementById("theme").click()')
+    assert tab.run(background) == dark
+
+
+@pytest.mark.parametrize("name", ["account", "job"])
+def test_a_page_prints(opened: Open, name: str) -> None:
+    """On white, without what only a screen can use, and wide tables in the page's width."""
+    tab = opened(name)
+    tab.media("print")
+    assert tab.run('document.getElementById("theme").offsetParent === null')
+    assert tab.run('[...document.querySelectorAll(".says")].every(e => !e.offsetParent)')
+    assert tab.printed().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_the_parts_that_a_screen_reader_looks_for(opened: Open, name: str) -> None:
+    """Language, one title, landmarks, headings in order, names of charts and tables."""
+    tab = opened(name)
+    assert tab.run("document.documentElement.lang") == "en"
+    for one in ("main", "body > header", "body > footer", "h1", "title"):
+        assert tab.run(f"document.querySelectorAll('{one}').length") >= 1, one
+    levels = tab.run('[...document.querySelectorAll("h1,h2,h3,h4")].map(e => Number(e.tagName[1]))')
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert tab.run('[...document.querySelectorAll("[role=img]")].every(e => e.ariaLabel)')
+    assert tab.run('[...document.querySelectorAll("[role=region]")].every(e => e.ariaLabel)')
+    assert tab.run('[...document.querySelectorAll("input,select")].every(e => e.labels.length)')
+    ids = tab.run('[...document.querySelectorAll("[id]")].map(e => e.id)')
+    assert len(ids) == len(set(ids))
+
+
+def test_without_its_script_everything_is_still_there(tab: Browser, pages: dict[str, Path]) -> None:
+    """All rows, every fix in every dialect, and no control that does nothing."""
+    tab.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        tab.size(*DESK)
+        tab.open(pages["account"])
+        tab.run('document.querySelectorAll("details.job")[0].open = true')
+        rows = '[...document.querySelectorAll("#all tbody tr")].filter(e => e.offsetParent).length'
+        assert tab.run(rows) == 300
+        assert tab.run('document.getElementById("filters").offsetParent === null')
+    finally:
+        tab.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+_PALE = """(() => {
+  const part = (c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+  const parsed = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  const behind = (e) => {
+    for (let at = e; at; at = at.parentElement) {
+      const colour = parsed(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const pale = new Set();
+  for (const e of document.querySelectorAll("main *, footer *, header *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.offsetParent || e.closest("svg")) continue;
+    const [one, two] = [light(parsed(getComputedStyle(e).color)), light(behind(e))];
+    const ratio = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+    if (ratio < 4.5) pale.add(`${e.tagName}.${e.className} ${ratio.toFixed(2)}`);
+  }
+  return [...pale];
+})()"""

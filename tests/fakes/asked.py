@@ -1,0 +1,87 @@
+"""A history to ask: audits of several families, owners, accounts and regions, also roll-ups."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.ports import History
+from tests.contract.entries import entry, finding
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+ACCOUNTS, REGIONS = ("111122223333", "444455556666"), ("us-east-1", "eu-west-1")
+FAMILIES, OWNERS = ("resnet", "bert", "tabular"), ("ana", "bo", None)
+RULES = ("gpu-idle", "failed-spend", "spot-not-used", "old-generation")
+_BUCKETS = {"failed-spend": "lost", "spot-not-used": "possible"}
+
+
+def audits(count: int, *, seed: int = 1, days: int = 40) -> Iterator[Entry]:
+    """Audits of jobs that ended in the last days; every seventh is the roll-up of a tuning job."""
+    chance = random.Random(seed)
+    for number in range(count):
+        yield _audit(chance, number, days)
+
+
+def fill(history: History, count: int, *, seed: int = 1, days: int = 40) -> None:
+    """Records them."""
+    for made in audits(count, seed=seed, days=days):
+        history.record(made)
+
+
+def _audit(chance: random.Random, number: int, days: int) -> Entry:
+    account, region = chance.choice(ACCOUNTS), chance.choice(REGIONS)
+    rollup = number % 7 == 6
+    kind = "tuning" if rollup else chance.choice(("training", "training", "processing"))
+    family, name = f"{kind}/{chance.choice(FAMILIES)}", f"job-{number:05d}"
+    # some end at the same moment
+    ended = NOW - timedelta(minutes=10 * chance.randrange(days * 144))
+    findings = [_finding(chance, rule) for rule in RULES if chance.random() < 0.4]
+    sums = {
+        bucket: sum(
+            (found["saving_usd"] for found in findings if found["bucket"] == bucket), Decimal(0)
+        )
+        for bucket in ("avoidable", "lost", "possible")
+    }
+    judged = chance.choice(("yes", "yes", "partly", "no"))
+    changes: dict[str, Any] = {
+        "findings": findings,
+        "avoidable_usd": None if judged == "no" and not sums["avoidable"] else sums["avoidable"],
+        "lost_usd": sums["lost"],
+        "lost_up_to_usd": sums["lost"],
+        "possible_usd": sums["possible"],
+        "judged": judged,
+        "rollup": rollup,
+        "own_rules": [found["rule"] for found in findings][:1] if rollup else [],
+    }
+    arn = f"arn:aws:sagemaker:{region}:{account}:{_word(kind)}/{name}"
+    job = {
+        "name": name,
+        "arn": arn,
+        "kind": kind,
+        "status": chance.choice(("Completed", "Completed", "Failed")),
+        "account": account,
+        "region": region,
+        "family": family,
+        "owner": chance.choice(OWNERS),
+        "ended_at": ended.isoformat(),
+    }
+    total = sum(sums.values(), Decimal(chance.randrange(1, 9_000_000)).scaleb(-6))
+    bill = {"total_usd": None if chance.random() < 0.05 else total}
+    made = entry(name, job=job, bill=bill, **changes)
+    return replace(made, key=JobKey(arn, ended - timedelta(hours=2)))
+
+
+def _finding(chance: random.Random, rule: str) -> dict[str, Any]:
+    bucket = _BUCKETS.get(rule, "avoidable")
+    usd = Decimal(chance.randrange(0, 5_000_000)).scaleb(-6)
+    severity = chance.choice(("high", "medium", "low"))
+    return finding(rule, bucket=bucket, saving_usd=usd, severity=severity)
+
+
+def _word(kind: str) -> str:
+    return "hyper-parameter-tuning-job" if kind == "tuning" else f"{kind}-job"

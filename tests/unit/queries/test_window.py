@@ -1,0 +1,92 @@
+"""What --since and --until mean, and what they are not."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from sageaudit.errors import BadUsage
+from sageaudit.queries.window import window
+
+NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
+
+
+def at(*parts: int) -> datetime:
+    """A moment in UTC."""
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
+
+
+@pytest.mark.parametrize(
+    ("since", "begin"),
+    [
+        ("30d", at(2026, 10, 21)),
+        ("0d", at(2026, 11, 20)),
+        ("9999d", at(1999, 7, 6)),
+        ("2026-11-01", at(2026, 11, 1)),
+        ("2026-11-01T10:00Z", at(2026, 11, 1, 10)),
+        ("2026-11-01T10:00", at(2026, 11, 1, 10)),
+        ("2026-11-01T10:00:30+02:00", at(2026, 11, 1, 8, 0, 30)),
+    ],
+)
+def test_since_is_days_a_date_or_a_time(since: str, begin: datetime) -> None:
+    """In UTC; days begin at midnight."""
+    assert window(since, None, NOW).since == begin
+
+
+@pytest.mark.parametrize(
+    ("until", "end"),
+    [
+        ("2026-11-10", at(2026, 11, 11)),
+        ("2026-11-10T10:00Z", at(2026, 11, 10, 10)),
+        ("5d", at(2026, 11, 16)),
+        ("2026-11-20", at(2026, 11, 21)),
+    ],
+)
+def test_until_includes_its_day_and_not_its_moment(until: str, end: datetime) -> None:
+    """A date is a whole day; a time is an end."""
+    assert window("30d", until, NOW).until == end
+
+
+def test_without_until_a_clock_that_is_behind_hides_nothing() -> None:
+    """The window ends after tomorrow."""
+    assert window("1d", None, NOW).until == at(2026, 11, 22)
+
+
+def test_a_window_knows_its_days() -> None:
+    """Both are included."""
+    days = window("2026-11-01", "2026-11-10", NOW)
+    assert (days.first_day, days.last_day) == (date(2026, 11, 1), date(2026, 11, 10))
+    assert days.whole_days
+    assert not window("2026-11-01T10:00Z", None, NOW).whole_days
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "30", "d", "-1d", "30 d", "1.5d", "99999d", "٣٠d", "2026", "2026-11", "2026-13-01"),
+        *("2026-02-30", "20261101", "2026-W45-1", "2026-11-01 10:00", "2026-11-01T25:00Z"),
+        *("yesterday", "\x1b[31m", "0001-01-01T00:00+14:00"),
+    ],
+)
+def test_what_is_no_time_is_one_sentence(text: str) -> None:
+    """It shows how to write one."""
+    with pytest.raises(
+        BadUsage, match=r"is not a time: write 30d, 2026-11-01 or 2026-11-01T10:00Z"
+    ):
+        window(text, None, NOW)
+
+
+@pytest.mark.parametrize("text", ["2026-11-21", "2027-01-01", "2026-11-20T12:35Z"])
+def test_the_future_is_refused(text: str) -> None:
+    """The sentence has this computer's time: its clock may be wrong."""
+    with pytest.raises(BadUsage, match=r"is in the future: it is 2026-11-20T12:34Z"):
+        window(text, None, NOW)
+    with pytest.raises(BadUsage, match="--until .* is in the future"):
+        window("30d", text, NOW)
+
+
+def test_since_after_until_is_refused() -> None:
+    """Nothing is between them."""
+    with pytest.raises(BadUsage, match="--since 1d is not before --until 2d"):
+        window("1d", "2d", NOW)
