@@ -118,7 +118,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             lambda *_: {"TrainingJobSummaries": [summary(JobKind.TRAINING)]},
         )
         made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
-
+        arn_of_past = f"arn:aws:pricing:::price-list/aws/x/USD/20260101000000/{REGION}"
+        past = {"PriceListArn": arn_of_past, "RegionCode": REGION}
         made.answer("pricing:ListPriceLists", lambda *_: {"PriceLists": [past]})
         made.answer("pricing:GetPriceListFileUrl", lambda *_: {"Url": "https://not-aws.example/x"})
         made.answer("ce:GetCostAndUsage", lambda *_: {"ResultsByTime": [{"Groups": []}]})

@@ -25,7 +25,8 @@ MAY_IMPORT = {
     "family_runs": {"errors", "domain", "ports"},
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
     "listing": {"errors", "domain", "ports"},
-    "scanning": {"errors", "domain", "ports", "flow"},
+    "read_ahead": {"errors", "domain", "flow"},
+    "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
     "queries": {"errors", "domain", "ports"},
@@ -77,7 +78,8 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("checking", "delivering", "listing", "scanning", "queries", "report", "errors"),
+    *("checking", "delivering", "listing", "read_ahead", "scanning"),
+    *("queries", "report", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

@@ -48,7 +48,7 @@ def test_the_table_has_three_rows() -> None:
 def test_the_rates_are_those_of_the_code(api: str, words: str) -> None:
     """Requests a second."""
     assert re.search(words, PAGE_TEXT)
-    assert pace.rate_of(api) == int(words.split()[-1])
+    assert pace.rate_of(api) == int(words.rsplit(maxsplit=1)[-1])
 
 
 def test_what_is_said_before_a_scan_is_the_formula_too() -> None:

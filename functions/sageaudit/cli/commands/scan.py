@@ -184,7 +184,8 @@ def scan(
             say(view.listed_line(run.lanes, cost))
             say(view.cost_line(cost))
         if cost.usd + billing.usd > _ASK_ABOVE_USD and not yes and view.may_ask():
-            click.confirm("Scan?", abort=True, err=True)
+            with interruption.question():
+                click.confirm("Scan?", abort=True, err=True)
         with view.progress(run.tally, run.jobs, say) as draw:
             run.run(workers, interruption, draw)
         period = asked.period or period_of(lanes, today)
@@ -373,7 +374,7 @@ def _show(
     ranked, statuses = run.ranking(period), run.accounts(period)
     covered = billing.covered(run, period, ranked.total.total_usd)
     if output == "json":
-        found = view.document(run.tally, run.left, pace.metrics_requested)
+        found = view.document(run.tally, run.lanes, run.left, pace.metrics_requested)
         echo_json(
             {
                 "schema": 1,

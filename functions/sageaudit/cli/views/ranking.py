@@ -66,9 +66,11 @@ def _fix(fix: FamilyFix) -> dict[str, Any]:
 
 def show(ranking: Ranking, console: Console) -> None:
     """Prints the totals, then the families with their fixes, the rules, owners and types."""
-    _show_total(ranking, console)
-    if not ranking.total.jobs:
+    if ranking.total == Sums():
+        days = f"{ranking.since} to {ranking.until}"
+        console.print(f"No audited job ended {days} (UTC).", highlight=False)
         return
+    _show_total(ranking, console)
     _show_families(ranking, console)
     _show_rules(ranking, console)
     _show_names("owner", ranking.owners, console)

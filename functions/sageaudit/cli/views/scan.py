@@ -20,7 +20,7 @@ from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.job.listed import Period
 from sageaudit.scanning import Lane, Result
-from sageaudit.text.money import usd
+from sageaudit.text.money import cents, usd
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import counted
 
@@ -138,7 +138,8 @@ def _bar(console: Console) -> Progress:
 def _found(tally: ScanTally) -> str:
     """What is known so far."""
     sums = tally.sums
-    return f"{usd(sums.avoidable_usd + sums.lost_usd)} avoidable or lost of {usd(sums.total_usd)}"
+    wasted_usd = sums.avoidable_usd + sums.lost_usd
+    return f"{cents(wasted_usd)} avoidable or lost of {cents(sums.total_usd)}"
 
 
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
@@ -178,9 +179,13 @@ def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
         console.print(Text(f"and {counted(len(reasons) - _REASONS, 'reason')} more", "dim"))
 
 
-def document(tally: ScanTally, left: int, metrics: int) -> dict[str, Any]:
+def document(tally: ScanTally, lanes: Sequence[Lane], left: int, metrics: int) -> dict[str, Any]:
     """The same as JSON."""
     return {
+        "places": [
+            {"account": lane.account, "region": lane.region, "jobs": len(lane.jobs)}
+            for lane in lanes
+        ],
         "jobs": {**{result.value: tally.results[result] for result in Result}, "left": left},
         "metrics_requested": metrics,
         "cost_usd": usd_of(metrics),
