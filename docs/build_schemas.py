@@ -54,6 +54,12 @@ _OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
         schema_outputs.prices_coverage,
     ),
     "replay": ("What `sageaudit replay --output json` prints", schema_outputs.replay),
+    "rows": ("What lists of a history print with --output json", schema_outputs.rows),
+    "scan": ("What `sageaudit scan --output json` prints", schema_outputs.scan),
+    "scan-plan": (
+        "What `sageaudit scan --dry-run --output json` prints",
+        schema_outputs.scan_plan,
+    ),
     "rules": ("What `sageaudit rules --output json` prints", schema_outputs.rules),
     "what-if": ("What `sageaudit what-if --output json` prints", schema_outputs.what_if),
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from docs.schema_of_types import Definitions, Schema
+from sageaudit.cli.views import lists
+from sageaudit.cli.views.formats import Kind, Listing
 from sageaudit.cli.views.type_rates import TypeRate
 from sageaudit.domain.audit.document import (
     FindingDocument,
@@ -10,9 +12,12 @@ from sageaudit.domain.audit.document import (
     UnknownDocument,
 )
 from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves
+from sageaudit.domain.audit.ranking import FamilyFix
+from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules.card import Threshold
+from sageaudit.scanning import Result
 
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -158,3 +163,91 @@ def what_if(_: Definitions) -> Schema:
         notes=_TEXTS,
         candidates=_list(candidate),
     )
+
+
+_KINDS: dict[Kind, Schema] = {
+    Kind.TEXT: _TEXT_OR_NULL,
+    Kind.USD: _AMOUNT,
+    Kind.COUNT: {"type": ["integer", "null"]},
+    Kind.PERCENT: _AMOUNT,
+    Kind.TIME: {"type": ["string", "null"], "format": "date-time"},
+    Kind.DAY: {"type": ["string", "null"], "format": "date"},
+    Kind.FLAG: {"type": ["boolean", "null"]},
+}
+
+
+def rows(_: Definitions) -> Schema:
+    """Lists of a history: `history`, `top`, `families`, `owners`, `trend`, `rules --counts`."""
+    listings = {
+        name.title(): found for name, found in vars(lists).items() if isinstance(found, Listing)
+    }
+    each = [_list({"$ref": f"#/$defs/{name}"}) for name in listings]
+    return {
+        **_document(
+            rows={"anyOf": each},
+            cursor={**_TEXT_OR_NULL, "description": "Where --cursor continues; null at the end."},
+            read=_keys(rows=_COUNT, sums=_COUNT),
+        ),
+        "$defs": {name: _row(listing) for name, listing in listings.items()},
+    }
+
+
+def _row(listing: Listing) -> Schema:
+    return {
+        "type": "object",
+        "description": "All fields of the list, or those of --fields.",
+        "properties": {field.name: _KINDS[field.kind] for field in listing.fields},
+        "additionalProperties": False,
+        "minProperties": 1,
+    }
+
+
+def scan(found: Definitions) -> Schema:
+    """`sageaudit scan`; with --dry-run, `scan_plan`."""
+    reasons = _list(_keys(reason=_TEXT, jobs=_COUNT))
+    results = _keys(**{result.value: _COUNT for result in Result}, left=_COUNT)
+    own = {key: value for key, value in _inside(found, Sums).items() if key != "rules"}
+    found.found.pop("RuleSums")
+    named = _keys(name=_TEXT_OR_NULL, **own)
+    fix = {"anyOf": [found.of(FamilyFix), {"type": "null"}]}
+    family = _keys(**{**named["properties"], "account": _TEXT, "region": _TEXT, "fix": fix})
+    rule = _keys(rule=_TEXT, **_inside(found, RuleSums))
+    ranking = _keys(
+        since={"type": "string", "format": "date"},
+        until={"type": "string", "format": "date"},
+        total=_keys(**own),
+        families=_list(family),
+        family_count=_COUNT,
+        rules=_list(rule),
+        owners=_list(named),
+        owner_count=_COUNT,
+        types=_list(named),
+        type_count=_COUNT,
+    )
+    done = _keys(
+        jobs=results,
+        metrics_requested=_COUNT,
+        cost_usd={"type": "number"},
+        refused=reasons,
+        not_judged=reasons,
+    )
+    return _document(scan=done, ranking=ranking)
+
+
+def scan_plan(_: Definitions) -> Schema:
+    """`sageaudit scan --dry-run`."""
+    place = _keys(account=_TEXT, region=_TEXT, kind=_TEXT, jobs=_COUNT)
+    return _document(
+        listed=_list(place),
+        jobs=_keys(to_audit=_COUNT, running=_COUNT, known=_COUNT),
+        metrics=_COUNT,
+        cost_usd={"type": "number"},
+        least_s=_COUNT,
+    )
+
+
+def _inside(found: Definitions, shape: type) -> dict[str, Schema]:
+    """The keys of a type, to stand beside others."""
+    found.of(shape)
+    keys: dict[str, Schema] = found.found.pop(shape.__name__)["properties"]
+    return keys

@@ -17,8 +17,10 @@ from moto import mock_aws
 
 from local.recorded import RecordedJob, of_file
 from local.sagemaker import RecordedSageMaker, put_series
+from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.cli.sources import live
 from tests.fakes.command_line import Run
+from tests.fakes.price_lists import PricingClient, product
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
@@ -136,6 +138,59 @@ def test_what_was_denied_is_in_the_audit_of_the_file_too(
     assert "sagemaker:ListTags" in " ".join(again["audit"]["coverage"]["missing"])
 
 
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Price List API that has one type, at twice its packaged rate."""
+    products = [product("ml.g4dn.xlarge", "1.4720000000", region="us-east-1")]
+    client = PricingClient(products)
+    monkeypatch.setattr(live, "PriceList", lambda _: PriceList(lambda _: client))
+
+
+@pytest.mark.usefixtures("listed")
+def test_the_prices_of_that_day_are_in_the_file(account: Account, run: Run, tmp_path: Path) -> None:
+    """An audit of it needs no price list and has the rates of the live audit."""
+    live_one, again = audits(run, account.add(WITH_METRICS).arn, tmp_path / "job.json")
+    assert again == live_one
+    assert {line["price_source"] for line in again["bill"]["lines"]} >= {"Price List API"}
+    what_if = run("what-if", "--recording", tmp_path / "job.json", "--output", "json")
+    today = what_if.document(parse_float=Decimal)["today"]
+    assert today["usd"] == live_one["bill"]["total_usd"]
+
+
+def test_two_files_of_one_salt_share_their_pseudonyms(
+    account: Account, run: Run, tmp_path: Path
+) -> None:
+    """And of two runs without one, no pseudonym is the same."""
+    arn, names = account.add(WITH_METRICS).arn, []
+    for number, salt in enumerate((("--salt", "s3cret"), ("--salt", "s3cret"), (), ())):
+        path = tmp_path / f"{number}.json"
+        assert run("record", arn, "--anonymize", "-o", path, *salt).exit_code == 0
+        names.append(json.loads(path.read_text(encoding="utf-8"))["describe"]["TrainingJobName"])
+    assert names[0] == names[1]
+    assert len(set(names)) == 3
+
+
+def test_every_command_that_takes_a_recording_reads_it(
+    account: Account, run: Run, tmp_path: Path
+) -> None:
+    """Named and anonymised."""
+    arn = account.add(WITH_METRICS).arn
+    for more in ((), ("--anonymize",)):
+        path = tmp_path / f"{len(more)}" / "job.json"
+        path.parent.mkdir()
+        assert run("record", arn, "-o", path, *more).exit_code == 0
+        number = json.loads(path.read_text(encoding="utf-8"))["account"]
+        history = tmp_path / f"{len(more)}.db"
+        for words in (
+            ("audit", "--recording", path),
+            ("what-if", "--recording", path),
+            ("account", number, "--recording", path),
+            ("scan", "--recordings", path.parent, "--history", history),
+        ):
+            done = run(*words)
+            assert done.exit_code == 0, done.stderr
+
+
 def test_secrets_are_not_written_and_what_rules_read_of_them_is(
     account: Account, run: Run, tmp_path: Path
 ) -> None:
@@ -215,6 +270,9 @@ def test_without_a_name_the_file_is_named_after_the_job(
     ("words", "code", "said"),
     [
         (("no-such-job", "--region", "us-east-1"), 3, "there is no job no-such-job"),
+        ((), 2, "name one job, or give its file"),
+        (("x", "--recording", "y"), 2, "name one job, or give its file"),
+        (("--recording", "/no/such.json"), 2, "/no/such.json: cannot be read"),
         (("x", "--salt", "s"), 2, "--salt is for --anonymize"),
         (("x", "--anonymize", "--salt", " "), 2, "--salt is empty"),
         (("x", "-o", "/no/such/folder/job.json"), 2, "/no/such/folder"),
@@ -227,3 +285,17 @@ def test_bad_input_is_one_sentence_and_its_code(
     done = run("record", *words)
     assert (done.exit_code, done.stdout) == (code, "")
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("file", [WITH_METRICS, SET], ids=lambda path: path.stem)
+def test_a_file_is_anonymised_too(run: Run, tmp_path: Path, file: Path) -> None:
+    """Of a job that is gone, or as the AWS CLI printed it; the dollars stay."""
+    shared = tmp_path / "shared.json"
+    done = run("record", "--recording", file, "--anonymize", "-o", shared)
+    assert (done.exit_code, "differs" in done.stderr) == (0, False), done.stderr
+    before, after = (
+        run("audit", "--recording", path, "--output", "json").document(parse_float=Decimal)
+        for path in (file, shared)
+    )
+    assert after["bill"]["total_usd"] == before["bill"]["total_usd"]
+    assert before["job"]["name"] not in shared.read_text(encoding="utf-8")

@@ -82,7 +82,7 @@ def test_the_future_is_refused(text: str) -> None:
     """The sentence has this computer's time: its clock may be wrong."""
     with pytest.raises(BadUsage, match=r"is in the future: it is 2026-11-20T12:34Z"):
         window(text, None, NOW)
-    with pytest.raises(BadUsage, match="--until .* is in the future"):
+    with pytest.raises(BadUsage, match=r"--until .* is in the future"):
         window("30d", text, NOW)
 
 

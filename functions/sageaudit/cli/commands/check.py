@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -102,7 +103,7 @@ def check(
             region=_region(region),
             account=history_table.account_id(account, "--account") if account else None,
             settings_region=lambda: open_session(profile, None).region_name,
-            read_family=lambda one: read_family(one, known.history) if known else None,
+            read_family=partial(read_family, known.history) if known else None,
         )
         show = _shower(output, no_color=no_color)
         return int(gravest(_run(path, checks, show, fail_on) for path in dict.fromkeys(files)))

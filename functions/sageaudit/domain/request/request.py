@@ -78,6 +78,7 @@ class Request:
     named_later: str | None = None
     region: str | None = None
     step: str | None = None
+    of_pipeline: bool = False
     note: str | None = None
     trial_of: Request | None = None
     prefix: Path = ()
