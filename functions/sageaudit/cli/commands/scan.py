@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.text import Text
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
 from sageaudit.adapters.files import policy_file
@@ -241,8 +242,9 @@ def _show_plan(run: ScanRun, cost: ScanCost, output: str) -> None:
     if output == "json":
         echo_json({"schema": 1, **view.plan(run.lanes, cost)})
     else:
+        console = console_for()
         for line in view.plan_lines(run.lanes, cost):
-            click.echo(line)
+            console.print(Text(line))
 
 
 def _show(run: ScanRun, period: Period, pace: Pace, output: str, *, no_color: bool) -> None:
