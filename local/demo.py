@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -20,15 +20,22 @@ from local import ACCOUNT, slack_view
 from local.aws import LocalAws, local_aws
 from local.recorded import RECORDINGS, RecordedJob, of_file, recorded_jobs
 from local.slack import SlackStandIn, slack_stand_in
+from sageaudit import __version__
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files.policy_file import load
+from sageaudit.cli.sources import reported
 from sageaudit.domain.audit.record import FindingRow, Head
+from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.report.account import account_body, account_title
+from sageaudit.report.page import page
 from sageaudit.text.estimate import about
 from sageaudit.text.money import cents, usd
 from sageaudit.text.untrusted import middle, terminal
 
+ROOT = Path(__file__).parents[1]
 POLICY = Path(__file__).parent / "policy.toml"
+REPORT = ROOT / "build" / "demo-report.html"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 """A made-up run: no public recording has several GPUs and every metric that its fix needs."""
 RULE = "gpu-underused"
@@ -62,6 +69,7 @@ def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: Slac
     _show_jobs(console, history, heads)
     _show_message(console, slack.posts, len(aws.mails))
     _show_rule(console, _findings(history, months))
+    _show_report(console, history, heads)
     for job in left:
         _say_why(job, history, aws)
     return 1 if left else 0
@@ -187,6 +195,24 @@ def _show_rule(console: Console, rows: Iterable[FindingRow]) -> None:
         found.add_row(f"{row.ended_at:%Y-%m-%d}", Text(name), Text(terminal(row.summary)))
     console.print(Text(f"\nA query of the history: what did {RULE} find?", "bold"))
     console.print(found)
+
+
+def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Head]) -> None:
+    """Writes the page that `sageaudit report` would, and says where it lies."""
+    days = {head.ended_at.date() for head in heads}
+    period = Period(min(days), max(days))
+    found = reported.heads_of(history, period, ACCOUNT)
+    contents = reported.account_report(history, period, ACCOUNT, found, period.until)
+    text = page(
+        account_title(contents),
+        account_body(contents),
+        generated_at=datetime.now(UTC),
+        version=__version__,
+    )
+    REPORT.parent.mkdir(exist_ok=True)
+    REPORT.write_text(text, encoding="utf-8")
+    console.print(Text("\nThe same as a page, with charts and each job's fixes", "bold"))
+    print(f"{REPORT.relative_to(ROOT)}: open it in a browser; it loads nothing and sends nothing")
 
 
 def _heads(history: DynamoHistory, months: Iterable[str]) -> Iterator[Head]:

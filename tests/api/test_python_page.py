@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "python.md"
 JOBS = ROOT / "tests" / "recorded" / "data" / "jobs"
 SCANNED = (
-    "profiled-053-g4dn-xlarge.json",
+    "profiled-046-p3-2xlarge.json",
     "processing-067-failed.json",
     "training-020-c4-8xlarge-x2-failed.json",
 )

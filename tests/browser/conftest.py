@@ -12,7 +12,7 @@ from sageaudit.cli.sources.recorded_audit import of_recording
 from sageaudit.cli.sources.reported import recorded_report
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.report.contents import AccountReport, JobReport
-from tests.browser import reports
+from tests.fakes import reports
 
 Open = Callable[..., Browser]
 DESK, PHONE = (1280, 900), (390, 844)

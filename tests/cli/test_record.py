@@ -17,8 +17,10 @@ from moto import mock_aws
 
 from local.recorded import RecordedJob, of_file
 from local.sagemaker import RecordedSageMaker, put_series
+from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.cli.sources import live
 from tests.fakes.command_line import Run
+from tests.fakes.price_lists import PricingClient, product
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
@@ -32,9 +34,11 @@ PASSWORD = "hunter2-Tr0ub4dor"
 class _Clock(datetime):
     """A day on which CloudWatch still has the recorded jobs' points."""
 
+    moment = datetime(2022, 10, 30, 12, tzinfo=UTC)
+
     @classmethod
     def now(cls, tz: Any = None) -> Any:
-        return datetime(2022, 10, 30, 12, tzinfo=tz or UTC)
+        return cls.moment.astimezone(tz or UTC)
 
 
 class Account:
@@ -124,6 +128,29 @@ def test_a_tuning_job_is_recorded_with_its_training_jobs(
     assert len(again["children"]) == 5
 
 
+def test_a_job_that_still_runs_is_audited_as_of_the_moment_it_was_read(
+    account: Account, run: Run, tmp_path: Path
+) -> None:
+    """Its bill so far, and when to audit it again."""
+    job = account.add(DATA / "transform-130-inprogress.json")
+    live_one, again = audits(run, job.arn, tmp_path / "job.json")
+    assert again == live_one
+    assert (again["audit"]["settled"], again["audit"]["due_at"]) == (False, "2022-10-30T13:00:00Z")
+
+
+def test_metrics_that_are_not_there_yet_are_late_in_the_file_too(
+    account: Account, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that ended minutes ago: its audit is provisional, and says to audit it again."""
+    monkeypatch.setattr(_Clock, "moment", datetime(2022, 10, 27, 12, 10, tzinfo=UTC))
+    [job] = of_file(WITH_METRICS)
+    account.jobs.add(job)
+    live_one, again = audits(run, job.arn, tmp_path / "job.json")
+    assert again == live_one
+    assert again["audit"]["settled"] is False
+    assert "Audit it again in some minutes." in " ".join(again["not_judged"])
+
+
 def test_what_was_denied_is_in_the_audit_of_the_file_too(
     account: Account, run: Run, tmp_path: Path
 ) -> None:
@@ -134,6 +161,59 @@ def test_what_was_denied_is_in_the_audit_of_the_file_too(
     live_one, again = audits(run, job.arn, tmp_path / "job.json")
     assert again == live_one
     assert "sagemaker:ListTags" in " ".join(again["audit"]["coverage"]["missing"])
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Price List API that has one type, at twice its packaged rate."""
+    products = [product("ml.g4dn.xlarge", "1.4720000000", region="us-east-1")]
+    client = PricingClient(products)
+    monkeypatch.setattr(live, "PriceList", lambda _: PriceList(lambda _: client))
+
+
+@pytest.mark.usefixtures("listed")
+def test_the_prices_of_that_day_are_in_the_file(account: Account, run: Run, tmp_path: Path) -> None:
+    """An audit of it needs no price list and has the rates of the live audit."""
+    live_one, again = audits(run, account.add(WITH_METRICS).arn, tmp_path / "job.json")
+    assert again == live_one
+    assert {line["price_source"] for line in again["bill"]["lines"]} >= {"Price List API"}
+    what_if = run("what-if", "--recording", tmp_path / "job.json", "--output", "json")
+    today = what_if.document(parse_float=Decimal)["today"]
+    assert today["usd"] == live_one["bill"]["total_usd"]
+
+
+def test_two_files_of_one_salt_share_their_pseudonyms(
+    account: Account, run: Run, tmp_path: Path
+) -> None:
+    """And of two runs without one, no pseudonym is the same."""
+    arn, names = account.add(WITH_METRICS).arn, []
+    for number, salt in enumerate((("--salt", "s3cret"), ("--salt", "s3cret"), (), ())):
+        path = tmp_path / f"{number}.json"
+        assert run("record", arn, "--anonymize", "-o", path, *salt).exit_code == 0
+        names.append(json.loads(path.read_text(encoding="utf-8"))["describe"]["TrainingJobName"])
+    assert names[0] == names[1]
+    assert len(set(names)) == 3
+
+
+def test_every_command_that_takes_a_recording_reads_it(
+    account: Account, run: Run, tmp_path: Path
+) -> None:
+    """Named and anonymised."""
+    arn = account.add(WITH_METRICS).arn
+    for more in ((), ("--anonymize",)):
+        path = tmp_path / f"{len(more)}" / "job.json"
+        path.parent.mkdir()
+        assert run("record", arn, "-o", path, *more).exit_code == 0
+        number = json.loads(path.read_text(encoding="utf-8"))["account"]
+        history = tmp_path / f"{len(more)}.db"
+        for words in (
+            ("audit", "--recording", path),
+            ("what-if", "--recording", path),
+            ("account", number, "--recording", path),
+            ("scan", "--recordings", path.parent, "--history", history),
+        ):
+            done = run(*words)
+            assert done.exit_code == 0, done.stderr
 
 
 def test_secrets_are_not_written_and_what_rules_read_of_them_is(
@@ -215,6 +295,9 @@ def test_without_a_name_the_file_is_named_after_the_job(
     ("words", "code", "said"),
     [
         (("no-such-job", "--region", "us-east-1"), 3, "there is no job no-such-job"),
+        ((), 2, "name one job, or give its file"),
+        (("x", "--recording", "y"), 2, "name one job, or give its file"),
+        (("--recording", "/no/such.json"), 2, "/no/such.json: cannot be read"),
         (("x", "--salt", "s"), 2, "--salt is for --anonymize"),
         (("x", "--anonymize", "--salt", " "), 2, "--salt is empty"),
         (("x", "-o", "/no/such/folder/job.json"), 2, "/no/such/folder"),
@@ -227,3 +310,17 @@ def test_bad_input_is_one_sentence_and_its_code(
     done = run("record", *words)
     assert (done.exit_code, done.stdout) == (code, "")
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("file", [WITH_METRICS, SET], ids=lambda path: path.stem)
+def test_a_file_is_anonymised_too(run: Run, tmp_path: Path, file: Path) -> None:
+    """Of a job that is gone, or as the AWS CLI printed it; the dollars stay."""
+    shared = tmp_path / "shared.json"
+    done = run("record", "--recording", file, "--anonymize", "-o", shared)
+    assert (done.exit_code, "differs" in done.stderr) == (0, False), done.stderr
+    before, after = (
+        run("audit", "--recording", path, "--output", "json").document(parse_float=Decimal)
+        for path in (file, shared)
+    )
+    assert after["bill"]["total_usd"] == before["bill"]["total_usd"]
+    assert before["job"]["name"] not in shared.read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, cast
@@ -110,15 +111,13 @@ def ask(history: SqliteHistory) -> None:
     since, until = (LAST - timedelta(days=DAYS)).date(), LAST.date()
     family, month = "training/family-007", f"{LAST:%Y-%m}"
     newest = next(iter(history.by_account(ACCOUNT, month, page_size=1)))
+
+    def jobs(scope: Scope, name: str | None = None) -> int:
+        return total(history.sums(scope, since, until, name=name)).jobs
+
     for scope in Scope:
-        timed(
-            f"30 days of sums by {scope.value}: jobs",
-            lambda scope=scope: total(history.sums(scope, since, until)).jobs,
-        )
-    timed(
-        "30 days of sums of one family: jobs",
-        lambda: total(history.sums(Scope.FAMILY, since, until, name=family)).jobs,
-    )
+        timed(f"30 days of sums by {scope.value}: jobs", partial(jobs, scope))
+    timed("30 days of sums of one family: jobs", partial(jobs, Scope.FAMILY, family))
     timed("one head", lambda: history.head(newest.key) is not None)
     timed("one document", lambda: history.audit(newest.key) is not None)
     timed("one day, all rows", lambda: sum(1 for _ in history.by_day(until)))

@@ -117,6 +117,37 @@ def test_more_findings_than_a_transaction_holds(history: History) -> None:
     stored = history.audit(key())
     assert stored is not None
     assert len(stored["findings"]) == 60
+    said = "Findings that no list shows: 20 (lists have one of each rule, 40 at most)."
+    assert stored["audit"]["coverage"]["missing"] == [said]
+    head = history.head(key())
+    assert head is not None
+    assert head.findings_without_row == 20
+
+
+def test_an_audit_whose_findings_all_have_rows_says_nothing_of_it(history: History) -> None:
+    """40 findings are listed whole."""
+    history.record(entry(findings=[finding(f"rule-{n}") for n in range(40)]))
+    stored, head = history.audit(key()), history.head(key())
+    assert stored is not None
+    assert stored["audit"]["coverage"]["missing"] == []
+    assert head is not None
+    assert head.findings_without_row is None
+
+
+def test_a_roll_up_lists_the_findings_of_its_own(history: History) -> None:
+    """Those of its training jobs have rows already, of their own audits."""
+    findings = [finding("idle-tail"), finding("trials-fail")]
+    history.record(entry(rollup=True, own_rules=["trials-fail"], findings=findings))
+    history.record(entry("before", rollup=True, findings=findings))
+
+    found = {
+        rule: [row.name for row in history.by_rule(rule, "2026-11", limit=5).rows]
+        for rule in ("idle-tail", "trials-fail")
+    }
+    assert found == {"idle-tail": [], "trials-fail": ["train-1"]}
+    head = history.head(key())
+    assert head is not None
+    assert head.findings_without_row is None
 
 
 def test_one_rule_has_one_row_of_a_job(history: History) -> None:

@@ -204,8 +204,9 @@ def _putter(table_name: str) -> Callable[[dict[str, Any]], None]:
 
 
 def _moto_table(table_name: str) -> Table:
-    backend = dynamodb_backends["123456789012"]["us-east-1"]
-    return backend.get_table(table_name)
+    """In whichever account moto made it: that depends on what was imported first."""
+    backends = (accounts["us-east-1"] for accounts in dynamodb_backends.values())
+    return next(one.tables[table_name] for one in backends if table_name in one.tables)
 
 
 @contextmanager

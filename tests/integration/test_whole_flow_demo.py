@@ -74,6 +74,14 @@ def test_the_readme_shows_that_very_message(played: Played) -> None:
     assert lines[first : first + len(sample)] == sample
 
 
+def test_the_demo_ends_with_a_report_of_its_jobs(played: Played) -> None:
+    """It says where the page lies; its headline is the sum that the first line printed."""
+    assert played.shown.splitlines()[-1].startswith("build/demo-report.html: ")
+    page = demo.REPORT.read_text(encoding="utf-8")
+    assert "26 jobs cost at least about $33.12: $11.40 was avoidable and $0.16 was lost." in page
+    assert all(job.name in page for job in JOBS)
+
+
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 def test_each_job_has_one_audit(played: Played, job: RecordedJob) -> None:
     """Of a real job something is said, and it is said once."""

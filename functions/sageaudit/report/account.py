@@ -22,6 +22,10 @@ from sageaudit.text.words import counted
 _NAMES = 15
 """Rows of a table of sums; the others are one row, so that it adds up."""
 _STEPS = 8
+_DETAILS = (
+    "The most avoidable and lost dollars first, then the highest cost. Beside each name: the"
+    " avoidable and lost dollars, of the cost."
+)
 _OF_RULES = "Each dollar is counted once: where fixes overlap, by the rule that comes first."
 
 
@@ -50,7 +54,7 @@ def account_body(report: AccountReport) -> Markup:
             section(
                 "The dearest jobs in detail",
                 _details(report),
-                note="The most avoidable and lost dollars first, then the highest cost.",
+                note=_DETAILS,
             ),
         ]
     )

@@ -78,7 +78,7 @@ def _chart(
 ) -> Markup:
     hosts = usage.series[metric]
     height = _SHORT_HEIGHT if short else _HEIGHT
-    limits = list(_limits(usage, metric, job.limits.get(metric, ())))[: 1 if short else None]
+    limits = [] if short else list(_limits(usage, metric, job.limits.get(metric, ())))
     lines = _lines(hosts, _SHORT_POINTS if short else _POINTS)
     width = max(lines.points - 1, 1)
     inner = tag(

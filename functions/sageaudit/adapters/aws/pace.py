@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 from sageaudit.adapters.aws.clients import is_throttle
 
@@ -93,7 +94,7 @@ class Pace:
     """What GetMetricData is billed by."""
     throttles: int = 0
     _apis: dict[tuple[str, str, str], _Turns] = field(default_factory=dict)
-    _watched: dict[int, Any] = field(default_factory=dict)
+    _watched: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def paced(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:

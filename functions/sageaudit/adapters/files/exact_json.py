@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
+_read = json.JSONDecoder(parse_float=Decimal).decode
 
 
 def to_json(value: object, *, sort_keys: bool = False) -> str:
@@ -27,7 +28,7 @@ def to_json(value: object, *, sort_keys: bool = False) -> str:
 
 def from_json(text: str) -> Any:
     """Reads JSON text; numbers with a point or an exponent become Decimal."""
-    return json.loads(text, parse_float=Decimal)
+    return _read(text)
 
 
 def whole_text(text: str) -> str:

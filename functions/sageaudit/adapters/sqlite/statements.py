@@ -34,11 +34,6 @@ DUE = (
     "SELECT * FROM runs WHERE due_at <= :until AND (due_at, run_key) > (:due_at, :after)"
     " ORDER BY due_at, run_key LIMIT :rows"
 )
-FAMILY_USD = (
-    "SELECT avoidable_micro_usd, lost_micro_usd FROM runs WHERE account = :account"
-    " AND region = :region AND family = :family AND ended_at >= :since AND NOT rollup"
-    " AND run_key <> :other ORDER BY ended_at DESC, run_key DESC"
-)
 
 _FAMILY_ROW = (
     "SELECT r.arn, r.created_at, r.ended_at, r.run_key, r.stamp, f.compared, f.since"

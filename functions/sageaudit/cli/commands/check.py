@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -68,7 +69,8 @@ OUTPUTS = ("table", "json", "markdown", "github")
 @click.option(
     "--fail-on",
     type=click.Choice([severity.value for severity in reversed(Severity)]),
-    help="Exit with code 10 if a finding has this severity or a higher one.",
+    help="Exit with code 10 if a finding has this severity or a higher one, with 11 if none has"
+    " and a request could not be judged.",
 )
 @options.NO_COLOR
 def check(
@@ -102,7 +104,7 @@ def check(
             region=_region(region),
             account=history_table.account_id(account, "--account") if account else None,
             settings_region=lambda: open_session(profile, None).region_name,
-            read_family=lambda one: read_family(one, known.history) if known else None,
+            read_family=partial(read_family, known.history) if known else None,
         )
         show = _shower(output, no_color=no_color)
         return int(gravest(_run(path, checks, show, fail_on) for path in dict.fromkeys(files)))
@@ -144,7 +146,17 @@ def _run(
         say(str(error))
         return exit_of(error)
     show(written)
-    return Exit.FINDINGS if fail_on and _fails(written, fail_on) else Exit.DONE
+    return _gate(written, fail_on) if fail_on else Exit.DONE
+
+
+def _gate(written: CheckedFile, fail_on: str) -> Exit:
+    """A request that could not be judged does not pass: no finding is no proof then."""
+    if _fails(written, fail_on):
+        return Exit.FINDINGS
+    if any(job["unreadable"] for job in written["jobs"]):
+        say(f"{written['file']}: could not be judged, so --fail-on does not pass it")
+        return Exit.NOT_JUDGED
+    return Exit.DONE
 
 
 def _fails(written: CheckedFile, severity: str) -> bool:

@@ -12,13 +12,16 @@ import click
 
 from sageaudit.adapters.files import anonymous_recording, recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.cli import options
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import inert_json, say
 from sageaudit.cli.sources import live, recorded_audit
 from sageaudit.cli.sources.recorded_run import RecordedRuns
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JOB_NAME
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadRecording, Malformed
 from sageaudit.rules import catalogue
 
 _EPILOG = """\b
@@ -26,12 +29,20 @@ Examples:
   sageaudit record my-training-job --region eu-west-1
   sageaudit record my-training-job -o job.json
   sageaudit audit --recording job.json
-  sageaudit record my-training-job --anonymize -o to-share.json"""
+  sageaudit record my-training-job --anonymize -o to-share.json
+  sageaudit record --recording job.json --anonymize -o to-share.json"""
 _STDOUT = "-"
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("job", metavar="ARN|NAME")
+@click.argument("job", required=False, metavar="[ARN|NAME]")
+@click.option(
+    "--recording",
+    "path",
+    type=click.Path(path_type=Path),
+    help="Recording, or Describe* response, to write again in place of a job: without secrets, or"
+    " with --anonymize.",
+)
 @click.option(
     "-o",
     "--out",
@@ -54,7 +65,8 @@ _STDOUT = "-"
 @options.JOB_REGION
 @options.PROFILE
 def record(
-    job: str,
+    job: str | None,
+    path: Path | None,
     out: Path | None,
     force: bool,
     anonymize: bool,
@@ -69,36 +81,55 @@ def record(
     of a tuning job also those of its training jobs. Hyperparameters, environment, arguments and
     other values that may be secrets are left out. Reads only, with your own credentials.
     """
+    if (job is None) == (path is None):
+        raise click.UsageError("name one job, or give its file with --recording")
     if salt is not None and not anonymize:
         raise click.UsageError("--salt is for --anonymize")
     if salt is not None and not salt.strip():
         raise click.UsageError("--salt is empty: give a text that others cannot guess")
     if out is not None and str(out) != _STDOUT:
         recording_file.check_free(out, replace=force)
-    read, audited = live.Account(profile, region).record(job, JobKind(kind) if kind else None)
+    if path is not None:
+        read, audited = _of_file(path)
+    else:
+        account, wanted = live.Account(profile, region), JobKind(kind) if kind else None
+        read, audited = account.record(job or "", wanted)
     document = recording_file.document_of(read)
     if anonymize:
         key = salt.encode("utf-8", "replace") if salt else secrets.token_bytes(32)
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
         document = anonymous_recording.anonymized(document, key, rules)
-    text = recording_file.text_of(document)
+    text = inert_json(recording_file.text_of(document))
     difference = _difference(text, audited, anonymize=anonymize)
     if str(out) == _STDOUT:
         click.echo(text, nl=False)
     else:
-        path = out or Path(f"{_name(document)}.json")
-        recording_file.write(path, text, replace=force)
-        say(f"wrote {path} ({max(len(text) // 1000, 1)} KB)")
+        written = out or Path(f"{_name(document)}.json")
+        recording_file.write(written, text, replace=force)
+        say(f"wrote {written} ({max(len(text) // 1000, 1)} KB)")
     if difference:
-        say(f"an audit of this recording differs from that of the live job in: {difference}")
+        say(f"an audit of this recording differs from that of the job in: {difference}")
     if not anonymize:
         say("it names your account, data and people: add --anonymize before you share it")
 
 
+def _of_file(path: Path) -> tuple[Recording | RecordedSet, AuditDocument]:
+    """A recording with its audit. Raises BadRecording."""
+    read = recording.read(path)
+    try:
+        return read, recorded_audit.of_recorded(read, Policy(), RecordedRuns(()))
+    except Malformed as error:
+        raise BadRecording(f"{path}: {error}") from error
+
+
 def _name(document: Mapping[str, Any]) -> str:
-    """The job's name in the recording, as the file's."""
-    answer = document["describe"]
-    return next(str(value) for key, value in answer.items() if key.endswith("JobName"))
+    """The job's name in the recording, as the file's; of a set without its tuning job the first's.
+
+    A name that is no file name in this folder gives one that is.
+    """
+    answer = document.get("describe") or document["children"][0]["describe"]
+    name = next(str(value) for key, value in answer.items() if key.endswith("JobName"))
+    return name if JOB_NAME.match(name) else "job"
 
 
 def _difference(text: str, audited: AuditDocument, *, anonymize: bool) -> str:

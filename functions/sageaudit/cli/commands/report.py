@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from sageaudit import __version__
 from sageaudit.adapters.files import policy_file
-from sageaudit.cli import options
-from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli import asking, options
+from sageaudit.cli.asking import SumFilters, Where
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
-from sageaudit.cli.sources import histories, history_table, periods, reported, stored
+from sageaudit.cli.sources import reported, stored
+from sageaudit.cli.sources.recorded_audit import of_recording
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
+from sageaudit.queries.lookup import Wanted, find
+from sageaudit.queries.window import Window
 from sageaudit.report.account import account_body, account_title
 from sageaudit.report.contents import AccountReport, JobReport
 from sageaudit.report.job import job_body, job_title
@@ -41,18 +44,12 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("job", required=False, metavar="[ARN|NAME]")
 @options.RECORDINGS
-@click.option(
-    "--since",
-    default=None,
-    show_default="30d",
-    help="First day on which a job ended, in UTC: 30d, or a date such as 2026-11-01.",
-)
-@click.option("--until", help="Last day on which a job ended; by default today.")
-@click.option("--account", help="Only the jobs of this AWS account.")
+@asking.since()
+@asking.UNTIL
+@asking.ACCOUNT
 @click.option(
     "-o",
     "--output",
-    "output",
     type=click.Path(dir_okay=False, allow_dash=True),
     help="File to write, or - for stdout.  [default: report.html or report.md]",
 )
@@ -64,48 +61,52 @@ Examples:
     show_default=True,
     help="A page for a browser, or Markdown for a pull request.",
 )
-@options.HISTORY
-@options.TABLE
+@asking.WHERE
 @options.POLICY
-@options.TABLE_REGION
-@options.PROFILE
+@click.pass_context
 def report(
+    context: click.Context,
     job: str | None,
     recordings: tuple[Path, ...],
-    since: str | None,
+    since: str,
     until: str | None,
     account: str | None,
     output: str | None,
     form: str,
-    history: Path | None,
-    table: str | None,
+    where: Where,
     policy_path: Path | None,
-    region: str | None,
-    profile: str | None,
 ) -> int:
-    """Writes a page about a job, or about all jobs of some days.
+    """Writes a page about one job, or about all jobs of some days.
 
     The page is one file that loads nothing and sends nothing: open it, send it, keep it. It is
-    written from the history, without asking SageMaker. A single --recording gives that job's page,
+    written from a history, and asks AWS nothing else. A single --recording gives that job's page,
     several give a page about all of them.
     """
-    if recordings and (history or table or job or account or since or until):
-        raise BadUsage(
-            "--recording is all that the report is about: leave out days, job and history"
-        )
+    if recordings and (named := _named_too(context)):
+        raise BadUsage(f"--recording is all that the report is about: leave out {named}")
     if policy_path and len(recordings) != 1:
-        raise BadUsage("--policy applies to a single --recording: audits of a history are final")
+        raise BadUsage("--policy judges a single --recording: the audits of a history stay as is")
     if recordings:
         policy = policy_file.load(policy_path) if policy_path else Policy()
         contents = _of_recordings(recordings, policy)
     else:
-        account = history_table.account_id(account, "--account") if account else None
-        days = periods.period(since or "30d", until, datetime.now(UTC).date(), recorded=True)
-        with histories.open_history(history, table, profile, region) as opened:
+        days = SumFilters(since, until, None, None, account, None).days(asking.now())
+        with where.open() as opened:
             contents = _of_history(opened.history, days, job, account)
     text = _written(contents, form)
     _write(text, output or f"report.{'html' if form == 'html' else 'md'}", contents)
     return int(Exit.DONE)
+
+
+def _named_too(context: click.Context) -> str:
+    """The options of a history that were given, as one reads them."""
+    given = (
+        name
+        for name in ("job", "since", "until", "account", "history", "table", "table_region")
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    )
+    words = ("JOB" if name == "job" else f"--{name.replace('_', '-')}" for name in given)
+    return ", ".join(words)
 
 
 def _of_recordings(paths: tuple[Path, ...], policy: Policy) -> AccountReport | JobReport:
@@ -115,23 +116,26 @@ def _of_recordings(paths: tuple[Path, ...], policy: Policy) -> AccountReport | J
     if not heads:
         raise JobNotFound("the recordings have no job to report on: each is a tuning job alone")
     ended = [head.ended_at.date() for head in heads]
-    period = Period(min(ended), max(ended))
-    return _of_history(history, period, None, None)
+    return _of_days(history, Period(min(ended), max(ended)), None)
 
 
 def _of_history(
-    history: History, period: Period, job: str | None, account: str | None
+    history: History, days: Window, job: str | None, account: str | None
 ) -> AccountReport | JobReport:
     if job is not None:
-        return _of_job(history, reported.head_of_job(history, job, period))
+        return _of_job(history, find(history, Wanted(job, account=account), days).head)
+    return _of_days(history, Period(days.first_day, days.last_day), account)
+
+
+def _of_days(history: History, period: Period, account: str | None) -> AccountReport:
     heads = reported.heads_of(history, period, account)
     if not heads:
         whose = f" of account {account}" if account else ""
         raise JobNotFound(
-            f"the history has no audit{whose} from {period.since} to {period.until}: name other"
-            " days with --since, or audit jobs first with `sageaudit scan`"
+            f"the history has no audit{whose} since {period.since}: give an earlier --since, or"
+            " audit jobs first with `sageaudit scan`"
         )
-    return reported.account_report(history, period, account, heads)
+    return reported.account_report(history, period, account, heads, asking.now().date())
 
 
 def _of_job(history: History, head: Head) -> JobReport:
@@ -152,7 +156,7 @@ def _written(contents: AccountReport | JobReport, form: str) -> str:
         if form == "markdown":
             return account_markdown(contents)
         title, body = account_title(contents), account_body(contents)
-    return page(title, body, generated_at=datetime.now(UTC), version=__version__)
+    return page(title, body, generated_at=asking.now(), version=__version__)
 
 
 def _write(text: str, output: str, contents: AccountReport | JobReport) -> None:

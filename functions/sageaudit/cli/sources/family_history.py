@@ -13,7 +13,7 @@ _AUDITS = 3
 """The newest audits whose advice is compared with the request: older advice may be outdated."""
 
 
-def read_family(one: PlannedJob, history: History) -> FamilyHistory:
+def read_family(history: History, one: PlannedJob) -> FamilyHistory:
     """The family's newest runs in one query, and the audits of the last ones. Raises AwsError."""
     heads = tuple(
         history.by_family(

@@ -21,7 +21,7 @@ from sageaudit.ports import History
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """One recorded audit, and as of when the job was audited: its end."""
+    """One recorded audit, and as of when the job was audited."""
 
     done: flow.Done
     as_of: datetime
@@ -79,9 +79,7 @@ class KeptRecordings:
     def _audited(self, jobs: RecordedJobs, job: Listed) -> KeptRun:
         ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
         deps, as_of = jobs.dependencies(self._history, self._policy), jobs.as_of(job)
-        # A recording gets no more metrics, so that those it lacks are not late.
-        now = as_of + flow.LATE_METRICS_WITHIN if job.ended_at else as_of
-        done = flow.audit_finished_job(ended, deps, now=now, attempt=None, again=True)
+        done = flow.audit_finished_job(ended, deps, now=as_of, attempt=None, again=True)
         if isinstance(done, flow.Later):
             raise BadRecording(f"{job.ref.name}: {done.reason}")
         return KeptRun(done, as_of)

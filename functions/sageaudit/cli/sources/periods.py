@@ -14,26 +14,23 @@ _MOST_DAYS = 455
 """CloudWatch keeps metrics no longer: an older job can be billed, but not judged."""
 
 
-def period(since: str, until: str | None, today: date, *, recorded: bool = False) -> Period:
-    """The days that both options name. Raises BadUsage for what is no day, or in the future.
-
-    `recorded`: the days are of a history, which may be older than CloudWatch's metrics.
-    """
-    first = day("--since", since, today, recorded=recorded)
-    last = today if until is None else day("--until", until, today, recorded=recorded)
+def period(since: str, until: str | None, today: date) -> Period:
+    """The days that both options name. Raises BadUsage for what is no day, or in the future."""
+    first = day("--since", since, today)
+    last = today if until is None else day("--until", until, today)
     if first > last:
         raise BadUsage(f"--since {since} is after --until {until}: swap them")
     return Period(first, last)
 
 
-def day(option: str, text: str, today: date, *, recorded: bool = False) -> date:
+def day(option: str, text: str, today: date) -> date:
     """The day in a text such as `30d` (that many days before today) or `2026-11-01`.
 
     Raises BadUsage, naming the option.
     """
     if match := _DAYS.match(text):
         days = int(match[1])
-        if days > _MOST_DAYS and not recorded:
+        if days > _MOST_DAYS:
             raise BadUsage(
                 f"{option} {text} is too long ago: CloudWatch keeps metrics for {_MOST_DAYS} days"
             )
@@ -46,7 +43,7 @@ def day(option: str, text: str, today: date, *, recorded: bool = False) -> date:
         raise BadUsage(f"{option} {text} is neither days such as 30d nor a date such as {today}")
     if named > today:
         raise BadUsage(f"{option} {text} is in the future: today is {today} in UTC")
-    if named < today - timedelta(days=_MOST_DAYS) and not recorded:
+    if named < today - timedelta(days=_MOST_DAYS):
         raise BadUsage(
             f"{option} {text} is too long ago: CloudWatch keeps metrics for {_MOST_DAYS} days"
         )

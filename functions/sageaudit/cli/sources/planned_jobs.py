@@ -20,8 +20,8 @@ from sageaudit.domain.request.validity import Problem
 from sageaudit.errors import BadUsage, Malformed
 from sageaudit.rules import catalogue
 
-ReadFamily = Callable[[PlannedJob], FamilyHistory | None]
-"""Returns what the history knows of a job's family; None where none is read."""
+ReadFamily = Callable[[PlannedJob], FamilyHistory]
+"""Returns what the history knows of a job's family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Checks:
     region: str | None
     account: str | None
     settings_region: Callable[[], str | None]
-    read_family: ReadFamily
+    read_family: ReadFamily | None
 
     def file(self, path: str) -> tuple[request_file.RequestFile, Recognised, list[Checked]]:
         """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
@@ -88,14 +88,35 @@ class Checks:
         if self.account and one.job.account is None:
             one = replace(one, job=replace(one.job, account=self.account))
         market = sources.offline_markets().market(one.job, self.now)
-        own_family = request.trial_of is None and request.kind is not JobKind.TUNING
-        return checking.check(
+        history, note = self._history(one)
+        checked = checking.check(
             one,
             own,
             market,
             self.policy,
             catalogue.ruleset(),
             now=self.now,
-            history=self.read_family(one) if own_family else None,
+            history=history,
             trials=trials,
         )
+        return replace(checked, notes=(*checked.notes, *note))
+
+    def _history(self, one: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
+        """What the history knows of the family, or why it cannot be asked."""
+        request, job = one.request, one.job
+        if self.read_family is None or request.trial_of is not None:
+            return None, ()
+        if request.kind is JobKind.TUNING:
+            return None, ("Each tuning job is a family of its own: its history is not asked.",)
+        lacks = [
+            f"{what} (give {option})"
+            for what, option, value in (
+                ("account", "--account", job.account),
+                ("region", "--region", job.region),
+                ("pipeline", "--pipeline", request.step or not request.of_pipeline),
+            )
+            if not value
+        ]
+        if lacks:
+            return None, (f"The history is not asked without {' and '.join(lacks)}.",)
+        return self.read_family(one), ()

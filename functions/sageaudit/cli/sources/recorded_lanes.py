@@ -143,7 +143,9 @@ def _listed(recorded: Recording) -> tuple[Listed, datetime]:
     ref = _ref(job, job.account, job.region)
     modified_at = job.last_modified_at or job.ended_at or created_at
     row = Listed(ref, job.status, created_at, job.ended_at, modified_at)
-    return row, recorded_run.as_of(job, recorded)
+    as_of = recorded_run.as_of(job, recorded)
+    # A recording gets no more metrics, so that those it lacks are not late.
+    return row, as_of + flow.LATE_METRICS_WITHIN if as_of == job.ended_at else as_of
 
 
 def _ref(job: Job, account: str | None, region: str | None) -> JobRef:

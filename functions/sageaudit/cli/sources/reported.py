@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
@@ -17,7 +18,7 @@ from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series_codec import unpack
-from sageaudit.errors import AmbiguousName, JobNotFound, Malformed
+from sageaudit.errors import Malformed
 from sageaudit.ports import History
 from sageaudit.report.contents import DETAILED, AccountReport, JobReport, Limit, by_rank
 from sageaudit.rules import catalogue
@@ -51,20 +52,24 @@ def _accounts(history: History, period: Period) -> set[str]:
 
 
 def account_report(
-    history: History, period: Period, account: str | None, heads: Sequence[Head]
+    history: History, period: Period, account: str | None, heads: Sequence[Head], today: date
 ) -> AccountReport:
-    """The report of a period; its sums are the history's daily sums."""
+    """The report of a period; its sums are the history's daily sums.
+
+    It ends today at the latest, unless the history has a later day: clocks differ.
+    """
 
     def rows(scope: Scope) -> list[SumRow]:
         return list(history.sums(scope, period.since, period.until, account=account))
 
     of_accounts = rows(Scope.ACCOUNT)
+    last = max((row.day for row in of_accounts), default=today)
     accounts = sorted({head.account for head in heads})
     named = account or (accounts[0] if len(accounts) == 1 else None)
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
         since=period.since,
-        until=period.until,
+        until=min(period.until, max(today, last)),
         total=total(of_accounts),
         days=grouped(of_accounts, lambda row: row.day),
         families=grouped(rows(Scope.FAMILY), _name),
@@ -123,23 +128,3 @@ def _limits(document: AuditDocument) -> Mapping[Metric, Sequence[Limit]]:
 def _limit(rule: str, threshold: Threshold) -> Limit:
     words = threshold.key.replace("_", " ")
     return Limit(rule, f"{rule} ({words})", threshold.value)
-
-
-def head_of_job(history: History, job: str, period: Period) -> Head:
-    """The newest run with this ARN or name. Raises JobNotFound or AmbiguousName."""
-    parts = job.split(":")
-    account = parts[4] if job.startswith("arn:") and len(parts) > 5 else None  # noqa: PLR2004
-    heads = heads_of(history, period, account)
-    found = [head for head in heads if job in {head.key.arn, head.name}]
-    if not found:
-        raise JobNotFound(
-            f"the history has no audit of {job} from {period.since} to {period.until}: name other"
-            " days with --since, or audit it first with `sageaudit scan`"
-        )
-    if len(arns := {head.key.arn for head in found}) > 1:
-        raise AmbiguousName(f"{job} is the name of {len(arns)} jobs: {_listed(arns)}; name the ARN")
-    return max(found, key=lambda head: head.ended_at)
-
-
-def _listed(arns: Iterable[str]) -> str:
-    return " and ".join(sorted(arns))

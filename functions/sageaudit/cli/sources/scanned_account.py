@@ -40,15 +40,22 @@ _CONFIG = clients.CONFIG.merge(
     )
 )
 """More tries than a Lambda has: nobody sends the job again. 8 wait some 25 s."""
+ClientsOf = Callable[[str, Config], Callable[[str, str], Any]]
+"""From a service and a config to a function from an account and region to a client."""
 
 
 class ScannedAccount:
     """One account by one boto3 session. Calls only APIs that read."""
 
-    def __init__(self, session: Any, pace: Pace, name: str = "") -> None:
-        """`name` keeps the rates of several accounts apart."""
+    def __init__(
+        self, session: Any, pace: Pace, name: str = "", clients_of: ClientsOf | None = None
+    ) -> None:
+        """`name` keeps the rates of several accounts apart.
+
+        `clients_of` makes the clients of a service where several accounts share them.
+        """
         self._pace, self._name = pace, name
-        self._accounts = Accounts(session, "", {}, time.time)
+        self._clients_of = clients_of or Accounts(session, "", {}, time.time).of
 
     @property
     def lists(self) -> SageMakerJobLists:
@@ -74,7 +81,7 @@ class ScannedAccount:
         )
 
     def _paced(self, service: str, config: Config = _CONFIG) -> Callable[[str, str], Any]:
-        client_of = self._pace.paced(self._accounts.of(service, config))
+        client_of = self._pace.paced(self._clients_of(service, config))
         return lambda _, region: client_of(self._name, region)
 
 

@@ -75,6 +75,7 @@ def of_definition(
                 named_later="its pipeline",
                 region=region,
                 step=named,
+                of_pipeline=True,
                 note=f"runs only in {branch}" if branch else None,
                 parameters=dict(_parameters(given, ())),
             )

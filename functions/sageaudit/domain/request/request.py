@@ -78,6 +78,7 @@ class Request:
     named_later: str | None = None
     region: str | None = None
     step: str | None = None
+    of_pipeline: bool = False
     note: str | None = None
     trial_of: Request | None = None
     prefix: Path = ()
@@ -165,6 +166,8 @@ def planned(request: Request, region: str | None) -> Callable[[Decimal, datetime
         body["ResourceConfig"] = body["HyperParameterTuningResourceConfig"]
     if isinstance(body.get("StaticHyperParameters"), Mapping):
         body["HyperParameters"] = body["StaticHyperParameters"]
+    if request.is_set("ServerlessJobConfig"):  # its values do not matter, and may be refused
+        body["ServerlessJobConfig"] = {"JobType": "FineTuning"}
     _prefer_first(body)
     answer = {
         **body,

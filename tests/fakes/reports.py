@@ -1,4 +1,4 @@
-"""Reports to open in a browser: of thousands of jobs, and with hostile text in every field."""
+"""Reports to write and to open: of thousands of jobs, and with hostile text in every field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.cli.sources import recorded_run, reported
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Detail, Entry, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
@@ -57,7 +57,8 @@ def many(jobs: int, seed: int = 11) -> AccountReport:
     for number in range(jobs):
         history.record(_entry(number, rng))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
-    return reported.account_report(history, period, None, reported.heads_of(history, period, None))
+    heads = reported.heads_of(history, period, None)
+    return reported.account_report(history, period, None, heads, period.until)
 
 
 _TYPES = ("ml.g5.2xlarge", "ml.g5.12xlarge", "ml.m5.4xlarge", "ml.p4d.24xlarge", "ml.c5.9xlarge")
@@ -97,14 +98,12 @@ def _entry(number: int, rng: random.Random) -> Entry:
         judged="yes" if judged else "no",
     )
     document["bill"]["total_usd"] = cost
-    document["waterfall"] = [
-        *(
-            {"slice": f"avoidable: {one['rule']}", "usd": one["saving_usd"]}
-            for one in findings
-            if one["bucket"] == "avoidable" and one["saving_usd"]
-        ),
-        {"slice": "rest", "usd": cost - avoidable},
+    steps: list[SliceDocument] = [
+        {"slice": f"avoidable: {one['rule']}", "usd": one["saving_usd"]}
+        for one in findings
+        if one["bucket"] == "avoidable"
     ]
+    document["waterfall"] = [*steps, {"slice": "rest", "usd": cost - avoidable}]
     return Entry(
         key=JobKey(document["job"]["arn"] or name, begun),
         last_modified_at=ended_at,
@@ -138,7 +137,7 @@ def hostile_account() -> AccountReport:
         history.record(replace(entry, document=_attacked(entry.document, text, number)))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
     heads = reported.heads_of(history, period, None)
-    return reported.account_report(history, period, None, heads)
+    return reported.account_report(history, period, None, heads, period.until)
 
 
 def hostile_job() -> JobReport:

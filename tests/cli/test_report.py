@@ -1,0 +1,127 @@
+"""`sageaudit report`: a page or Markdown, of a recording or of a history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.command_line import Run
+
+RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
+COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
+NAME = "tile-classifier-2026-06-09-08-02-11-408"
+REAL = sorted(RECORDINGS.glob("profiled-*.json"))[:3]
+LONG = "4000d"
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the scan of the demo's recordings will be."""
+    return tmp_path_factory.mktemp("history") / "history.db"
+
+
+@pytest.fixture
+def scanned(run: Run, history: Path) -> Path:
+    """A history of the demo's recordings."""
+    if not history.exists():
+        done = run("scan", "--recordings", RECORDINGS, "--history", history, "--output", "json")
+        assert done.exit_code == 0, done.stderr
+    return history
+
+
+def test_a_recording_becomes_the_page_of_its_job(run: Run, tmp_path: Path) -> None:
+    """The file is said on stderr; stdout stays empty."""
+    path = tmp_path / "job.html"
+    done = run("report", "--recording", COMPOSED, "-o", path)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert f"wrote {path}: 1 job" in done.stderr
+    text = path.read_text(encoding="utf-8")
+    assert "$10.38 of $14.67 (71%) was avoidable." in text
+    assert "GPU utilisation" in text
+
+
+def test_several_recordings_become_the_page_of_all(run: Run, tmp_path: Path) -> None:
+    """Over the days on which they ended."""
+    path = tmp_path / "all.html"
+    words = [word for file in (COMPOSED, *REAL) for word in ("--recording", file)]
+    assert run("report", *words, "-o", path).exit_code == 0
+    text = path.read_text(encoding="utf-8")
+    assert "4 jobs cost" in text
+    assert NAME in text
+
+
+def test_a_history_becomes_the_page_of_its_account(run: Run, scanned: Path, tmp_path: Path) -> None:
+    """Its headline is the ranking's: both read the daily sums."""
+    path = tmp_path / "account.html"
+    done = run("report", "--history", scanned, "--since", LONG, "-o", path)
+    assert done.exit_code == 0, done.stderr
+    assert "about $33.12: $11.40 was avoidable and $0.16 was lost." in path.read_text()
+
+
+def test_a_job_is_found_in_the_history_by_its_name(run: Run, scanned: Path, tmp_path: Path) -> None:
+    """Its page has the charts: the history keeps the series."""
+    path = tmp_path / "job.html"
+    done = run("report", NAME, "--history", scanned, "--since", LONG, "-o", path)
+    assert done.exit_code == 0, done.stderr
+    assert f"<h1><bdi>{NAME}</bdi></h1>" in path.read_text()
+    assert "GPU utilisation" in path.read_text()
+
+
+def test_markdown_goes_to_stdout_when_asked(run: Run, scanned: Path) -> None:
+    """For a pull request's comment."""
+    done = run(
+        *("report", "--history", scanned, "--since", LONG), "--format", "markdown", "-o", "-"
+    )
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("### SageMaker jobs")
+    assert f"| `{NAME}` | $14.67 | $10.38 |" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["absent-job"], 3, "no audit of absent-job"),
+        (["--until", "2019-01-01", "--since", "2018-12-01"], 3, "no audit since 2018-12-01"),
+        (["--account", "999988887777"], 3, "no audit of account 999988887777"),
+        (["--since", "soon"], 2, "--since"),
+        (["--since", "2026-11-01T10:00Z"], 2, "as dates"),
+        (["--since", "2099-01-01"], 2, "2099-01-01"),
+        (["--policy", "policy.toml"], 2, "--policy"),
+    ],
+    ids=["job", "days", "account", "no-day", "hours", "future", "policy"],
+)
+def test_what_cannot_be_reported_is_one_sentence(
+    run: Run, scanned: Path, tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    """With the documented code, and no file."""
+    path = tmp_path / "report.html"
+    days = [] if "--since" in words else ["--since", LONG]
+    done = run("report", *words, *days, "--history", scanned, "-o", path)
+    assert done.exit_code == code, done.stderr
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) <= 4
+    assert not path.exists()
+
+
+def test_a_recording_excludes_what_names_a_history(run: Run, tmp_path: Path) -> None:
+    """The options are named."""
+    done = run("report", "--recording", COMPOSED, "--since", "7d", "-o", tmp_path / "x.html")
+    assert done.exit_code == 2
+    assert "leave out --since" in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path) -> None:
+    """And an older report stays as it was."""
+    done = run("report", "--recording", COMPOSED, "-o", tmp_path / "absent" / "report.html")
+    assert done.exit_code == 2
+    assert "cannot be written (No such file or directory)" in done.stderr
+
+
+def test_a_report_replaces_an_older_one(run: Run, tmp_path: Path) -> None:
+    """Whole: nothing else is left in the folder."""
+    path = tmp_path / "report.html"
+    path.write_text("older")
+    assert run("report", "--recording", COMPOSED, "-o", path).exit_code == 0
+    assert path.read_text().startswith("<!doctype html>")
+    assert list(tmp_path.iterdir()) == [path]
