@@ -198,6 +198,11 @@ def _parsed(line: str) -> tuple[Any, str, dict[str, Any]]:
             continue
         name, shape = members[word]
         value = next(left)
-        reads = {"map": json.loads, "structure": json.loads, "list": json.loads, "integer": int}
+        reads: dict[str, Any] = {
+            "map": json.loads,
+            "structure": json.loads,
+            "list": json.loads,
+            "integer": int,
+        }
         params[name] = reads.get(shape.type_name, str)(value)
     return service, operation, params
