@@ -105,6 +105,7 @@ def hostile_job(name: st.DataObject) -> tuple[dict[str, Any], list[str]]:
             "MetricDefinitions": [{"Name": (metric := text()), "Regex": text()}],
         },
         "EntryPoint": "train.py",
+        "Fingerprint": text(),
         "InputDataConfig": [
             {
                 "ChannelName": text(),
