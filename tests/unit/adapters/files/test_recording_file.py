@@ -56,12 +56,13 @@ def live(made: Recording, as_of: datetime | None = None) -> Recording:
 
 @pytest.mark.parametrize("story", stories(), ids=lambda story: story.name)
 def test_the_hints_of_a_story_survive_without_its_settings(story: Any) -> None:
-    """Hyperparameters, environment and arguments are gone; every outcome is the same."""
+    """Hyperparameters, environment and arguments are gone; the job that rules see is the same."""
     made = live(recording.of_document(story.tell(1)))
     text = recording_file.text_of(recording_file.document_of(made))
     assert "HyperParameters" not in text
     assert '"Environment"' not in text
-    assert audit(written(made)) == audit(made)
+    before, after = of_recording(made), of_recording(written(made))
+    assert (after.job, after.usage, after.now) == (before.job, before.usage, before.now)
 
 
 @pytest.mark.parametrize("path", recorded.files()[::4], ids=lambda path: path.stem)
