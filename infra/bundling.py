@@ -25,7 +25,14 @@ ROOT = Path(__file__).parent.parent
 FUNCTIONS = ROOT / "functions"
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
 BUILD = ROOT / "build"
-NOT_ON_LAMBDA = ("cli", "report", "adapters/billing", "adapters/in_memory")
+NOT_ON_LAMBDA = (
+    "api",
+    "cli",
+    "report",
+    "adapters/billing",
+    "adapters/in_memory",
+    "adapters/sqlite",
+)
 """Folders of the package that no handler imports: the command line and what only it uses."""
 
 

@@ -140,7 +140,7 @@ class SageAuditStack(cdk.Stack):
                 "CHANNELS": ",".join(channel.name for channel in channels),
             },
         )
-        notify.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
+        notify.may(dynamo_history.SUMS_PERMISSIONS, table)
         notify.may(dynamo_ledger.NOTIFY_PERMISSIONS, table)
         notify.may(sqs.SEND_PERMISSIONS, self.notices.queue.queue_arn, undecided.queue_arn)
         feed_from_stream(notify, self.history.stream_arn, given_up=undecided)

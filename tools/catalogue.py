@@ -29,7 +29,8 @@ CATALOGUE = Path(str(resources.files("sageaudit.data"))) / "instance_types.json"
 _ENUMS = {kind.value: f"{kind.row.prefix}InstanceType" for kind in BILLED_KINDS}
 _ORDER = (
     "family", "size", "category", "vcpu", "memory_gib", "gpus", "gpu", "gpu_memory_gib",
-    "accelerator", "kinds", "efa", "ebs_volume_billed", "legacy_family", "successors",
+    "accelerator", "kinds", "efa", "ebs_volume_billed", "local_nvme_gb",
+    "legacy_family", "successors",
     "entered_by_hand",
 )  # fmt: skip
 _GIB = 1024
@@ -100,6 +101,8 @@ def _measured(name: str, entry: Mapping[str, Any]) -> Row:
         # SageMaker provisions no EBS volume for types with local NVMe
         "ebs_volume_billed": not entry["InstanceStorageSupported"],
     }
+    if local_gb := entry.get("InstanceStorageInfo", {}).get("TotalSizeInGB"):
+        row["local_nvme_gb"] = local_gb
     gpus = entry.get("GpuInfo", {}).get("Gpus", [])
     if gpus:
         if len({(gpu["Name"], gpu["MemoryInfo"]["SizeInMiB"]) for gpu in gpus}) > 1:

@@ -1,5 +1,54 @@
-"""Cost audit of finished Amazon SageMaker jobs."""
+"""Cost audit of finished Amazon SageMaker jobs. docs/python.md shows how to use it from Python.
+
+Importing this package loads nothing else: each name is loaded when it is first used.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sageaudit.api.audits import Audit, Finding, Fix, audit
+    from sageaudit.api.histories import History
+    from sageaudit.api.rows import Rows
+    from sageaudit.api.scans import Scan, scan
+    from sageaudit.errors import SageauditError
+    from sageaudit.queries.rows import AuditRow
+    from sageaudit.queries.totals import RuleTotal, Total
+
 __version__ = "0.1.0"
+__all__ = [
+    "Audit",
+    "AuditRow",
+    "Finding",
+    "Fix",
+    "History",
+    "Rows",
+    "RuleTotal",
+    "SageauditError",
+    "Scan",
+    "Total",
+    "__version__",
+    "audit",
+    "scan",
+]
+_MODULES = {
+    **dict.fromkeys(("Audit", "Finding", "Fix", "audit"), "api.audits"),
+    "History": "api.histories",
+    "Rows": "api.rows",
+    **dict.fromkeys(("Scan", "scan"), "api.scans"),
+    "SageauditError": "errors",
+    "AuditRow": "queries.rows",
+    **dict.fromkeys(("RuleTotal", "Total"), "queries.totals"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -81,12 +81,16 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The audit is in the history: recorded now, or by an earlier delivery."""
+    """The audit is in the history: recorded now, or by an earlier delivery.
+
+    `notes`: those of its audit that say what could not be read or kept.
+    """
 
     recorded: Recorded
     key: JobKey
     audit: Audit
     document: AuditDocument
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,7 @@ def _audit_one_job(
     described = _with_regions(described, deps)
     job = described.job
     usage = deps.metrics.read(job, now)
-    late = _metrics_are_late(job, usage, now=now, attempt=attempt)
+    late = metrics_are_late(job, usage, now=now, attempt=attempt)
     if late and attempt == 1:
         return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
     market = deps.markets.market(job, now)
@@ -177,14 +181,14 @@ def _audit_one_job(
         pool=None if heads is None else family_pool(job, usage, market, heads, deps.history),
     )
     detail = detail_of(described.answer, described.tags, usage)
-    if notes := (*described.notes, *filter(None, (detail.note,))):
-        audit = replace(audit, notes=(*audit.notes, *notes))
+    notes = (*described.notes, *filter(None, (detail.note,)))
+    audit = replace(audit, notes=(*audit.notes, *notes))
     if late or not job.finished:
-        audit = _provisional(audit, now)
+        audit = provisional(audit, now)
     done = _record(audit, ended, deps, detail, compared=heads, again=again)
     if done.recorded.verdict is not Verdict.OLDER:
         recheck_family(job, audit.family, done.key, deps.history, now=now)
-    return done
+    return replace(done, notes=notes)
 
 
 def _with_regions(described: _Described, deps: AuditDependencies) -> _Described:
@@ -204,7 +208,8 @@ def _with_regions(described: _Described, deps: AuditDependencies) -> _Described:
     )
 
 
-def _provisional(audit: Audit, now: datetime) -> Audit:
+def provisional(audit: Audit, now: datetime) -> Audit:
+    """The audit of a job that is due again: it has not ended, or its metrics are late."""
     return replace(audit, final=False, recheck_at=audit.recheck_at or now + RECHECK_AFTER)
 
 
@@ -234,7 +239,9 @@ def _tags(
     return ended.tags, (f"tags: {why}{instead}",)
 
 
-def _metrics_are_late(job: Job, usage: Measurements, *, now: datetime, attempt: int | None) -> bool:
+def metrics_are_late(
+    job: Job, usage: Measurements, *, now: datetime, attempt: int | None = None
+) -> bool:
     """True when metrics are incomplete, if the job ended recently or the audit waited for them."""
     fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
     waited = attempt is not None and attempt > 1
@@ -273,7 +280,7 @@ def _audit_tuning_job(
         if (audited := deps.history.audit(head.key)) is not None
     ]
     audit = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
-    return _record(audit if audit.final else _provisional(audit, now), ended, deps)
+    return _record(audit if audit.final else provisional(audit, now), ended, deps)
 
 
 def _record(

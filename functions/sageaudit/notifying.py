@@ -90,7 +90,7 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
     if reason := _why_no_news(audit, news, deps.ledger):
         return Quiet(reason)
     payloads = {name: write(audit.document, policy) for name, write in deps.writers.items()}
-    day = audit.at.astimezone(UTC).date()
+    day = _day(audit.at)
     if not deps.ledger.claim_family_day("/".join(family), day, audit.name):
         return Quiet("the family already had a message today")
     deps.ledger.remember_notice(audit.pk, LastNotice(audit.version, news))
@@ -130,7 +130,7 @@ def _news(document: AuditDocument) -> str:
 
 def _days(now: datetime) -> tuple[date, date]:
     """The first and last day (UTC) of a family's dollars: 30 days ago and today, both whole."""
-    return (now - LOOK_BACK).astimezone(UTC).date(), now.astimezone(UTC).date()
+    return _day(now - LOOK_BACK), _day(now)
 
 
 def _own_usd(document: AuditDocument, since: date) -> Decimal:
@@ -140,7 +140,7 @@ def _own_usd(document: AuditDocument, since: date) -> Decimal:
     What may be lost counts at its upper end: its owner can still resume the run.
     """
     ended_at = document["job"]["ended_at"]
-    if ended_at and _moment(ended_at).astimezone(UTC).date() < since:
+    if ended_at and _day(_moment(ended_at)) < since:
         return Decimal(0)
     if document["rollup"]:
         own = sums_of(document)
@@ -161,17 +161,21 @@ def _others_usd(
         family = newest.account, newest.region, newest.family
     account, region, name = family
     rows = history.sums(Scope.FAMILY, since, until, account=account, region=region, name=name)
-    others = total(rows)
-    if newest is not None and newest.sums is not None:
-        if since <= newest.ended_at.astimezone(UTC).date() <= until:
-            others -= newest.sums
-    return others.avoidable_usd + others.lost_usd
+    sums = total(rows)
+    others_usd = sums.avoidable_usd + sums.lost_usd
+    if newest is None or newest.sums is None or not since <= _day(newest.ended_at) <= until:
+        return others_usd
+    return others_usd - newest.sums.avoidable_usd - newest.sums.lost_usd
 
 
 def _family(document: AuditDocument) -> tuple[str, str, str]:
     """Account, region and family name."""
     job = document["job"]
     return job["account"] or NOT_NAMED, job["region"] or NOT_NAMED, job["family"]
+
+
+def _day(moment: datetime) -> date:
+    return moment.astimezone(UTC).date()
 
 
 def _moment(text: str) -> datetime:

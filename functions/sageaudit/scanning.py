@@ -9,36 +9,33 @@ from __future__ import annotations
 
 import enum
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sageaudit import flow
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Sums, sums_of
-from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
-from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.job.phases import so_far
-from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import (
     AccessDenied,
     AwsError,
     JobNotFound,
-    Malformed,
     NoCredentials,
     SageauditError,
 )
 from sageaudit.ports import Pending, Workers
+from sageaudit.read_ahead import Read, Reader
 
 AHEAD = 24
 """Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""
+_AHEAD_IN_ALL, _LEAST_AHEAD = 96, 4
+"""Of all lanes together: what is read waits in memory for its audit."""
 _LANES = 32
 """Lanes that are read at the same time."""
 _GIVE_UP_AFTER = 20
@@ -128,8 +125,9 @@ def scan(
         while waiting or active:
             while waiting and len(active) < _LANES:
                 active.append(_Progress(waiting.popleft(), workers, clock))
+            ahead = min(AHEAD, max(_LEAST_AHEAD, _AHEAD_IN_ALL // len(active)))
             for progress in active:
-                yield from progress.read_on()
+                yield from progress.read_on(ahead)
             heads = {progress.head: progress for progress in active if progress.head is not None}
             if heads:
                 for pending in workers.first_done(heads.keys()):
@@ -151,7 +149,7 @@ class _Progress:
     lane: Lane
     workers: Workers
     clock: Callable[[], datetime]
-    ahead: deque[Pending[_Read]] = field(default_factory=deque)
+    ahead: deque[Pending[Read]] = field(default_factory=deque)
     left: deque[Listed] = field(init=False)
     known: list[Listed] = field(default_factory=list)
     due: set[str] = field(default_factory=set)
@@ -166,7 +164,7 @@ class _Progress:
         self.left = deque(self.lane.jobs)
 
     @property
-    def head(self) -> Pending[_Read] | None:
+    def head(self) -> Pending[Read] | None:
         """The next job in order, if it is being read."""
         return self.ahead[0] if self.ahead else None
 
@@ -179,16 +177,20 @@ class _Progress:
         for pending in self.ahead:
             pending.cancel()
 
-    def read_on(self) -> Iterator[Outcome]:
-        """Begins to read the next jobs; yields the outcome of those that need no reading."""
-        while self.left and len(self.ahead) < AHEAD:
+    def read_on(self, most: int) -> Iterator[Outcome]:
+        """Reads on until `most` jobs are ahead; yields the outcomes of those not to be read."""
+        while self.left and len(self.ahead) < most:
             job = self.left.popleft()
             if (outcome := self._without_asking(job)) is not None:
                 yield outcome
             else:
-                self.ahead.append(self.workers.submit(_Reader(job, self.lane, self.clock)))
+                self.ahead.append(self.workers.submit(Reader(job, self.lane.deps, self._now(job))))
             if not self.left and not self.ahead:
                 self._look_at_known_again()
+
+    def _now(self, job: Listed) -> datetime:
+        """As of when a job is audited."""
+        return self.clock() if self.lane.as_of is None else self.lane.as_of(job)
 
     def _look_at_known_again(self) -> None:
         """A run that was audited now may be one that a later run must be compared with."""
@@ -231,7 +233,7 @@ class _Progress:
             self._look_at_known_again()
         return outcome
 
-    def _audited(self, read: _Read) -> Outcome:
+    def _audited(self, read: Read) -> Outcome:
         job = read.job
         if isinstance(read.answer, JobNotFound):
             return Outcome(self.lane, job, Result.GONE)
@@ -262,7 +264,7 @@ def _head(lane: Lane, job: Listed) -> Head | None:
     return lane.deps.history.head(JobKey(job.ref.arn, job.created_at))
 
 
-def _audit(read: _Read, lane: Lane) -> AuditDocument | None:
+def _audit(read: Read, lane: Lane) -> AuditDocument | None:
     """The audit that the Lambda would make and record; None for a job that runs again."""
     deps = replace(lane.deps, jobs=read, metrics=read, buckets=read)
     job = read.job
@@ -270,85 +272,3 @@ def _audit(read: _Read, lane: Lane) -> AuditDocument | None:
     known = _head(lane, job) is not None
     done = flow.audit_finished_job(ended, deps, now=read.now, attempt=None, again=known)
     return None if isinstance(done, flow.Later) else done.document
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads what AWS says of one job, on any thread."""
-
-    job: Listed
-    lane: Lane
-    clock: Callable[[], datetime]
-
-    def __call__(self) -> _Read:
-        ref, deps, as_of = self.job.ref, self.lane.deps, self.lane.as_of
-        read = _Read(self.job, as_of(self.job) if as_of else self.clock(), deps)
-        read.answer = _kept(lambda: deps.jobs.describe(ref))
-        if isinstance(read.answer, Exception):
-            return read
-        read.tag_answer = _kept(lambda: deps.jobs.tags(ref))
-        job = _parsed(read.answer, ref, read.now)
-        if job is not None and job.kind is not JobKind.TUNING:
-            read.usage = _kept(lambda: deps.metrics.read(job, read.now))
-            _warm_buckets(job, deps)
-        return read
-
-
-def _parsed(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
-    """The job to read metrics of; None where the answer cannot be read: the audit says so."""
-    try:
-        return so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
-    except Malformed:
-        return None
-
-
-def _warm_buckets(job: Job, deps: flow.AuditDependencies) -> None:
-    """Has the regions of its buckets known when its turn comes; they are kept for all jobs."""
-    names = [bucket.name for bucket in job.buckets]
-    if names and job.finished and not job.never_started:
-        deps.buckets.regions(job.account or "", job.region or "", names)
-
-
-def _kept(call: Callable[[], T]) -> T | SageauditError:
-    """The result, or the error to raise when the job's turn comes."""
-    try:
-        return call()
-    except SageauditError as error:
-        return error
-
-
-@dataclass(slots=True)
-class _Read:
-    """What AWS said of one job: implements Jobs, Metrics and Buckets for its audit."""
-
-    job: Listed
-    now: datetime
-    deps: flow.AuditDependencies
-    answer: dict[str, Any] | SageauditError = field(default_factory=dict)
-    tag_answer: dict[str, str] | SageauditError = field(default_factory=dict)
-    usage: Measurements | SageauditError | None = None
-
-    def met(self, error: AwsError) -> bool:
-        """Whether AWS gave this error; any other one is the history's."""
-        return any(error is answer for answer in (self.answer, self.tag_answer, self.usage))
-
-    def describe(self, _: JobRef) -> dict[str, Any]:
-        return _given(self.answer)
-
-    def tags(self, _: JobRef) -> dict[str, str]:
-        return _given(self.tag_answer)
-
-    def children(self, ref: JobRef) -> Iterator[JobRef]:
-        return self.deps.jobs.children(ref)
-
-    def read(self, job: Job, now: datetime) -> Measurements:
-        return self.deps.metrics.read(job, now) if self.usage is None else _given(self.usage)
-
-    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
-        return self.deps.buckets.regions(account, region, names)
-
-
-def _given(answer: T | SageauditError) -> T:
-    if isinstance(answer, SageauditError):
-        raise answer
-    return answer

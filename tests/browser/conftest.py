@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from local.chromium import Browser, browser
-from sageaudit.cli.commands.audit import of_recording
+from sageaudit.cli.sources.recorded_audit import of_recording
 from sageaudit.cli.sources.reported import recorded_report
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.report.contents import AccountReport, JobReport

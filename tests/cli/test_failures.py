@@ -9,6 +9,7 @@ import pytest
 
 from sageaudit.cli.commands import audit as command
 from sageaudit.cli.main import main
+from sageaudit.cli.sources import recorded_audit
 from sageaudit.domain.audit.document import AuditDocument
 from tests.fakes.command_line import Run
 
@@ -26,7 +27,7 @@ def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) 
             raise KeyboardInterrupt
         return real(path, *others)  # type: ignore[arg-type]
 
-    real = command.of_recording
+    real = recorded_audit.of_recording
     monkeypatch.setattr(command, "of_recording", interrupted)
     three = ["--recording", str(FAILED)] * 3
     done = run("audit", *three, "--output", "json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,7 +20,7 @@ _NUMBERS = itertools.count(1)
 @contextmanager
 def dynamodb() -> Iterator[Any]:
     """A client of a DynamoDB that lives for this block."""
-    with mock_aws():
+    with mock_aws(), _deep_recursion():
         yield boto3.client(
             "dynamodb",
             region_name="us-east-1",
@@ -27,6 +28,17 @@ def dynamodb() -> Iterator[Any]:
             aws_secret_access_key="testing",
             config=Config(account_id_endpoint_mode="disabled"),
         )
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """moto reads an update expression by one call in another for each of its up to 180 parts."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 10_000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def new_table(client: Any) -> str:

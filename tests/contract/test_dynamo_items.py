@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from sageaudit.adapters.dynamo import ledger as dynamo_ledger
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.ports import LastNotice
 from tests.contract.entries import (
     ACCOUNT,
@@ -39,7 +39,8 @@ def test_items_carry_what_the_stack_and_the_console_need(client: Any, table: str
     """The version is readable JSON, only the detail expires, only what is due is in that index."""
     history = DynamoHistory(client, table)
     history.record(with_detail(unsettled(due_at="2026-11-20T13:00:00Z")))
-    items = {item["sk"]["S"]: item for item in everything(client, table)}
+    stored = everything(client, table)
+    items = {item["sk"]["S"]: item for item in stored if item["pk"]["S"].startswith("JOB#")}
 
     assert set(items) == {"HEAD", "AUDIT#00001", "FINDING#SA-gpu-underused", "DETAIL"}
     assert items["AUDIT#00001"]["document"]["S"].startswith('{"schema":1,"job":{"name":"train-1"')
@@ -71,6 +72,9 @@ def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> No
         called.clear()
         _ask_family(DynamoHistory(client, table))
         assert called == set(dynamo_history.INDEX_PERMISSIONS)
+        called.clear()
+        _ask_sums(DynamoHistory(client, table))
+        assert called == set(dynamo_history.SUMS_PERMISSIONS)
         called.clear()
         _tell(DynamoLedger(client, table))
         assert called == set(dynamo_ledger.NOTIFY_PERMISSIONS)
@@ -135,12 +139,17 @@ def _ask_history(history: DynamoHistory) -> None:
     list(history.by_account("111122223333", "2026-11"))
     history.by_rule("gpu-underused", "2026-11", limit=1)
     history.due(NOON, limit=1)
+    _ask_sums(history)
     _ask_family(history)
+
+
+def _ask_sums(history: DynamoHistory) -> None:
+    history.head(key())
+    list(history.sums(Scope.TYPE, NOON.date(), NOON.date()))
 
 
 def _ask_family(history: DynamoHistory) -> None:
     list(history.by_family("111122223333", "us-east-1", "f", limit=1))
-    history.family_avoidable_usd("1", "r", "f", since=NOON, enough_usd=Decimal(5))
 
 
 def _tell(ledger: DynamoLedger) -> None:

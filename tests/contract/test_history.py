@@ -11,6 +11,8 @@ import pytest
 from sageaudit.adapters.dynamo.stored_document import digest_of
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Detail, Head, Recorded, Verdict, earlier_run
+from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.ports import History
 from tests.contract.entries import (
     DETAIL,
@@ -66,6 +68,13 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         fingerprint="f" * 64,
         finding_ids=("SA-gpu-underused",),
         judged=Judged.YES,
+        severity=Severity.MEDIUM,
+        sums=Sums(
+            jobs=1,
+            total_usd=Decimal("4.545"),
+            avoidable_usd=Decimal("1.5"),
+            rules={"gpu-underused": RuleSums(findings=1, avoidable_usd=Decimal("1.5"))},
+        ),
     )
 
 

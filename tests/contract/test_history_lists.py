@@ -10,8 +10,6 @@ from typing import TypeVar
 
 import pytest
 
-from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.domain.audit.record import Page
 from sageaudit.ports import History
 from tests.contract.entries import ACCOUNT, NOON, REGION, ended, entry, finding, key, unsettled
@@ -109,16 +107,47 @@ def test_findings_are_replaced_with_their_version(history: History) -> None:
 
 
 def test_more_findings_than_a_transaction_holds(history: History) -> None:
-    """60 findings replaced by 60 others are stored; 47 of them have rows of their own."""
+    """60 findings replaced by 60 others are stored; 40 of them have rows of their own."""
     history.record(entry(findings=[finding(f"old-{n}") for n in range(60)]))
     history.record(entry(modified_s=60, findings=[finding(f"new-{n}") for n in range(60)]))
 
     listed = [bool(history.by_rule(f"new-{n}", "2026-11", limit=1).rows) for n in range(60)]
-    assert listed == [True] * 47 + [False] * 13
+    assert listed == [True] * 40 + [False] * 20
     assert not history.by_rule("old-0", "2026-11", limit=1).rows
     stored = history.audit(key())
     assert stored is not None
     assert len(stored["findings"]) == 60
+    said = "Findings that no list shows: 20 (lists have one of each rule, 40 at most)."
+    assert stored["audit"]["coverage"]["missing"] == [said]
+    head = history.head(key())
+    assert head is not None
+    assert head.findings_without_row == 20
+
+
+def test_an_audit_whose_findings_all_have_rows_says_nothing_of_it(history: History) -> None:
+    """40 findings are listed whole."""
+    history.record(entry(findings=[finding(f"rule-{n}") for n in range(40)]))
+    stored, head = history.audit(key()), history.head(key())
+    assert stored is not None
+    assert stored["audit"]["coverage"]["missing"] == []
+    assert head is not None
+    assert head.findings_without_row is None
+
+
+def test_a_roll_up_lists_the_findings_of_its_own(history: History) -> None:
+    """Those of its training jobs have rows already, of their own audits."""
+    findings = [finding("idle-tail"), finding("trials-fail")]
+    history.record(entry(rollup=True, own_rules=["trials-fail"], findings=findings))
+    history.record(entry("before", rollup=True, findings=findings))
+
+    found = {
+        rule: [row.name for row in history.by_rule(rule, "2026-11", limit=5).rows]
+        for rule in ("idle-tail", "trials-fail")
+    }
+    assert found == {"idle-tail": [], "trials-fail": ["train-1"]}
+    head = history.head(key())
+    assert head is not None
+    assert head.findings_without_row is None
 
 
 def test_one_rule_has_one_row_of_a_job(history: History) -> None:
@@ -200,44 +229,6 @@ def test_a_page_has_at_least_one_row(history: History) -> None:
     """A limit below 1 is a mistake of the caller."""
     with pytest.raises(ValueError, match="at least one row"):
         history.by_owner("ana", limit=0)
-
-
-def test_a_family_adds_up_what_was_avoidable_and_lost(history: History) -> None:
-    """Roll-ups, other families and what ended before stay out; unknown dollars count nothing."""
-    lost = {"avoidable_usd": None, "lost_usd": Decimal("2.25")}
-    history.record(ended("new", NOON))
-    history.record(ended("lost", NOON - timedelta(days=1), **lost))
-    history.record(ended("rollup", NOON, rollup=True, avoidable_usd=Decimal(50)))
-    history.record(ended("before", NOON - timedelta(days=31)))
-    history.record(ended("other", NOON, job={"family": "other"}))
-
-    since = NOON - timedelta(days=30)
-    total_usd = history.family_avoidable_usd(*FAMILY, since=since, enough_usd=Decimal(100))
-    assert total_usd == Decimal("3.75")
-
-
-def test_a_fresh_audit_is_counted_by_its_holder(history: DynamoHistory | MemoryHistory) -> None:
-    """An index lags: who has just written an audit names it and adds its dollars."""
-    history.record(entry("just-written"))
-    history.record(entry("another", avoidable_usd=Decimal("0.25")))
-    others_usd = history.family_avoidable_usd(
-        *FAMILY, since=NOON, enough_usd=Decimal(5), other_than=key("just-written")
-    )
-    assert others_usd == Decimal("0.25")
-
-
-def test_a_family_that_lost_nothing_sums_to_zero(history: History) -> None:
-    """An unknown family has no dollars."""
-    assert history.family_avoidable_usd(*FAMILY, since=NOON, enough_usd=Decimal(5)) == 0
-
-
-def test_a_family_is_summed_until_it_is_enough(history: History) -> None:
-    """The newest jobs are counted first, and no more than needed."""
-    with_twenty(history)
-    since = NOON - timedelta(days=30)
-    assert history.family_avoidable_usd(*FAMILY, since=since, enough_usd=Decimal(4)) == Decimal(
-        "4.5"
-    )
 
 
 def test_moments_of_one_list_are_strictly_ordered(history: History) -> None:

@@ -20,6 +20,7 @@ from sageaudit.adapters.dynamo.ledger import DynamoLedger
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry, Head, Verdict
+from sageaudit.domain.audit.sums import Scope, Sums, grouped
 from sageaudit.ports import History, LastNotice, Ledger
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.contract.tables import dynamodb, new_table
@@ -124,12 +125,17 @@ entries = st.builds(
 )
 
 
+def daily_sums(history: History, scope: Scope) -> dict[Any, Sums]:
+    """By name and day: how many rows there are is the history's own business."""
+    rows = history.sums(scope, date(2026, 11, 1), date(2026, 11, 30))
+    return grouped(rows, lambda row: (row.account, row.region, row.name, row.day))
+
+
 def seen(history: History) -> list[Any]:
     """Everything that can be asked of a history of these entries."""
     day = date(2026, 11, 20)
     family = (ACCOUNT, REGION, "training/resnet")
     first = history.by_owner(RULES[0], limit=1)
-    since = NOON - timedelta(days=1)
     return [
         first,
         history.by_owner(RULES[0], limit=2, cursor=first.cursor),
@@ -140,7 +146,7 @@ def seen(history: History) -> list[Any]:
         [history.by_owner(owner, limit=2) for owner in RULES],
         [history.by_rule(rule, "2026-11", limit=2) for rule in RULES],
         history.due(NOON + timedelta(hours=3), limit=2),
-        history.family_avoidable_usd(*family, since=since, enough_usd=Decimal(3)),
+        [daily_sums(history, scope) for scope in Scope],
         [(history.head(key(name)), history.audit(key(name))) for name in NAMES],
     ]
 

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.sqlite import opening, schema
+from sageaudit.adapters.sqlite.columns import column_names
 from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.cli.exits import Exit, exit_of
-from sageaudit.domain.audit.record import Verdict
+from sageaudit.domain.audit.record import Head, Verdict
+from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.errors import (
     BadHistory,
     HistoryBusy,
@@ -91,6 +93,13 @@ def test_a_person_asks_sql(sql: sqlite3.Connection) -> None:
     assert said == ("1 x ml.g5.2xlarge",)
     assert sql.execute("PRAGMA application_id").fetchone() == (0x53674175,)
     assert sql.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_field_of_the_rows_has_its_column(sql: sqlite3.Connection) -> None:
+    """A new field of a head or a sum needs a column: in a new migration once this one is out."""
+    for table, form in {"runs": Head, "daily_sums": Sums, "daily_rule_sums": RuleSums}.items():
+        columns = {row[1] for row in sql.execute(f"PRAGMA table_info({table})")}
+        assert {*column_names(form)} - {"rules"} <= columns
 
 
 def test_sql_adds_dollars_exactly(path: Path) -> None:

@@ -32,7 +32,6 @@ INDEXES = {
     "BY_ACCOUNT": "runs_by_account (account=? AND ended_at>? AND (ended_at,run_key)<",
     "BY_RULE": "findings_by_rule (rule=? AND ended_at>? AND (ended_at,run_key)<",
     "DUE": "runs_due ((due_at,run_key)>(?,?) AND due_at<?",
-    "FAMILY_USD": "runs_by_family (account=? AND region=? AND family=? AND ended_at>?",
     "FAMILY_BEFORE": "runs_by_family (account=? AND region=? AND family=? AND ended_at<?",
     "FAMILY_AFTER": "runs_by_family (account=? AND region=? AND family=? AND ended_at>?",
     "NEWEST_AUDIT": "sqlite_autoindex_audits_1 (run_key=?",

@@ -8,13 +8,14 @@ import resource
 import signal
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -151,15 +152,16 @@ def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> 
 
 
 @pytest.fixture
-def recorded(tmp_path: Path) -> Path:
-    """A closed history in a folder that another user may enter."""
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o755)
-    path = tmp_path / "folder" / "history.db"
-    path.parent.mkdir()
-    with SqliteHistory(path) as history:
-        history.record(entry())
-    return path
+def recorded() -> Iterator[Path]:
+    """A closed history in a folder that another user may enter, unlike pytest's."""
+    with TemporaryDirectory() as made:
+        path = Path(made) / "folder" / "history.db"
+        path.parent.mkdir()
+        path.parent.parent.chmod(0o755)
+        with SqliteHistory(path) as history:
+            history.record(entry())
+        yield path
+        path.parent.chmod(0o700)
 
 
 @pytest.mark.parametrize("folder_mode", [0o700, 0o500])

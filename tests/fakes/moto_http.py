@@ -8,23 +8,36 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from botocore.awsrequest import AWSPreparedRequest
-from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.models import botocore_stubber
 
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request")
 _HOSTS = {"sagemaker": "api.sagemaker.{}.amazonaws.com", "pricing": "api.pricing.{}.amazonaws.com"}
+_OWN_HEADERS = {"content-length", "connection", "transfer-encoding", "date", "server"}
+
+
+@dataclass
+class MotoHttp:
+    """Where moto is, and what it was asked: `SageMaker.ListTrainingJobs`, or the path."""
+
+    url: str
+    calls: list[str] = field(default_factory=list)
+    slow_s: float = 0
+    """Before each answer."""
 
 
 @contextmanager
-def moto_http() -> Iterator[str]:
-    """The address of moto; to be used within `mock_aws`."""
-    lock = threading.Lock()
+def moto_http() -> Iterator[MotoHttp]:
+    """moto behind an address; to be used within `mock_aws`."""
+    lock, aws = threading.Lock(), MotoHttp("")
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -36,36 +49,38 @@ def moto_http() -> Iterator[str]:
 
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            scope = _SCOPE.search(self.headers.get("Authorization", ""))
-            region, service = scope.groups() if scope else ("us-east-1", "s3")
-            host = _HOSTS.get(service, f"{service}.{{}}.amazonaws.com").format(region)
-            headers = {key: value for key, value in self.headers.items() if key != "Host"}
-            request = AWSPreparedRequest(
-                self.command, f"https://{host}{self.path}", headers, body, None
-            )
+            aws.calls.append(self.headers.get("X-Amz-Target", self.path))
+            time.sleep(aws.slow_s)
+            request = _request(self.command, self.path, self.headers, body)
             with lock:
-                answer: Any = _stubber()("before-send", request)
+                answer: Any = botocore_stubber("before-send", request)
             content = b"" if answer is None else answer.content
             self.send_response(404 if answer is None else answer.status_code)
             for key, value in ({} if answer is None else answer.headers).items():
-                if key.lower() not in {"content-length", "connection", "transfer-encoding"}:
+                if key.lower() not in _OWN_HEADERS:
                     self.send_header(key, value)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content)
+            with suppress(ConnectionError):  # the process was stopped meanwhile
+                self.wfile.write(b"" if self.command == "HEAD" else content)
 
         def log_message(self, *_: Any) -> None:
             """Says nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+    aws.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield aws
     finally:
         server.shutdown()
         server.server_close()
 
 
-def _stubber() -> BotocoreStubber:
-    return botocore_stubber
+def _request(method: str, path: str, headers: Message, body: bytes) -> AWSPreparedRequest:
+    """The request as AWS's own host would get it."""
+    scope = _SCOPE.search(headers.get("Authorization", ""))
+    region, service = scope.groups() if scope else ("us-east-1", "s3")
+    host = _HOSTS.get(service, f"{service}.{{}}.amazonaws.com").format(region)
+    kept = {key: value for key, value in headers.items() if key != "Host"}
+    return AWSPreparedRequest(method, f"https://{host}{path}", kept, body, None)

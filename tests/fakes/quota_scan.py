@@ -37,11 +37,7 @@ PERIOD = Period((NOW - timedelta(days=30)).date(), NOW.date())
 
 
 class QuotaScan:
-    """A scan in virtual time of an account with quotas.
-
-    `PYTHONPATH=functions python -m tests.fakes.quota_scan 1000 5000` prints, for scans of so many jobs
-    with real audits into a history file, the time by AWS's rates, that of this machine, and the memory.
-    """
+    """A scan in virtual time of an account with quotas."""
 
     def __init__(self, jobs: int, **account: Any) -> None:
         self.time = VirtualTime()

@@ -65,6 +65,8 @@ class VirtualTime:
 
     def sleep(self, seconds: float) -> None:
         """Of a worker: lets the others run meanwhile. Of the caller: runs them until then."""
+        if seconds <= 0:
+            return
         call, until = self._current, self.now_s + seconds
         heapq.heappush(self._asleep, (until, next(self._numbers), call))
         if call is None:

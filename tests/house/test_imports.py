@@ -21,10 +21,12 @@ MAY_IMPORT = {
     "report": {"errors", "domain", "text"},
     "ports": {"errors", "domain"},
     "auditing": {"errors", "domain", "rules"},
+    "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
     "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
     "listing": {"errors", "domain", "ports"},
-    "scanning": {"errors", "domain", "ports", "flow"},
+    "read_ahead": {"errors", "domain", "flow"},
+    "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
     "queries": {"errors", "domain", "ports"},
@@ -38,6 +40,7 @@ MAY_IMPORT = {
         "report",
         "ports",
         "auditing",
+        "checking",
         "family_runs",
         "flow",
         "listing",
@@ -45,10 +48,26 @@ MAY_IMPORT = {
         "queries",
         "adapters",
     },
+    "api": {
+        "errors",
+        "settings",
+        "domain",
+        "rules",
+        "text",
+        "ports",
+        "auditing",
+        "family_runs",
+        "flow",
+        "listing",
+        "scanning",
+        "queries",
+        "adapters",
+        "cli",
+    },
 }
 """A part of the package, and the other parts that it may import."""
 ORDER = {
-    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "reconcile"),
+    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "request", "reconcile"),
     "cli": (
         *("exits", "messages", "options", "sources", "views", "asking"),
         "commands",
@@ -59,7 +78,8 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("delivering", "listing", "scanning", "queries", "report", "errors"),
+    *("checking", "delivering", "listing", "read_ahead", "scanning"),
+    *("queries", "report", "errors"),
 )
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",

@@ -23,7 +23,7 @@ TABLE = "${HistoryTable.Arn}"
 BY_FAMILY = f"{TABLE}/index/by-family"
 ON_THE_TABLE = {
     "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
-    "Notify": {"GetItem", "PutItem"},
+    "Notify": {"GetItem", "PutItem", "Query"},
     "Deliver": {"DeleteItem", "GetItem", "PutItem", "UpdateItem"},
 }
 READING_VERBS = ("Describe", "Get", "List")
@@ -106,7 +106,7 @@ def test_audit_reads_jobs_and_writes_history(template: dict[str, Any]) -> None:
 def test_notify_reads_history_and_hands_notices_on(template: dict[str, Any]) -> None:
     """It knows neither SageMaker nor any channel."""
     assert _resources(template, "Notify") == {
-        "dynamodb": {TABLE, BY_FAMILY, "${HistoryTable.StreamArn}"},
+        "dynamodb": {TABLE, "${HistoryTable.StreamArn}"},
         "sqs": {"${NoticesQueue.Arn}", "${NoticesUndecidedAudits.Arn}"},
         "logs": {"${NotifyLog.Arn}"},
     }
@@ -127,12 +127,12 @@ def test_deliver_sends_and_keeps_the_ledger(template: dict[str, Any]) -> None:
 def test_the_table_is_open_as_far_as_a_function_needs_it(
     template: dict[str, Any], role: str
 ) -> None:
-    """Of the indexes, only families are asked for, and only by those who add up their dollars."""
+    """Of the indexes, only families are asked for, and only by the function that compares runs."""
     granted = list(statements(template, role))
     on_table = {a.removeprefix("dynamodb:") for a, resource in granted if resource == TABLE}
     on_indexes = {(a, resource) for a, resource in granted if "/index/" in resource}
     assert on_table == ON_THE_TABLE[role]
-    assert on_indexes == (set() if role == "Deliver" else {("dynamodb:Query", BY_FAMILY)})
+    assert on_indexes == ({("dynamodb:Query", BY_FAMILY)} if role == "Audit" else set())
 
 
 def test_a_queues_consumer_cannot_send_where_it_need_not(template: dict[str, Any]) -> None:

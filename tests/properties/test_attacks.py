@@ -14,8 +14,9 @@ import pytest
 from rich.console import Console
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.commands.audit import _gate, of_recording
+from sageaudit.cli.commands.audit import _gate
 from sageaudit.cli.exits import Exit
+from sageaudit.cli.sources.recorded_audit import of_recording
 from sageaudit.cli.views.render import render
 from sageaudit.domain.policy.policy import Policy
 from tests.properties.judged import MICRO, counted, judged, says, told_otherwise

@@ -162,16 +162,18 @@ def test_a_family_under_the_floor_stays_quiet_until_its_runs_add_up() -> None:
     assert isinstance(notify(audit(), dependencies(family, policy=policy), now=NOON), Queued)
 
 
-def test_the_history_is_asked_for_the_other_runs_only() -> None:
-    """The index may or may not have this one yet; no more is counted than the floor needs."""
+def test_the_history_is_asked_for_the_familys_last_30_days() -> None:
+    """Whole UTC days: the one 30 days ago, and today."""
     family = Family()
     notify(audit(), dependencies(family, policy=Policy(floor_usd=Decimal(5))), now=NOON)
     [asked] = family.asked
     assert asked == {
-        "family": ("111122223333", "us-east-1", "train-bert"),
-        "since": NOON - timedelta(days=30),
-        "enough_usd": Decimal("2.965"),
-        "other_than": JobKey(audit().key.arn, audit().key.created_at),
+        "scope": Scope.FAMILY,
+        "since": date(2026, 4, 20),
+        "until": date(2026, 5, 20),
+        "account": "111122223333",
+        "region": "us-east-1",
+        "name": "train-bert",
     }
 
 
@@ -190,22 +192,18 @@ def test_an_audit_of_exactly_the_floor_needs_no_history() -> None:
 
 
 def test_an_audit_within_a_dollar_of_the_floor_asks_the_history() -> None:
-    """The family's other runs are asked for no more than is lacking."""
+    """$2.035 and a dollar of the family's other runs reach $2.50."""
     family, policy = Family(Decimal(1)), Policy(floor_usd=Decimal("2.5"))
     assert isinstance(notify(audit(), dependencies(family, policy=policy), now=NOON), Queued)
-    assert [asked["enough_usd"] for asked in family.asked] == [Decimal("0.465")]
+    assert len(family.asked) == 1
 
 
-def test_a_roll_ups_dollars_are_its_childrens() -> None:
-    """They stand in the family already, each with its own audit."""
-    family = Family(Decimal("3.80"))
-    outcome = notify(
-        audit(rollup_document()),
-        dependencies(family, policy=Policy(floor_usd=Decimal(3))),
-        now=NOON,
-    )
-    assert isinstance(outcome, Queued)
-    assert family.asked[0]["enough_usd"] == Decimal(3)
+@pytest.mark.parametrize(("floor", "told"), [("3.8", Queued), ("3.81", Quiet)])
+def test_a_roll_ups_dollars_are_its_childrens(floor: str, told: type[Queued | Quiet]) -> None:
+    """They stand in the family already, each with its own audit, and count once."""
+    family, policy = Family(Decimal("3.80")), Policy(floor_usd=Decimal(floor))
+    outcome = notify(audit(rollup_document()), dependencies(family, policy=policy), now=NOON)
+    assert isinstance(outcome, told)
 
 
 def test_a_replayed_job_of_long_ago_adds_nothing() -> None:

@@ -22,6 +22,26 @@ TABLE_REGION = click.option(
     "--region", help="AWS region of the table; by default that of your AWS settings."
 )
 PROFILE = click.option("--profile", help="AWS profile to take credentials from.")
+ACCOUNTS = click.option(
+    "--accounts",
+    metavar="FILE",
+    type=_FILE,
+    help="File with the accounts to ask: one account id a line, comments after #.",
+)
+ORGANIZATION = click.option(
+    "--organization",
+    is_flag=True,
+    help="Ask all active accounts of your organization; needs credentials of its management"
+    " account or of a delegated administrator.",
+)
+ROLE = click.option(
+    "--role",
+    metavar="NAME",
+    help="Role to assume in each account except your own; its name, with its path if it has one.",
+)
+EXTERNAL_ID = click.option(
+    "--external-id", metavar="TEXT", help="External id that the role's trust policy wants."
+)
 HISTORY = click.option(
     "--history",
     metavar="FILE",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import takewhile
 from typing import TypeVar
@@ -109,7 +109,7 @@ class Lists:
         return heapq.merge(*runs, key=place, reverse=True)
 
     def _days(self, before: datetime | Position) -> Iterator[Head]:
-        day = _moment(before).date()
+        day = _last_day(before)
         while day >= self.window.first_day:
             yield from self.history.by_day(day, before=before, page_size=self.page_size)
             day -= timedelta(days=1)
@@ -136,7 +136,7 @@ class Lists:
                 return
 
     def _months(self, before: datetime | Position) -> Iterator[str]:
-        month = _moment(before).date().replace(day=1)
+        month = _last_day(before).replace(day=1)
         while month >= self.window.first_day.replace(day=1):
             yield f"{month:%Y-%m}"
             month = (month - timedelta(days=1)).replace(day=1)
@@ -153,5 +153,8 @@ def place(row: Position | Head | FindingRow) -> tuple[datetime, str]:
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 
 
-def _moment(before: datetime | Position) -> datetime:
-    return before.ended_at if isinstance(before, Position) else before
+def _last_day(before: datetime | Position) -> date:
+    """The newest day of a list: a moment itself is not in it, and a position's day may be."""
+    if isinstance(before, Position):
+        return before.ended_at.date()
+    return (before - timedelta(microseconds=1)).date()

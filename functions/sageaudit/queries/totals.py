@@ -244,20 +244,23 @@ def _period(days: dict[date, Sums], period: Period, first: date, last: date) -> 
     same = first - timedelta(days=1)
     if shown < end:
         same = min(same, before + (shown - first))
-    here, earlier = _between(days, first, shown), _between(days, before, same)
-    total = total_of(here)
-    waste = here.avoidable_usd + here.lost_usd
-    waste_before = earlier.avoidable_usd + earlier.lost_usd
+    total = total_of(_between(days, first, shown))
+    usd, usd_before = total.waste_usd, total_of(_between(days, before, same)).waste_usd
+    change_usd = None if usd is None or usd_before is None else usd - usd_before
     return replace(
         total,
         period=period.label(first),
         first_day=first,
         last_day=end,
-        waste_before_usd=waste_before,
-        change_usd=waste - waste_before,
-        change_percent=100 * (waste - waste_before) / waste_before if waste_before else None,
+        waste_before_usd=usd_before,
+        change_usd=change_usd,
+        change_percent=_percent(change_usd, usd_before),
         over=shown == end,
     )
+
+
+def _percent(change_usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
+    return 100 * change_usd / before_usd if before_usd and change_usd is not None else None
 
 
 def _between(days: dict[date, Sums], first: date, last: date) -> Sums:

@@ -14,6 +14,8 @@ _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?\Z", re.ASCII
 )
 _ONE_DAY = timedelta(days=1)
+_BEHIND = timedelta(hours=1)
+"""How far a computer's clock may be behind; AWS refuses one that is off by minutes."""
 FORMS = "30d, 2026-11-01 or 2026-11-01T10:00Z"
 
 
@@ -44,12 +46,12 @@ def window(since: str, until: str | None, now: datetime) -> Window:
     """Reads `30d`, `2026-11-01` or `2026-11-01T10:00Z`; a time without a zone is UTC.
 
     Days are whole: `30d` begins at midnight 30 days ago, and an `until` without a time includes its
-    day. Without `until`, the window ends a day after today, so that a clock that is behind hides no
-    audit. Raises BadUsage for other texts, for the future, and where nothing is between both.
+    day. Without `until`, the window ends with the day, an hour from now: a clock that is a little
+    behind hides no audit. Raises BadUsage for other texts, for the future, and where nothing is between both.
     """
     start = _start("--since", since, now)
     if until is None:
-        return Window(start, _midnight(now) + 2 * _ONE_DAY)
+        return Window(start, _midnight(now + _BEHIND) + _ONE_DAY)
     end = _start("--until", until, now)
     if "T" not in until:
         end += _ONE_DAY

@@ -39,11 +39,14 @@ from sageaudit.domain.bill.finding import (
     NotApplicable,
     Outcome,
     Parameter,
+    Severity,
     Unknown,
 )
 from sageaudit.domain.job.duration import duration, duration_min
 from sageaudit.domain.job.job import DataSource, InputChannel, Job, ParentKind, Purchase
 from sageaudit.domain.job.kinds import COUNT_PATHS, VOLUME_PATHS, JobKind
+from sageaudit.domain.request.forecast import Basis
+from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import (
     Series,
@@ -57,8 +60,10 @@ from sageaudit.rules.card import (
     HEADROOM,
     NO_GAIN,
     AccountCase,
+    BeforeRun,
     FamilyCase,
     JobCase,
+    RequestCase,
     Threshold,
     TuningCase,
     rule,
@@ -66,6 +71,7 @@ from sageaudit.rules.card import (
 from sageaudit.rules.outcomes import (
     CHECKPOINTS,
     ON_INSTANCES,
+    TYPE_READS,
     advice,
     cut_up_to,
     derived,
@@ -106,8 +112,11 @@ __all__ = [
     "ON_INSTANCES",
     "PHASES_MISSING",
     "TIMES_MISSING",
+    "TYPE_READS",
     "VOLUME_PATHS",
     "AccountCase",
+    "Basis",
+    "BeforeRun",
     "Bucket",
     "Clear",
     "Confidence",
@@ -128,15 +137,18 @@ __all__ = [
     "Metric",
     "Missing",
     "NotApplicable",
+    "NotKnown",
     "Outcome",
     "Parameter",
     "ParentKind",
     "Purchase",
+    "RequestCase",
     "Series",
     "SetCount",
     "SetPurchase",
     "SetType",
     "SetVolume",
+    "Severity",
     "ShortenPool",
     "Threshold",
     "TuningCase",

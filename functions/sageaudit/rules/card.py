@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.trial import Trial
 from sageaudit.domain.bill.bill import Bill
-from sageaudit.domain.bill.finding import Outcome, RuleName
+from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize
 from sageaudit.domain.bill.shared_resize import Resizes
 from sageaudit.domain.job.duration import duration_min
@@ -24,6 +24,8 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.tuning import Tuning
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.request.forecast import Basis, Cost
+from sageaudit.domain.request.request import Request
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
@@ -62,11 +64,13 @@ NO_GAIN = Threshold(
 class Case:
     """What every case has, whatever its scope.
 
-    `overrides` are the policy's values for this rule's thresholds, by key.
+    `overrides` are the policy's values for this rule's thresholds, by key. `before_run`: None for
+    a job that ran; for a request (`sageaudit check`), what its length and dollars rest on.
     """
 
     policy: Policy = field(default_factory=Policy)
     overrides: Mapping[str, float] = field(default_factory=dict)
+    before_run: Basis | None = None
 
     def limit(self, threshold: Threshold) -> float:
         """The policy's value for a threshold, else its default."""
@@ -146,6 +150,36 @@ class AccountCase(Case):
     days: int
 
 
+@dataclass(frozen=True, slots=True)
+class RequestCase(Case):
+    """One request of a job that has not run.
+
+    `job` is the request as a job that ran as long as `before_run` says; `cost` is the most that it
+    can cost. `earlier` are the family's runs, newest first; None when no history was read.
+    """
+
+    request: Request
+    job: Job
+    bill: Bill
+    market: Market
+    cost: Cost
+    earlier: tuple[EarlierRun, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeRun:
+    """How a rule judges a request.
+
+    `severity`: of a finding whose dollars are not known from the family's earlier runs. `reads`:
+    parameters without which it cannot answer (`[]` is any item of a list); while the value of one
+    is not known, the answer is Unknown. `on`: it judges requests although it is off for runs.
+    """
+
+    severity: Severity
+    reads: tuple[str, ...] = ()
+    on: bool = False
+
+
 CaseT = TypeVar("CaseT", bound=Case)
 Check = Callable[[CaseT], Outcome]
 Reason = Callable[[CaseT], str | None]
@@ -165,6 +199,8 @@ class Rule:
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
     - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
       can answer, the avoidable dollars of a job are not known.
+    - `before_run`: it also judges a request that has not run. A rule of scope RequestCase judges
+      nothing else.
 
     What it needs; without it the answer is Unknown and `check` is not called:
     - `needs`: metrics, each with `min_coverage` (0..1) of its points and at least MIN_POINTS of
@@ -198,6 +234,7 @@ class Rule:
     once_a_family: bool
     on: bool
     finds_waste: bool
+    before_run: BeforeRun | None
     page: str
 
 
@@ -231,6 +268,7 @@ def rule(
     once_a_family: bool = False,
     on: bool = True,
     finds_waste: bool = False,
+    before_run: BeforeRun | None = None,
 ) -> Callable[[Check[CaseT]], Rule]:
     """Makes a function the rule of its module; the name is the module's, the page its docstring."""
 
@@ -258,6 +296,7 @@ def rule(
             once_a_family=once_a_family,
             on=on,
             finds_waste=finds_waste,
+            before_run=before_run,
             page=page,
         )
 

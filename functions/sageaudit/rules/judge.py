@@ -19,6 +19,7 @@ from sageaudit.rules.card import (
     Case,
     FamilyCase,
     JobCase,
+    RequestCase,
     Rule,
     TuningCase,
 )
@@ -26,6 +27,9 @@ from sageaudit.rules.reasons import HISTORY_UNREAD, HOSTS_UNMAPPED, unknown
 
 RULE_FAILED = "rule_failed"
 """A defect of a rule, which CloudWatch counts; the job is not to blame."""
+NOT_KNOWN_YET = "not_known_yet"
+"""A parameter of a request gets its value only later: from a pipeline's run, or when applied."""
+_OF_REQUESTS = {RequestCase, JobCase, FamilyCase}
 _TOO_SHORT = "too_short"
 BUSY_GPU_PERCENT = 50
 """Jobstats' target: from here on the GPU, not the CPU, decides what the job costs."""
@@ -50,11 +54,38 @@ def judge_account(case: AccountCase, rules: Iterable[Rule]) -> Answers:
     return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope is AccountCase]
 
 
+def judge_request(
+    case: RequestCase, planned: FamilyCase | TuningCase, rules: Iterable[Rule]
+) -> Answers:
+    """One outcome for each rule that can judge a request before it runs.
+
+    `planned` is the request as the case of a job that ran, for rules that judge both.
+    """
+    scopes = {RequestCase, TuningCase} if isinstance(planned, TuningCase) else _OF_REQUESTS
+    return [
+        (rule.name, _before_run(rule, case, planned))
+        for rule in rules
+        if rule.before_run is not None and rule.scope in scopes
+    ]
+
+
+def _before_run(rule: Rule, case: RequestCase, planned: FamilyCase | TuningCase) -> Outcome:
+    reads = rule.before_run.reads if rule.before_run else ()
+    if case.request.kind in rule.kinds and (why := case.request.not_known(reads)):
+        return Unknown(NOT_KNOWN_YET, why)
+    return _answer(rule, case if rule.scope is RequestCase else planned)
+
+
+def _is_off(rule: Rule, case: Case) -> bool:
+    always = case.before_run is not None and rule.before_run is not None and rule.before_run.on
+    return not (rule.on or always or rule.name.name in case.policy.rules_on)
+
+
 def _answer(rule: Rule, case: Case) -> Outcome:
     name, policy = rule.name.name, case.policy
     if name in policy.rules_off:
         return NotApplicable("switched off by the policy")
-    if not rule.on and name not in policy.rules_on:
+    if _is_off(rule, case):
         return NotApplicable("off by default: the policy can list it under rules.on")
     if limits := policy.thresholds.get(name):
         case = replace(case, overrides=limits)
@@ -75,7 +106,7 @@ def _answer(rule: Rule, case: Case) -> Outcome:
 
 
 def _refused(rule: Rule, case: Case) -> Outcome | None:
-    job = case.job if isinstance(case, JobCase | TuningCase) else None
+    job = case.job if isinstance(case, JobCase | TuningCase | RequestCase) else None
     if job is None:
         return None
     if not job.finished:

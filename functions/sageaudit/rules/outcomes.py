@@ -30,6 +30,14 @@ ON_INSTANCES = set(TYPE_PATHS)
 """The kinds of jobs that choose an instance type: all but tuning jobs."""
 
 
+TYPE_READS = (
+    *TYPE_PATHS.values(),
+    "ResourceConfig.InstanceGroups[].InstanceType",
+    "ResourceConfig.InstancePreferences[].InstanceType",
+)
+"""Where a request names the types of its instances."""
+
+
 class Range(TypedDict):
     """The two ends of a range of dollars."""
 

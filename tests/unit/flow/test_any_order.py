@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.flow import AuditDependencies, Done, audit_finished_job
@@ -209,10 +210,17 @@ def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
     assert bill is not None
     assert 0 < known[0] < bill
     job = documents[0]["job"]
-    family_usd = of.history.family_avoidable_usd(
-        job["account"] or "", job["region"] or "", job["family"], since=START, enough_usd=bill * 99
+    family = total(
+        of.history.sums(
+            Scope.FAMILY,
+            START.date(),
+            FAR.date(),
+            account=job["account"],
+            region=job["region"],
+            name=job["family"],
+        )
     )
-    assert family_usd == sum(known)
+    assert family.avoidable_usd == sum(known)
 
 
 class CountedDetails:

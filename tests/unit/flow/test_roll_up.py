@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
@@ -96,16 +97,16 @@ def test_it_adds_its_children_up() -> None:
     assert head.facts is None  # a sum is no run to compare with
 
 
-def test_it_is_in_no_sum_of_its_family() -> None:
-    """The children's own dollars are."""
+def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
+    """The children's own audits do."""
     of = house(sweep(Completed=2, NonRetryableError=1))
     for name in ("trial-1", "trial-2", "trial-3"):
         child(of, name)
     tuned(of)
-    whole = of.history.family_avoidable_usd(
-        ACCOUNT, REGION, TUNING_ARN, since=NOW - timedelta(days=30), enough_usd=Decimal(1000)
-    )
-    assert whole == Decimal("0.736")
+    rows = of.history.sums(Scope.FAMILY, NOW.date(), NOW.date(), account=ACCOUNT, name=TUNING_ARN)
+    family = total(rows)
+    assert (family.jobs, family.total_usd) == (3, Decimal("2.208"))
+    assert family.avoidable_usd + family.lost_usd == Decimal("0.736")
 
 
 @pytest.mark.parametrize("attempt", [ROLL_UP_ATTEMPTS, None])

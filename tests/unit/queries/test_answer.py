@@ -28,9 +28,9 @@ ODD = Window(NOW - timedelta(days=20, hours=3), NOW - timedelta(days=2, hours=7)
 
 @pytest.fixture(scope="module")
 def history() -> MemoryHistory:
-    """300 audits of 40 days."""
+    """120 audits of 40 days."""
     made = MemoryHistory()
-    fill(made, 300)
+    fill(made, 120)
     return made
 
 
@@ -71,7 +71,7 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(
-    ("question", "sort", "limit"), list(product(QUESTIONS, [Sort.NEWEST, *AMOUNTS], [1, 7, 1000]))
+    ("question", "sort", "limit"), list(product(QUESTIONS, [Sort.NEWEST, *AMOUNTS], [1, 40]))
 )
 def test_pages_together_are_all_that_fits(
     history: MemoryHistory, question: Question, sort: Sort, limit: int
@@ -125,12 +125,15 @@ def test_savings_of_a_rule_add_up_to_its_daily_sums(history: MemoryHistory) -> N
         assert sum((row.saving_usd or Decimal(0) for row in rows), Decimal(0)) == usd
 
 
-@pytest.mark.parametrize("filters", [{"severity": Severity.HIGH}, {"status": "Failed"}])
-def test_findings_are_filtered_by_themselves(
-    history: MemoryHistory, filters: dict[str, Severity]
-) -> None:
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(MONTH, rule="gpu-idle", severity=Severity.HIGH),
+        Question(MONTH, rule="gpu-idle", status="Failed"),
+    ],
+)
+def test_findings_are_filtered_by_themselves(history: MemoryHistory, question: Question) -> None:
     """The severity is the finding's own; a status is read from the audit."""
-    question = replace(Question(MONTH, rule="gpu-idle"), **filters)
     rows = list(answer.all_rows(history, question).rows)
     assert rows
     assert all(row.severity == "high" or row.status == "Failed" for row in rows)
@@ -139,7 +142,7 @@ def test_findings_are_filtered_by_themselves(
 def test_rows_that_come_and_go_do_not_move_a_page(history: MemoryHistory) -> None:
     """The second page is the same after newer audits, and after the cursor's own row is gone."""
     other = MemoryHistory()
-    fill(other, 120)
+    fill(other, 60)
     question = Question(MONTH)
     first = answer.page(other, question, 5)
     expected = answer.page(other, question, 5, after=first.next).rows
@@ -166,7 +169,7 @@ def test_the_dearest_jobs_are_found_without_reading_all(history: MemoryHistory) 
     assert [row.waste_usd for row in page.rows] == sorted(
         (row.waste_usd or Decimal(0) for row in map(audit_row, everything(history))), reverse=True
     )[:3]
-    assert page.reading.rows < 60
+    assert page.reading.rows < 25
 
 
 def test_jobs_without_such_dollars_are_left_out_of_the_dearest(history: MemoryHistory) -> None:

@@ -12,7 +12,7 @@ from docs import build_rules
 from sageaudit import rules
 from sageaudit.cli.views.rule_page import SCOPES, SECTIONS, sections
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
+from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, RequestCase, Rule, TuningCase
 from tests.labelled.collected import labelled
 
 ROOT = Path(__file__).parents[3]
@@ -74,13 +74,15 @@ def test_a_folder_has_its_own_hundred_of_ids() -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_has_a_test_a_page_and_a_story(name: str) -> None:
-    """Account rules have no story: an account is no recording."""
+    """Account and request rules have no story: neither an account nor a request is a recording."""
     rule = RULES[name]
     test = ROOT / "tests/unit/rules" / file_of(rule).with_name(f"test_{file_of(rule).name}")
     assert test.is_file(), f"write {test.relative_to(ROOT)}"
     assert (ROOT / f"docs/rules/{name}.md").is_file(), "run `make docs`"
     told = any(story.truth(name) for story in labelled())
-    assert told or rule.scope is AccountCase, f"tell a story of it in tests/labelled/stories/{name}"
+    assert told or rule.scope in {AccountCase, RequestCase}, (
+        f"tell a story of it in tests/labelled/stories/{name}"
+    )
 
 
 @pytest.mark.parametrize("rule", catalogue.load(), ids=lambda rule: rule.name.name)
@@ -99,9 +101,9 @@ def test_the_pages_are_those_of_the_rules() -> None:
 
 
 def test_every_scope_has_a_case_that_judges_it() -> None:
-    """A card names one of four scopes."""
+    """A card names one of five scopes."""
     assert {rule.scope for rule in catalogue.load()} == set(SCOPES)
-    assert set(SCOPES) == {JobCase, FamilyCase, TuningCase, AccountCase}
+    assert set(SCOPES) == {JobCase, FamilyCase, TuningCase, AccountCase, RequestCase}
 
 
 def test_guard_rails_stay_out_of_chat() -> None:

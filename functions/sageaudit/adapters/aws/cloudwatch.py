@@ -18,6 +18,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
     RawSeries,
+    ReadSeries,
 )
 from sageaudit.domain.usage.work_windows import work_windows
 from sageaudit.errors import AccessDenied
@@ -60,6 +61,11 @@ class CloudWatchMetrics:
         self._lock = threading.Lock()
 
     def read(self, job: Job, now: datetime) -> Measurements:
+        """The measurements of what `series` reads. Raises Throttled or Unavailable."""
+        read = self.series(job, now)
+        return measure(job, read.series, self._types, absent=read.absent, notes=read.notes)
+
+    def series(self, job: Job, now: datetime) -> ReadSeries:
         """Reads every host and metric, at the shortest period that the run's age and length allow.
 
         Metrics that are absent or denied are reported as missing; other AWS errors are raised.
@@ -67,15 +73,17 @@ class CloudWatchMetrics:
         windows = list(work_windows(job))
         published = job.kind.row.metrics
         if published is None or not windows:
-            return measure(job, (), self._types, absent=_not_at_work(job))
+            return ReadSeries((), _not_at_work(job))
         if job.account is None or job.region is None:
-            absent = Missing("metric_missing", "the job's account or region is not known")
-            return measure(job, (), self._types, absent=absent)
+            return ReadSeries(
+                (), Missing("metric_missing", "the job's account or region is not known")
+            )
         start, end = windows[0][0], windows[-1][1]
         period_s = period_for(start, end, now)
         if period_s is None:
-            absent = Missing("metric_missing", "CloudWatch keeps metrics for 455 days")
-            return measure(job, (), self._types, absent=absent)
+            return ReadSeries(
+                (), Missing("metric_missing", "CloudWatch keeps metrics for 455 days")
+            )
         absent = Missing("metric_missing", "CloudWatch has no points", _later(job, now))
         try:
             with aws_errors("cloudwatch"):
@@ -85,9 +93,8 @@ class CloudWatchMetrics:
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
             allow = f"Allow {denied.action}."
-            absent = Missing("metric_denied", str(denied).rstrip("."), allow)
-            return measure(job, (), self._types, absent=absent)
-        return measure(job, raw, self._types, absent=absent, notes=tuple(notes))
+            return ReadSeries((), Missing("metric_denied", str(denied).rstrip("."), allow))
+        return ReadSeries(tuple(raw), absent, tuple(notes))
 
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
         """The names of the job's hosts.

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 from sageaudit.adapters.aws.clients import is_throttle
 
@@ -82,7 +83,7 @@ class _Turns:
 class Pace:
     """Lets requests through at the services' rates, from any thread.
 
-    `clock` returns seconds that only grow; `sleep` waits for seconds, and raises to stop.
+    `clock` returns seconds that only grow; `sleep` waits for seconds, or raises Stopped.
     """
 
     clock: Callable[[], float]
@@ -93,7 +94,7 @@ class Pace:
     """What GetMetricData is billed by."""
     throttles: int = 0
     _apis: dict[tuple[str, str, str], _Turns] = field(default_factory=dict)
-    _watched: dict[int, Any] = field(default_factory=dict)
+    _watched: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def paced(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
@@ -136,8 +137,7 @@ class Pace:
             if api != _POINTS:
                 self.requests[api] += 1
             wait_s = self._turns(account, region, api).take(self.clock(), amount)
-        if wait_s > 0:
-            self.sleep(wait_s)
+        self.sleep(wait_s)  # also for 0 s: it may be time to stop
 
     def _slow_down(self, account: str, region: str, api: str) -> None:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Cost Explorer: a month of SageMaker usage and cost, by usage type and region.
+"""Cost Explorer: SageMaker usage and cost of some days, by usage type and region.
 
 AWS charges for every request and page, so a month takes two queries with a limit on requests. The
 query groups by region because the prefix of a usage type does not name it reliably.
@@ -6,7 +6,7 @@ query groups by region because the prefix of a usage type does not name it relia
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -23,6 +23,7 @@ USD_PER_REQUEST = Decimal("0.01")
 FEWEST_REQUESTS, MOST_REQUESTS = 2, 20
 
 _SERVICE = "Amazon SageMaker"
+_USAGE = {"Dimensions": {"Key": "RECORD_TYPE", "Values": list(USAGE_TYPES)}}
 _NOWHERE = frozenset({"", "global", "NoRegion"})
 _LARGEST_EXPONENT = 15
 
@@ -41,15 +42,33 @@ class CostExplorer:
         that cannot be read.
         """
         after = (first_day + timedelta(days=31)).replace(day=1)
-        period = {
-            "Start": first_day.isoformat(),
-            "End": min(after, today + timedelta(days=1)).isoformat(),
-        }
-        usage = {"Dimensions": {"Key": "RECORD_TYPE", "Values": list(USAGE_TYPES)}}
+        period = _period(first_day, min(after - timedelta(days=1), today))
+        spend = self._usage((account,), period)
+        excluded = self._excluded((account,), period)
+        return AwsSpend(spend.lines, (*excluded, *spend.excluded), spend.estimated)
+
+    def usage(self, accounts: Sequence[str], since: date, until: date) -> AwsSpend:
+        """The SageMaker usage of some accounts from `since` to `until`, both included.
+
+        `excluded` has only the usage below zero. Raises as `month` does.
+        """
+        return self._usage(accounts, _period(since, until))
+
+    def by_account(self, accounts: Sequence[str], since: date, until: date) -> dict[str, Decimal]:
+        """The dollars of the same usage by account; one without usage is left out."""
+        sums: dict[str, Decimal] = {}
+        period = _period(since, until)
+        for result in self._results(accounts, period, _USAGE, ("LINKED_ACCOUNT",)):
+            for group in _groups(result):
+                account, usd = _keys(group, 1)[0], _amount(group, "UnblendedCost")
+                sums[account] = sums.get(account, Decimal(0)) + usd
+        return sums
+
+    def _usage(self, accounts: Sequence[str], period: dict[str, str]) -> AwsSpend:
         lines: list[AwsLine] = []
         negative: list[Decimal] = []
         estimated = False
-        for result in self._results(account, period, usage, ("USAGE_TYPE", "REGION")):
+        for result in self._results(accounts, period, _USAGE, ("USAGE_TYPE", "REGION")):
             estimated = estimated or bool(result.get("Estimated"))
             for group in _groups(result):
                 line = _line(group)
@@ -57,26 +76,26 @@ class CostExplorer:
                     negative.append(line.usd)
                 elif line.usd or line.quantity:
                     lines.append(line)
-        excluded = list(self._excluded(account, period, usage))
-        if negative:
-            total = sum(negative, Decimal(0))
-            excluded.append(Excluded("usage below zero", len(negative), total))
-        return AwsSpend(tuple(lines), tuple(excluded), estimated)
+        total = sum(negative, Decimal(0))
+        excluded = (Excluded("usage below zero", len(negative), total),) if negative else ()
+        return AwsSpend(tuple(lines), excluded, estimated)
 
-    def _excluded(
-        self, account: str, period: dict[str, str], usage: dict[str, Any]
-    ) -> Iterator[Excluded]:
-        for result in self._results(account, period, {"Not": usage}, ("RECORD_TYPE",)):
+    def _excluded(self, accounts: Sequence[str], period: dict[str, str]) -> Iterator[Excluded]:
+        for result in self._results(accounts, period, {"Not": _USAGE}, ("RECORD_TYPE",)):
             for group in _groups(result):
                 usd = _amount(group, "UnblendedCost")
                 if usd:
                     yield Excluded(_keys(group, 1)[0], None, usd)
 
     def _results(
-        self, account: str, period: dict[str, str], records: dict[str, Any], by: tuple[str, ...]
+        self,
+        accounts: Sequence[str],
+        period: dict[str, str],
+        records: dict[str, Any],
+        by: tuple[str, ...],
     ) -> Iterator[dict[str, Any]]:
         """The results of every page. Raises Unavailable after `MOST_REQUESTS` requests."""
-        of_account = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [account]}}
+        of_account = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [*accounts]}}
         of_service = {"Dimensions": {"Key": "SERVICE", "Values": [_SERVICE]}}
         asked: dict[str, Any] = {
             "TimePeriod": period,
@@ -104,13 +123,18 @@ class CostExplorer:
         if self.requests >= MOST_REQUESTS:
             spent = self.requests * USD_PER_REQUEST
             raise Unavailable(
-                f"Cost Explorer has more than {MOST_REQUESTS} pages for this month: "
-                f"stopped after ${spent}; use a cost and usage report (--cur)."
+                f"Cost Explorer has more than {MOST_REQUESTS} pages for this period: "
+                f"stopped after ${spent}; use a cost report (`sageaudit reconcile --cur`)."
             )
         self.requests += 1
         with aws_errors("ce", "for this account's billing data"):
             answer: dict[str, Any] = self._client.get_cost_and_usage(**asked)
         return answer
+
+
+def _period(since: date, until: date) -> dict[str, str]:
+    """Both days included; Cost Explorer's end is not."""
+    return {"Start": since.isoformat(), "End": (until + timedelta(days=1)).isoformat()}
 
 
 def _groups(result: dict[str, Any]) -> list[dict[str, Any]]:

@@ -62,6 +62,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         judged=Judged(document["judged"]) if document["judged"] else None,
         estimated=bool(estimates(document["bill"])) or None,
         incomplete=bool(gaps(document["bill"])) or None,
+        findings_without_row=findings_without_row(document) or None,
         sums=sums_of(document),
         severity=_severity(document["findings"]),
     )
@@ -70,11 +71,27 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:
-    """One row per rule with a finding, at most 48, in the document's order."""
-    findings = entry.document["findings"]
+    """One row per rule with a finding, at most 40, in the document's order.
+
+    A roll-up repeats its training jobs' findings, which have their rows: it has those of its own.
+    """
+    findings = _own_findings(entry.document)
     first_of = {finding["id"]: finding for finding in reversed(findings)}
     chosen = [finding for finding in findings if first_of[finding["id"]] is finding]
     return tuple(_finding_row(entry, finding) for finding in chosen[:MOST_FINDING_ROWS])
+
+
+def findings_without_row(document: AuditDocument) -> int:
+    """How many findings of an audit no list shows: beyond 40, and further ones of one rule."""
+    findings = _own_findings(document)
+    return len(findings) - min(len({finding["id"] for finding in findings}), MOST_FINDING_ROWS)
+
+
+def _own_findings(document: AuditDocument) -> list[FindingDocument]:
+    if not document["rollup"]:
+        return document["findings"]
+    own = set(document.get("own_rules") or ())
+    return [finding for finding in document["findings"] if finding["rule"] in own]
 
 
 def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, cast
 
+from sageaudit.adapters.dynamo.rows import findings_without_row
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import STORED_BEFORE
@@ -37,6 +38,9 @@ def stored_text(document: AuditDocument, version: int) -> str:
     """The JSON to store, with its version, trimmed to fit one item."""
     audit = {**document["audit"], "version": version}
     fitting = cast("_Document", {**document, "audit": audit})
+    if more := findings_without_row(document):
+        note = f"Findings that no list shows: {more} (lists have one of each rule, 40 at most)."
+        fitting = _with_note(fitting, note)
     text = to_json(fitting)
     for trim, note in _TRIMS:
         if len(text.encode()) <= LARGEST_BYTES:

@@ -8,6 +8,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_read = json.JSONDecoder(parse_float=Decimal).decode
+
 
 def to_json(value: object, *, sort_keys: bool = False) -> str:
     """JSON text of a document; a decimal always has a point or an exponent, an int never.
@@ -25,7 +28,7 @@ def to_json(value: object, *, sort_keys: bool = False) -> str:
 
 def from_json(text: str) -> Any:
     """Reads JSON text; numbers with a point or an exponent become Decimal."""
-    return json.loads(text, parse_float=Decimal)
+    return _read(text)
 
 
 def whole_text(text: str) -> str:
@@ -34,12 +37,14 @@ def whole_text(text: str) -> str:
 
 
 def _scalar(value: object) -> str:
+    if type(value) is str:  # most values are
+        return _quoted(value if value.isascii() else whole_text(value))
     if value is None or isinstance(value, int):
         return json.dumps(value)
     if isinstance(value, (Decimal, float)):
         return _decimal(Decimal(str(value)))
     text = value.isoformat() if isinstance(value, date) else str(value)
-    return json.dumps(whole_text(text), ensure_ascii=False)
+    return _quoted(whole_text(text))
 
 
 def _decimal(value: Decimal) -> str:

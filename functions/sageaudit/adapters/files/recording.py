@@ -1,4 +1,8 @@
-"""Recordings: JSON files with a job's Describe* response, as the AWS CLI prints it, and metrics."""
+"""Recordings: JSON files with a job's Describe* response, as the AWS CLI prints it, and metrics.
+
+`sageaudit record` writes such files (`recording_file`), with the day of the audit and what else it
+was made with (`as_read`). docs/schema/recording.schema.json describes all keys.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sageaudit.adapters.files import as_read
+from sageaudit.adapters.files.as_read import AsRead
+from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.domain.job import buckets, fields
 from sageaudit.domain.job.describe import kind_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadRecording, Malformed
 
+SCHEMA = 1
+"""The version of the format; a file without one is of a time before there were versions."""
 _FORMS = '"children", "describe", or a ...JobName with a ...JobStatus'
 _TOP = "the top level"
 _MAX_POINTS = 1_000_000
@@ -21,13 +30,17 @@ _MAX_POINTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recorded job. Account and region are None where the file does not name them."""
+    """One recorded job. Account and region are None where the file does not name them.
+
+    `as_read`: the moment and the sources of a live audit; None of a file that names no moment.
+    """
 
     describe: Mapping[str, Any]
     tags: Mapping[str, str]
     series: tuple[RawSeries, ...]
     account: str | None
     region: str | None
+    as_read: AsRead | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +62,49 @@ def read(path: Path) -> Recording | RecordedSet:
     if not isinstance(document, dict):
         raise BadRecording(f"{path}: is not an object with {_FORMS}")
     try:
-        if "children" in document:
-            children = fields.items(document, "children")
-            if not children:
-                raise Malformed("children", "is empty")
-            if "buckets" in document:
-                shared = {"buckets": document["buckets"]}
-                children = [shared | dict(child) for child in children]
-            return RecordedSet(
-                tuple(_child(child, position) for position, child in enumerate(children)),
-                _tuning(document),
-            )
-        return of_document(document)
+        return parsed(document)
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
 
 
-def _tuning(document: Mapping[str, Any]) -> Recording | None:
-    """The tuning job itself; None if the file has no Describe* response of it."""
-    if kind_of(fields.section(document, "describe")) is not JobKind.TUNING:
-        return None
-    return of_document(document)
-
-
-def _child(document: Mapping[str, Any], position: int) -> Recording:
-    try:
+def parsed(document: Mapping[str, Any]) -> Recording | RecordedSet:
+    """The recording in parsed JSON. Raises Malformed with the key."""
+    if "children" not in document:
         return of_document(document)
+    _check_schema(document)
+    children = fields.items(document, "children")
+    tuning = kind_of(fields.section(document, "describe")) is JobKind.TUNING
+    if not children and not (tuning and "schema" in document):
+        raise Malformed("children", "is empty")
+    shared = {key: document[key] for key in ("buckets", "as_of") if key in document}
+    prices = as_read.prices_of(document)
+    return RecordedSet(
+        tuple(_child(shared | dict(child), at, prices) for at, child in enumerate(children)),
+        of_document(document) if tuning else None,
+    )
+
+
+def _check_schema(document: Mapping[str, Any]) -> None:
+    if document.get("schema", SCHEMA) != SCHEMA:
+        raise Malformed("schema", f"is not {SCHEMA}: a newer sageaudit reads this file")
+
+
+def _child(document: Mapping[str, Any], position: int, prices: ListedPrices | None) -> Recording:
+    try:
+        return of_document(document, prices)
     except Malformed as error:
         where = f"children[{position}]"
         key = where if error.key == _TOP else f"{where}.{error.key}"
         raise Malformed(key, error.reason) from error
 
 
-def of_document(document: Mapping[str, Any]) -> Recording:
-    """The recording of one job from parsed JSON. Raises Malformed with the key."""
+def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None) -> Recording:
+    """The recording of one job from parsed JSON; `prices` are those of its set.
+
+    Raises Malformed with the key.
+    """
     if "describe" in document:
+        _check_schema(document)
         answer = fields.section(document, "describe")
         if kind_of(answer) is None:
             raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
@@ -95,6 +116,7 @@ def of_document(document: Mapping[str, Any]) -> Recording:
             series=tuple(_series(fields.section(document, "metrics"))),
             account=fields.text(document, "account"),
             region=fields.text(document, "region"),
+            as_read=as_read.of_document(document, prices),
         )
     if kind_of(document) is not None:
         return Recording(document, _tags(document), (), None, None)

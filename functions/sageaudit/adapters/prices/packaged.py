@@ -218,6 +218,7 @@ def _type(name: str, row: Mapping[str, Any]) -> InstanceType:
         kinds=frozenset(JobKind(kind) for kind in row["kinds"]),
         efa=row.get("efa"),
         successors=tuple(row["successors"]),
+        local_gb=row.get("local_nvme_gb"),
     )
 
 

@@ -112,10 +112,14 @@ class PricedMarkets:
         self._sources = sources
         self._books: deque[PriceBook] = deque(maxlen=_BOOKS_KEPT)
 
-    def market(self, job: Job, now: datetime) -> Market:
-        """Types, and the prices of the job's region, component and day; missing ones are None."""
+    def market(self, job: Job, now: datetime, first: KnownPrices | None = None) -> Market:
+        """Types, and the prices of the job's region, component and day; missing ones are None.
+
+        `first`: prices that were read before, to be asked before all sources.
+        """
         component = job.kind.row.component
-        known = tuple(source.read(job.region, component) for source in self._sources)
+        read = (source.read(job.region, component) for source in self._sources)
+        known = tuple(read) if first is None else (first, *read)
         return Market(self._types, self._kept(PriceBook(known, day_of(job, now))))
 
     def _kept(self, asked: PriceBook) -> PriceBook:

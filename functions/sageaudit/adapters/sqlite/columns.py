@@ -28,12 +28,12 @@ def column_names(form: type[Any]) -> Iterator[str]:
         if field.name == "key":
             yield from column_names(JobKey)
         else:
-            yield _column_name(field.name)
+            yield column_name(field.name)
 
 
 def to_columns(row: Stored) -> Columns:
     """The values of all columns of a row, None for those that are not known."""
-    known = {_column_name(name): _value(value) for name, value in to_item(row).items()}
+    known = {column_name(name): _value(value) for name, value in to_item(row).items()}
     return dict.fromkeys(column_names(type(row))) | known
 
 
@@ -61,7 +61,8 @@ def from_micro_usd(amount: int) -> Decimal:
     return Decimal(amount).scaleb(-_DIGITS)
 
 
-def _column_name(name: str) -> str:
+def column_name(name: str) -> str:
+    """The column of a field."""
     return name.removesuffix(_USD) + _MICRO_USD if name.endswith(_USD) else name
 
 

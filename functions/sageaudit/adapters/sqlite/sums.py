@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.sqlite import statements
-from sageaudit.adapters.sqlite.columns import Columns, from_micro_usd, micro_usd
+from sageaudit.adapters.sqlite.columns import Columns, column_name, from_micro_usd, micro_usd
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 
-_USD, _MICRO_USD = "_usd", "_micro_usd"
+_Place = tuple[Any, ...]
+"""Scope, account, region, name and day, as the tables have them."""
+_WIDTH = 5
+_USD = "_usd"
+_SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
+_RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
 
 
 def add(connection: sqlite3.Connection, row: SumRow) -> None:
@@ -26,13 +31,13 @@ def add(connection: sqlite3.Connection, row: SumRow) -> None:
         "region": whole_text(row.region),
         "name": whole_text(row.name or ""),
     }
-    sums = _numbers(row.sums, statements.SUM_COLUMNS)
+    sums = _numbers(row.sums, _SUM_FIELDS)
     if any(sums.values()):
         connection.execute(statements.ADD_SUMS, place | sums)
     connection.executemany(
         statements.ADD_RULE_SUMS,
         [
-            place | {"rule": whole_text(rule)} | _numbers(of_rule, statements.RULE_COLUMNS)
+            place | {"rule": whole_text(rule)} | _numbers(of_rule, _RULE_FIELDS)
             for rule, of_rule in row.sums.rules.items()
         ],
     )
@@ -40,44 +45,37 @@ def add(connection: sqlite3.Connection, row: SumRow) -> None:
 
 def read(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
     """The rows of both tables together; days whose audits have all gone elsewhere are left out."""
-    of_rules: dict[tuple[Any, ...], dict[str, RuleSums]] = defaultdict(dict)
-    for row in rules:
-        of_rule = RuleSums(**_fields(row, statements.RULE_COLUMNS))
-        if of_rule != RuleSums():
-            of_rules[_place(row)][row["rule"]] = of_rule
-    for row in sums:
-        place = _place(row)
-        day = Sums(**_fields(row, statements.SUM_COLUMNS), rules=of_rules.pop(place, {}))
-        if day != Sums():
-            yield _sum_row(place, day)
-    for place, found in of_rules.items():  # findings without any dollars or jobs: of roll-ups
+    of_rules: dict[_Place, dict[str, RuleSums]] = defaultdict(dict)
+    for row in map(tuple, rules):
+        if any(row[_WIDTH + 1 :]):
+            of_rule = RuleSums(**_fields(_RULE_FIELDS, row[_WIDTH + 1 :]))
+            of_rules[row[:_WIDTH]][row[_WIDTH]] = of_rule
+    for row in map(tuple, sums):
+        found = of_rules.pop(row[:_WIDTH], {})
+        if found or any(row[_WIDTH:]):
+            yield _sum_row(row[:_WIDTH], Sums(**_fields(_SUM_FIELDS, row[_WIDTH:]), rules=found))
+    for place, found in of_rules.items():  # of roll-ups whose findings have no dollars
         yield _sum_row(place, Sums(rules=found))
 
 
-def _place(row: sqlite3.Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("scope", "account", "region", "name", "day"))
-
-
-def _sum_row(place: tuple[Any, ...], sums: Sums) -> SumRow:
+def _sum_row(place: _Place, sums: Sums) -> SumRow:
     scope, account, region, name, day = place
     known = name if name or scope == Scope.FAMILY else None
     return SumRow(Scope(scope), account, region, known, date.fromisoformat(day), sums)
 
 
-def _numbers(sums: Sums | RuleSums, columns: Iterable[str]) -> Columns:
-    values = ((column, getattr(sums, _field(column))) for column in columns)
+def _fields(names: Sequence[str], values: Sequence[int]) -> dict[str, Any]:
+    """The fields that are not 0, as they are by default."""
     return {
-        column: micro_usd(value) if isinstance(value, Decimal) else value
-        for column, value in values
+        name: from_micro_usd(value) if name.endswith(_USD) else value
+        for name, value in zip(names, values, strict=True)
+        if value
     }
 
 
-def _fields(row: sqlite3.Row, columns: Iterable[str]) -> dict[str, Any]:
+def _numbers(sums: Sums | RuleSums, names: Sequence[str]) -> Columns:
+    values = ((name, getattr(sums, name)) for name in names)
     return {
-        _field(column): from_micro_usd(row[column]) if column.endswith(_MICRO_USD) else row[column]
-        for column in columns
+        column_name(name): micro_usd(value) if name.endswith(_USD) else value
+        for name, value in values
     }
-
-
-def _field(column: str) -> str:
-    return column.removesuffix(_MICRO_USD) + _USD if column.endswith(_MICRO_USD) else column

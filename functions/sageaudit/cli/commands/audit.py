@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from sageaudit.adapters.files import policy_file, recording
-from sageaudit.auditing import Child, audit_job, audit_tuning
+from sageaudit.adapters.files import policy_file
+from sageaudit.auditing import Child
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.sources import histories, live, recorded_run
 from sageaudit.cli.sources.beside_table import BesideTable
 from sageaudit.cli.sources.kept_recordings import KeptFile, KeptRecordings
+from sageaudit.cli.sources.recorded_audit import of_recording, of_set
 from sageaudit.cli.views import fixes
 from sageaudit.cli.views.layout import console_for
 from sageaudit.cli.views.render import render
@@ -28,9 +26,8 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, HistoryFileError, Malformed, SageauditError
+from sageaudit.errors import HistoryFileError, SageauditError
 from sageaudit.ports import History
-from sageaudit.rules import catalogue
 from sageaudit.text.fixes.dialects import DIALECTS, Dialect
 
 _EPILOG = """\b
@@ -141,11 +138,8 @@ def _of_kept(kept: KeptFile, policy: Policy) -> AuditDocument:
         return documents[0]
     if kept.tuning is not None:
         return document(kept.tuning.done.audit, documents)
-    runs = [
-        _Audited(run.done.document, run.done.audit.job.final_metrics, run.as_of)
-        for run in kept.runs
-    ]
-    return _set(None, runs, policy)
+    children = [Child(run.done.document, run.done.audit.job.final_metrics) for run in kept.runs]
+    return of_set(None, children, policy, max(run.as_of for run in kept.runs))
 
 
 def _run(
@@ -171,65 +165,6 @@ def _gate(audited: AuditDocument, fail_on: str) -> Exit:
         say(f"{audited['job']['name']}: could not be judged, so --fail-on does not pass it")
         return Exit.NOT_JUDGED
     return Exit.DONE
-
-
-def of_recording(
-    path: Path, policy: Policy, beside: recorded_run.RecordedRuns | None = None
-) -> AuditDocument:
-    """The audit of one recording file. Raises BadRecording, naming file and key.
-
-    A short run is judged with those of its family that are `beside` it: by default in its file.
-    """
-    recorded = recording.read(path)
-    beside = beside or recorded_run.RecordedRuns((path,))
-    try:
-        if isinstance(recorded, recording.Recording):
-            return _audit_recording(recorded, policy, beside).document
-        children = [_audit_recording(child, policy, beside) for child in recorded.children]
-        return _set(recorded.tuning, children, policy)
-    except Malformed as error:
-        raise BadRecording(f"{path}: {error}") from error
-
-
-def _set(
-    own: recording.Recording | None, children: list[_Audited], policy: Policy
-) -> AuditDocument:
-    """The audit of a tuning job with its children, as of the last child's end."""
-    job = recorded_run.of_recording(own).job if own else None
-    now = max(child.now for child in children)
-    tuning = audit_tuning(
-        job, [child.child for child in children], policy, catalogue.ruleset(), now=now
-    )
-    return document(tuning, [child.document for child in children])
-
-
-@dataclass(frozen=True, slots=True)
-class _Audited:
-    """One recorded job's audit, as of its end."""
-
-    document: AuditDocument
-    final_metrics: Mapping[str, Decimal]
-    now: datetime
-
-    @property
-    def child(self) -> Child:
-        """The input for the audit of its tuning job."""
-        return Child(self.document, self.final_metrics)
-
-
-def _audit_recording(
-    recorded: recording.Recording, policy: Policy, beside: recorded_run.RecordedRuns
-) -> _Audited:
-    """Audits a recorded job as the Lambda does, as of the job's end."""
-    run, ruleset = recorded_run.of_recording(recorded), catalogue.ruleset()
-    job = run.job
-    if job.kind is JobKind.TUNING and job.finished:
-        written = document(audit_tuning(job, [], policy, ruleset, now=run.now), [])
-    else:
-        pool = beside.pool(run, policy.family_tag)
-        audited = audit_job(job, run.usage, run.market, policy, ruleset, now=run.now, pool=pool)
-        written = document(audited)
-    return _Audited(written, job.final_metrics, run.now)
 
 
 def _fails(audited: AuditDocument, severity: str) -> bool:

@@ -14,10 +14,10 @@ from sageaudit import __version__
 from sageaudit.adapters.files import policy_file
 from sageaudit.cli import asking, options
 from sageaudit.cli.asking import SumFilters, Where
-from sageaudit.cli.commands.audit import of_recording
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.sources import reported, stored
+from sageaudit.cli.sources.recorded_audit import of_recording
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy

@@ -5,14 +5,20 @@ from __future__ import annotations
 import difflib
 
 import click
+from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
-from sageaudit.cli import options
+from sageaudit.cli import asking
+from sageaudit.cli.asking import Shown, SumFilters, Where
+from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
+from sageaudit.cli.views import lists
 from sageaudit.cli.views.layout import console_for, plain_table
 from sageaudit.cli.views.rule_page import page, rule_document
 from sageaudit.errors import BadUsage
+from sageaudit.queries import totals
+from sageaudit.queries.lists import Reading
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 
@@ -21,20 +27,44 @@ Examples:
   sageaudit rules
   sageaudit rules gpu-idle
   sageaudit rules SA202
-  sageaudit rules --output json"""
+  sageaudit rules --output json
+  sageaudit rules --counts --since 30d"""
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("name", required=False)
-@options.OUTPUT
-@options.NO_COLOR
-def rules(name: str | None, output: str, no_color: bool) -> None:
+@click.option("--counts", is_flag=True, help="Count the findings of each rule in a history.")
+@asking.sum_filters()
+@asking.WHERE
+@asking.SHOWN
+def rules(name: str | None, counts: bool, filters: SumFilters, where: Where, shown: Shown) -> int:
     """Lists all rules, or explains one of them.
 
-    NAME is a rule's name or id; its page has the thresholds, the saving and the sources.
+    NAME is a rule's name or id; its page has the thresholds, the saving and the sources. With
+    --counts: what each rule found in the audits of a history. The other options are of --counts.
     """
+    if counts:
+        return _counts(name, filters, where, shown)
+    if shown.output not in {"table", "json"} or shown.fields:
+        raise BadUsage(
+            "rules are listed as table or json: other formats and --fields need --counts"
+        )
+    _list(name, shown.output, console_for(no_color=shown.no_color))
+    return int(Exit.DONE)
+
+
+def _counts(name: str | None, filters: SumFilters, where: Where, shown: Shown) -> int:
+    shown.of(lists.RULES)
+    days, reading = filters.days(asking.now()), Reading()
+    wanted = None if name is None else asking.rule_named(name)
+    with where.open() as opened:
+        found = totals.rules(opened.history, days, filters.wanted, reading)
+    rows = [rule for rule in found if wanted in {None, rule.rule}]
+    return asking.show_totals(rows, None, lists.RULES, shown, reading)
+
+
+def _list(name: str | None, output: str, console: Console) -> None:
     known = catalogue.load()
-    console = console_for(no_color=no_color)
     if name is None:
         if output == "json":
             echo_json({"schema": 1, "rules": [rule_document(rule) for rule in known]})

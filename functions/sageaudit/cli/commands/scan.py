@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -19,13 +19,23 @@ from sageaudit.adapters.threads import Threads
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import histories, periods, recorded_lanes, scanned_account
+from sageaudit.cli.sources import (
+    account_list,
+    billed,
+    histories,
+    periods,
+    recorded_lanes,
+    scanned_account,
+)
 from sageaudit.cli.sources.interruption import Interruption
 from sageaudit.cli.sources.scan_cost import ScanCost, scan_cost
 from sageaudit.cli.sources.scan_run import ScanRun, period_of
 from sageaudit.cli.sources.scan_tally import ScanTally
-from sageaudit.cli.sources.scanned_account import lanes_of
+from sageaudit.cli.sources.scanned_account import ScannedAccount, lanes_of
+from sageaudit.cli.sources.scanned_accounts import AccountStatus, ScannedAccounts, note_lanes
 from sageaudit.cli.sources.session import open_session
+from sageaudit.cli.views import accounts as accounts_view
+from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.cli.views import ranking as ranking_view
 from sageaudit.cli.views import scan as view
 from sageaudit.cli.views.layout import console_for
@@ -36,6 +46,7 @@ from sageaudit.errors import BadRecording, BadUsage, NoCredentials, NoHistory
 from sageaudit.listing import Refusal, list_jobs
 from sageaudit.ports import History, Workers
 from sageaudit.scanning import Lane, Result
+from sageaudit.text.words import counted
 
 _ASK_ABOVE_USD = Decimal(5)
 """A scan that costs more is asked about, where somebody can answer."""
@@ -44,15 +55,15 @@ Examples:
   sageaudit scan
   sageaudit scan --since 7d --region eu-west-1 --region us-east-1
   sageaudit scan --all-regions --dry-run
+  sageaudit scan --organization --role sageaudit-read
   sageaudit scan --recordings folder --history history.db"""
 
 
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    default=None,
-    show_default="30d",
-    help="First day on which a job ended, in UTC: 30d, or a date such as 2026-11-01.",
+    help="First day on which a job ended, in UTC, as 30d or 2026-11-01; by default 30d, of"
+    " recordings all days.",
 )
 @click.option("--until", help="Last day on which a job ended; by default today.")
 @click.option(
@@ -82,6 +93,15 @@ Examples:
     type=click.Path(path_type=Path, exists=True),
     help="Folder of recorded jobs to audit instead of an account, with all folders below it.",
 )
+@options.ACCOUNTS
+@options.ORGANIZATION
+@options.ROLE
+@options.EXTERNAL_ID
+@click.option(
+    "--coverage",
+    is_flag=True,
+    help="Compare with the SageMaker bill in Cost Explorer, at $0.01 a request.",
+)
 @options.HISTORY
 @options.PROFILE
 @options.POLICY
@@ -98,6 +118,11 @@ def scan(
     dry_run: bool,
     yes: bool,
     recordings: Path | None,
+    accounts: Path | None,
+    organization: bool,
+    role: str | None,
+    external_id: str | None,
+    coverage: bool,
     history: Path | None,
     profile: str | None,
     policy_path: Path | None,
@@ -108,12 +133,14 @@ def scan(
 
     Reads only, with your own credentials, and keeps the audits in a file on this machine: the next
     scan asks AWS only about jobs that are new. Ctrl-C keeps what is done. It first prints what it
-    costs: a cent or less for 200 jobs.
+    costs: about a cent for 200 jobs of one host.
     """
     if all_regions and regions:
         raise BadUsage("give either --region or --all-regions")
-    if recordings and (regions or all_regions or profile):
-        raise BadUsage("--recordings needs no AWS: leave out regions and --profile")
+    assumed = account_list.check(accounts, role, external_id, organized=organization)
+    many = accounts is not None or organization
+    if recordings:
+        _check_needs_no_aws(profile, coverage, some=bool(regions or all_regions or many))
     today = datetime.now(UTC).date()
     asked = _Asked(
         None if recordings and not since else periods.period(since or "30d", until, today),
@@ -122,6 +149,8 @@ def scan(
         again,
         policy_file.load(policy_path) if policy_path else Policy(),
     )
+    session = None if recordings else open_session(profile, None)
+    named = [] if session is None else scanned_account.regions(session, regions, every=all_regions)
     with (
         _open(history, dry_run=dry_run) as opened,
         Interruption(say) as interruption,
@@ -129,30 +158,50 @@ def scan(
     ):
         pace = Pace(time.monotonic, interruption.sleep)
         begun = _Begun(opened.history, asked, workers, ScanTally())
+        places = _Places(tuple(named), some=all_regions)
         try:
             if recordings:
                 lanes = begun.lanes_of_recordings(recordings)
+            elif many:
+                listed = account_list.account_list(session, named[0], accounts, assumed)
+                several = ScannedAccounts(session, listed, named[0], pace)
+                lanes = begun.lanes_of_accounts(several, places, interruption)
+                whose = partial(billed.of_several, several, named[0])
             else:
-                session = open_session(profile, None)
-                named = scanned_account.regions(session, regions, every=all_regions)
-                lanes = begun.lanes_of_account(session, named, pace, some=all_regions)
+                lanes = begun.lanes_of_account(ScannedAccount(session, pace), places)
+                whose = partial(billed.of_one, session, named[0])
         except Stopped:
+            lanes = []
+        if interruption.wished:
             say("interrupted before the first audit")
             return int(Exit.INTERRUPTED)
-        run = ScanRun(opened.history, lanes, begun.tally)
+        run = ScanRun(opened.history, lanes, begun.tally, begun.statuses)
         cost = scan_cost([] if recordings else run.to_audit())
+        billing = _Billing(whose() if coverage else None, places)
         if dry_run:
             _show_plan(run, cost, output)
             return int(run.tally.exit)
         if not recordings:
+            say(view.listed_line(run.lanes, cost))
             say(view.cost_line(cost))
-        if cost.usd > _ASK_ABOVE_USD and not yes and view.may_ask():
-            click.confirm("Scan?", abort=True, err=True)
+        if cost.usd + billing.usd > _ASK_ABOVE_USD and not yes and view.may_ask():
+            with interruption.question():
+                click.confirm("Scan?", abort=True, err=True)
         with view.progress(run.tally, run.jobs, say) as draw:
             run.run(workers, interruption, draw)
-        _show(run, asked.period or period_of(lanes, today), pace, output, no_color=no_color)
+        period = asked.period or period_of(lanes, today)
+        if interruption.wished:
+            billing = _Billing(None, places)
+        _show(run, period, billing, pace, output, no_color=no_color)
         _say_how_to_go_on(run, opened.name)
         return int(gravest({run.tally.exit, *([Exit.INTERRUPTED] if interruption.wished else [])}))
+
+
+def _check_needs_no_aws(profile: str | None, coverage: bool, *, some: bool) -> None:
+    if profile or some:
+        raise BadUsage("--recordings needs no AWS: leave out regions, accounts and --profile")
+    if coverage:
+        raise BadUsage("--coverage needs an account: recordings have no bill")
 
 
 def _open(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
@@ -188,6 +237,8 @@ class _Begun:
     asked: _Asked
     workers: Workers
     tally: ScanTally
+    statuses: dict[str, AccountStatus] = field(default_factory=dict)
+    """Of each account, where several are scanned."""
 
     def lanes_of_recordings(self, folder: Path) -> list[Lane]:
         """The recorded jobs; a file that cannot be read is said and counted."""
@@ -204,28 +255,76 @@ class _Begun:
         lanes = lanes_of(asked.of(jobs), deps, again=asked.again)
         return [replace(lane, as_of=found.as_of) for lane in lanes]
 
-    def lanes_of_account(
-        self, session: Any, regions: Sequence[str], pace: Pace, *, some: bool
-    ) -> list[Lane]:
-        """The listed jobs; what cannot be listed is said and counted.
+    def lanes_of_account(self, account: ScannedAccount, places: _Places) -> list[Lane]:
+        """The listed jobs. Raises NoCredentials where no region accepts the credentials."""
+        jobs = self._listed(account, places, self.tally)
+        deps = account.dependencies(self.history, self.asked.policy)
+        return lanes_of(self.asked.of(jobs), deps, again=self.asked.again)
 
-        `some`: the account need not have all of these regions. Raises NoCredentials where no
-        region accepts the credentials.
+    def lanes_of_accounts(
+        self, several: ScannedAccounts, places: _Places, interruption: Interruption
+    ) -> list[Lane]:
+        """The listed jobs of several accounts; one that refuses stops no other."""
+        jobs: list[Listed] = []
+        assert self.asked.period is not None  # noqa: S101 - only recordings have none
+        where = counted(len(several), "account")
+        say(f"{view.listing_line(places.regions, self.asked.period)}, {where}")
+        asked = several.each(
+            lambda account, tally: self._listed(account, places, tally, quiet=True),
+            lambda: interruption.wished,
+        )
+        for status, found in asked:
+            self.statuses[status.account] = status
+            jobs += found
+            for reason in status.reasons:
+                say(f"{status.account}: {reason}")
+            self.tally.take(status.tally, status.error)
+        chosen_jobs = self.asked.of(jobs)
+        names = {job.ref.account for job in chosen_jobs}
+        deps = several.dependencies(sorted(names), self.history, self.asked.policy)
+        lanes = [
+            lane
+            for account, of_account in deps.items()
+            for lane in lanes_of(
+                [job for job in chosen_jobs if job.ref.account == account],
+                of_account,
+                again=self.asked.again,
+            )
+        ]
+        note_lanes(self.statuses, lanes)
+        return lanes
+
+    def _listed(
+        self, account: ScannedAccount, places: _Places, tally: ScanTally, *, quiet: bool = False
+    ) -> list[Listed]:
+        """The jobs of an account; what cannot be listed is counted, and said unless `quiet`.
+
+        Raises the error where nothing can be listed with the account's credentials.
         """
-        asked, account = self.asked, scanned_account.ScannedAccount(session, pace)
+        asked, regions = self.asked, places.regions
         assert asked.period is not None  # noqa: S101 - only recordings have none
+        if not quiet:
+            say(view.listing_line(regions, asked.period))
         listing = list_jobs(account.lists, regions, asked.kinds, asked.period, self.workers)
         closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
         for refusal in listing.refusals:
             if closed == set(regions) and _no_credentials(refusal):
                 raise refusal.error
-            if not (some and refusal.region in closed):
-                say(str(refusal.error))
-                self.tally.refuse(str(refusal.error), exit_of(refusal.error))
-        if some and closed:
+            if not (places.some and refusal.region in closed):
+                if not quiet:
+                    say(str(refusal.error))
+                tally.refuse(str(refusal.error), exit_of(refusal.error))
+        if places.some and closed and not quiet:
             say(f"not enabled for this account: {', '.join(sorted(closed))}")
-        deps = account.dependencies(self.history, asked.policy)
-        return lanes_of(asked.of(listing.jobs), deps, again=asked.again)
+        return [*listing.jobs]
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The regions to scan. `some`: an account need not have all of them."""
+
+    regions: tuple[str, ...]
+    some: bool
 
 
 def _no_credentials(refusal: Refusal) -> bool:
@@ -241,14 +340,56 @@ def _show_plan(run: ScanRun, cost: ScanCost, output: str) -> None:
             click.echo(line)
 
 
-def _show(run: ScanRun, period: Period, pace: Pace, output: str, *, no_color: bool) -> None:
-    ranked = run.ranking(period)
+@dataclass(frozen=True, slots=True)
+class _Billing:
+    """Whose bill is compared, if any, and where jobs were listed."""
+
+    accounts: billed.BilledAccounts | None
+    places: _Places
+
+    def __post_init__(self) -> None:
+        """Says what reading it costs."""
+        if self.accounts is not None:
+            say(coverage_view.cost_line(self.accounts))
+
+    @property
+    def usd(self) -> Decimal:
+        """What reading it costs."""
+        return self.accounts.usd if self.accounts else Decimal(0)
+
+    def covered(self, run: ScanRun, period: Period, audited_usd: Decimal) -> billed.Covered:
+        """The bill beside the audits; an account that refuses is said, and sets the exit code."""
+        if self.accounts is None:
+            return billed.Covered(None, 0)
+        scanned = billed.Scanned(period, self.places.regions, run.places)
+        bill = billed.read(self.accounts, period, self.places.regions[0])
+        for account, error in bill.refused.items():
+            say(f"the SageMaker bill of {account} is not known: {error}")
+            run.tally.codes.add(exit_of(error))
+        return billed.covered(bill, run.history, scanned, self.accounts.accounts, audited_usd)
+
+
+def _show(
+    run: ScanRun, period: Period, billing: _Billing, pace: Pace, output: str, *, no_color: bool
+) -> None:
+    ranked, statuses = run.ranking(period), run.accounts(period)
+    covered = billing.covered(run, period, ranked.total.total_usd)
     if output == "json":
-        found = view.document(run.tally, run.left, pace.metrics_requested)
-        echo_json({"schema": 1, "scan": found, "ranking": ranking_view.document(ranked)})
+        found = view.document(run.tally, run.lanes, run.left, pace.metrics_requested)
+        echo_json(
+            {
+                "schema": 1,
+                "scan": found,
+                "coverage": coverage_view.document(covered),
+                "ranking": ranking_view.document(ranked),
+                "accounts": accounts_view.document(statuses),
+            }
+        )
         return
     console = console_for(no_color=no_color)
+    coverage_view.show(covered, console)
     ranking_view.show(ranked, console)
+    accounts_view.show(statuses, console)
     view.show(run.tally, run.left, pace.metrics_requested, console)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -35,6 +36,15 @@ class Interruption:
     def wished(self) -> bool:
         """Whether Ctrl-C was pressed."""
         return self._wished.is_set()
+
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        """While somebody is asked, Ctrl-C answers at once."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, self._mark)
 
     def sleep(self, seconds: float) -> None:
         """Waits. Raises Stopped as soon as Ctrl-C was pressed."""

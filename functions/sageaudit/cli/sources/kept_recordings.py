@@ -21,7 +21,7 @@ from sageaudit.ports import History
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """One recorded audit, and as of when the job was audited: its end."""
+    """One recorded audit, and as of when the job was audited."""
 
     done: flow.Done
     as_of: datetime

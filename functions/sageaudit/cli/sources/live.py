@@ -14,6 +14,7 @@ from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.s3 import S3Buckets
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
@@ -21,6 +22,7 @@ from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.messages import say
 from sageaudit.cli.sources.recorded_run import Run
 from sageaudit.cli.sources.session import open_session
+from sageaudit.cli.sources.taps import Taps
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
@@ -53,15 +55,35 @@ class Account:
 
         Raises BadUsage, JobNotFound, AmbiguousName or AwsError.
         """
-        ref = self._ref(job, kind)
+        ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
         children = []
         if ref.kind is JobKind.TUNING:
-            children = [self._audit(child, deps) for child in deps.jobs.children(ref)]
-        done = self._audit(ref, deps)
+            children = [self._audit(child, deps, now) for child in deps.jobs.children(ref)]
+        done = self._audit(ref, deps, now)
         if ref.kind is not JobKind.TUNING:
             return done.document
         return document(done.audit, [child.document for child in children])
+
+    def record(
+        self, job: str, kind: JobKind | None
+    ) -> tuple[Recording | RecordedSet, AuditDocument]:
+        """What an audit of the job reads of AWS, and that audit. Raises as `audit` does."""
+        ref, now = self._ref(job, kind), datetime.now(UTC)
+        taps = Taps()
+        cloudwatch_of = self._accounts.of("cloudwatch")
+        deps = taps.on(self._deps(Policy()), cloudwatch_of, packaged.types())
+        children, documents = [], []
+        if ref.kind is JobKind.TUNING:
+            for child in deps.jobs.children(ref):
+                done = self._audit(child, deps, now)
+                children.append(taps.recording(child, done, now))
+                documents.append(done.document)
+        done = self._audit(ref, deps, now)
+        own = taps.recording(ref, done, now)
+        if ref.kind is not JobKind.TUNING:
+            return own, done.document
+        return RecordedSet(tuple(children), own), document(done.audit, documents)
 
     def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
         """One job by ARN or name, with its measurements and list prices.
@@ -80,9 +102,9 @@ class Account:
         market = deps.markets.market(parsed, now)
         return Run(parsed, deps.metrics.read(parsed, now), market, now)
 
-    def _audit(self, ref: JobRef, deps: flow.AuditDependencies) -> flow.Done:
-        ended = JobEnded(ref, "Unknown", None, datetime.now(UTC), {})
-        now, known = datetime.now(UTC), self._history is not None
+    def _audit(self, ref: JobRef, deps: flow.AuditDependencies, now: datetime) -> flow.Done:
+        ended = JobEnded(ref, "Unknown", None, now, {})
+        known = self._history is not None
         done = flow.audit_finished_job(ended, deps, now=now, attempt=None, again=known)
         if isinstance(done, flow.Later):
             raise AwsError(f"{ref.arn}: {done.reason}")
@@ -92,7 +114,7 @@ class Account:
         return done
 
     def _deps(self, policy: Policy) -> flow.AuditDependencies:
-        accounts = Accounts(self._session, "", {}, time.time)
+        accounts = self._accounts
         return flow.AuditDependencies(
             jobs=SageMakerJobs(accounts.of("sagemaker")),
             metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
@@ -108,6 +130,10 @@ class Account:
             fingerprint_key=lambda: None,
             history_is_whole=self._history is not None,
         )
+
+    @cached_property
+    def _accounts(self) -> Accounts:
+        return Accounts(self._session, "", {}, time.time)
 
     @cached_property
     def _session(self) -> Any:
@@ -136,7 +162,7 @@ class Account:
         Raises JobNotFound, AccessDenied where no kind that may be described has it, or
         AmbiguousName when two kinds use it.
         """
-        jobs = SageMakerJobs(Accounts(self._session, "", {}, time.time).of("sagemaker"))
+        jobs = SageMakerJobs(self._accounts.of("sagemaker"))
         refs: list[JobRef] = []
         denied: dict[JobKind, AccessDenied] = {}
         for kind in kinds:

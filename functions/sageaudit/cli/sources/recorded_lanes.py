@@ -11,8 +11,9 @@ from typing import Any
 from sageaudit import flow
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import Recording
-from sageaudit.adapters.prices import packaged, sources
+from sageaudit.adapters.prices import packaged
 from sageaudit.cli.sources import recorded_run
+from sageaudit.cli.sources.fingerprint_key import fingerprint_key
 from sageaudit.domain.audit.record import NOT_NAMED
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import parse
@@ -20,7 +21,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound, Malformed
 from sageaudit.ports import History
@@ -32,7 +33,7 @@ _Place = tuple[Path, int]
 
 @dataclass
 class RecordedJobs:
-    """Implements Jobs, Metrics and Buckets with files, which are read again for each job.
+    """Implements Jobs, Metrics, Buckets and Markets with files, read again for each job.
 
     A run that is in two files is read from the first.
     """
@@ -57,7 +58,7 @@ class RecordedJobs:
                 self.jobs.append(job)
 
     def as_of(self, job: Listed) -> datetime:
-        """As of when a recorded job is audited: its end."""
+        """As of when a recorded job is audited: when it was read, or its end."""
         return self._as_of[job.ref]
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
@@ -76,9 +77,11 @@ class RecordedJobs:
 
     def read(self, job: Job, _: datetime) -> Measurements:
         """The recorded series."""
-        ref = _ref(job, job.account, job.region)
-        series = self._recording(ref).series
-        return measure(job, series, packaged.types(), absent=recorded_run.ABSENT)
+        return recorded_run.measured(self._recording_of(job), job, packaged.types())
+
+    def market(self, job: Job, now: datetime) -> Market:
+        """The recorded price list before the packaged prices."""
+        return recorded_run.market_of(self._recording_of(job), job, now)
 
     def regions(self, _: str, __: str, names: Sequence[str]) -> Mapping[str, str]:
         """The recorded regions."""
@@ -91,11 +94,14 @@ class RecordedJobs:
             metrics=self,
             history=history,
             buckets=self,
-            markets=sources.offline_markets(),
+            markets=self,
             policy=policy,
             ruleset=catalogue.ruleset(),
-            fingerprint_key=lambda: None,
+            fingerprint_key=fingerprint_key,
         )
+
+    def _recording_of(self, job: Job) -> Recording:
+        return self._recording(_ref(job, job.account, job.region))
 
     def _recording(self, ref: JobRef) -> Recording:
         """Raises JobNotFound for a file that changed or vanished meanwhile."""
@@ -137,7 +143,9 @@ def _listed(recorded: Recording) -> tuple[Listed, datetime]:
     ref = _ref(job, job.account, job.region)
     modified_at = job.last_modified_at or job.ended_at or created_at
     row = Listed(ref, job.status, created_at, job.ended_at, modified_at)
-    return row, recorded_run.as_of(job, recorded)
+    as_of = recorded_run.as_of(job, recorded)
+    # A recording gets no more metrics, so that those it lacks are not late.
+    return row, as_of + flow.LATE_METRICS_WITHIN if as_of == job.ended_at else as_of
 
 
 def _ref(job: Job, account: str | None, region: str | None) -> JobRef:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.phases import so_far
-from sageaudit.domain.prices.market import Market
+from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 from sageaudit.domain.usage.pooled_runs import PooledRuns, short_use
@@ -42,16 +42,37 @@ class Run:
 
 
 def of_recording(recorded: Recording) -> Run:
-    """The run in a recording, as of the job's end, at packaged prices. Raises Malformed."""
+    """The run in a recording. Raises Malformed.
+
+    As of the moment and at the prices with which a live job was read; of a recording without them
+    as of the job's end, at packaged prices.
+    """
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
     now = as_of(job, recorded)
     job = so_far(job, now)
-    market = sources.offline_markets().market(job, now)
-    return Run(job, measure(job, recorded.series, market.types, absent=ABSENT), market, now)
+    market = market_of(recorded, job, now)
+    return Run(job, measured(recorded, job, market.types), market, now)
+
+
+def market_of(recorded: Recording, job: Job, now: datetime) -> Market:
+    """Types, and the recorded price list before the packaged prices."""
+    read = recorded.as_read
+    return sources.offline_markets().market(job, now, read.prices if read else None)
+
+
+def measured(recorded: Recording, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
+    """The measurements of the recorded series."""
+    read = recorded.as_read
+    absent, notes = (read.absent, read.metric_notes) if read else (ABSENT, ())
+    return measure(job, recorded.series, types, absent=absent, notes=notes)
 
 
 class RecordedRuns:
-    """The runs in several recordings, read when the first short one is judged with the others."""
+    """The runs in several recordings, read when the first short one is judged with the others.
+
+    A recording of a live job is judged with those of other files only, since a live audit without a
+    history judges each job alone: without any there is no pool.
+    """
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(dict.fromkeys(paths))
@@ -121,7 +142,11 @@ def _earlier(run: Run, family_tag: str | None) -> EarlierRun | None:
 
 
 def as_of(job: Job, recorded: Recording) -> datetime:
-    """The job's end; of a job that has not ended, the latest time that the recording shows."""
+    """When a live job was read; of any other recording the job's end, and of a job that has not
+    ended the latest time that the recording shows.
+    """
+    if recorded.as_read is not None:
+        return recorded.as_read.as_of
     if job.finished and job.ended_at:
         return job.ended_at
     latest = filter(None, (latest_time(recorded.describe), *map(_last_point, recorded.series)))

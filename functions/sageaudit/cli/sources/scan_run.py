@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 from sageaudit.cli.exits import exit_of
 from sageaudit.cli.sources.interruption import Interruption
 from sageaudit.cli.sources.scan_tally import ScanTally
+from sageaudit.cli.sources.scanned_accounts import AccountStatus
 from sageaudit.domain.audit.ranking import FamilyFix, RankedName, Ranking, family_fix, ranking
-from sageaudit.domain.audit.sums import Scope, SumRow
+from sageaudit.domain.audit.sums import Scope, SumRow, grouped
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.errors import HistoryFileError
 from sageaudit.ports import History, Workers
@@ -27,11 +28,18 @@ class ScanRun:
     history: History
     lanes: Sequence[Lane]
     tally: ScanTally = field(default_factory=ScanTally)
+    statuses: Mapping[str, AccountStatus] = field(default_factory=dict)
+    """Of each account, where several are scanned."""
 
     @property
     def jobs(self) -> int:
         """All listed jobs, those that still run included."""
         return sum(len(lane.jobs) for lane in self.lanes)
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """The accounts and regions with jobs."""
+        return sorted({(lane.account, lane.region) for lane in self.lanes})
 
     @property
     def left(self) -> int:
@@ -54,6 +62,8 @@ class ScanRun:
         try:
             for outcome in outcomes:
                 self.tally.add(outcome)
+                if (status := self.statuses.get(outcome.lane.account)) is not None:
+                    status.tally.add(outcome)
                 draw()
         except HistoryFileError as error:
             self.tally.refuse(str(error), exit_of(error))
@@ -64,8 +74,15 @@ class ScanRun:
         """The history's sums of the scanned accounts and regions in the period."""
         return ranking(self._rows(period), period.since, period.until, self._fix_of(period))
 
+    def accounts(self, period: Period) -> list[AccountStatus]:
+        """What became of each account, with the history's sums: they add up to the ranking's."""
+        rows = self._rows(period)(Scope.ACCOUNT) if self.statuses else ()
+        for account, sums in grouped(rows, lambda row: row.account).items():
+            self.statuses[account].sums = sums
+        return [*self.statuses.values()]
+
     def _rows(self, period: Period) -> Callable[[Scope], Iterator[SumRow]]:
-        places = sorted({(lane.account, lane.region) for lane in self.lanes})
+        places = self.places
 
         def rows(scope: Scope) -> Iterator[SumRow]:
             for account, region in places:

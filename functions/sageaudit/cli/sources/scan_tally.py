@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.errors import SageauditError
 from sageaudit.scanning import Outcome, Result
 
 _MOST_REASONS = 100
@@ -53,6 +54,13 @@ class ScanTally:
         known = reason in self.refused or len(self.refused) < _MOST_REASONS
         self.refused[reason if known else _OTHERS] += 1
         self.codes.add(code)
+
+    def take(self, other: ScanTally, error: SageauditError | None) -> None:
+        """Counts what could not be listed of one account, `error` where that is all of it."""
+        for reason, count in other.refused.items():
+            known = reason in self.refused or len(self.refused) < _MOST_REASONS
+            self.refused[reason if known else _OTHERS] += count
+        self.codes |= {*other.codes, *([exit_of(error)] if error else [])}
 
     @property
     def exit(self) -> Exit:

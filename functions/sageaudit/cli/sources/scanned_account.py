@@ -21,6 +21,7 @@ from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
+from sageaudit.cli.sources.fingerprint_key import fingerprint_key
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.policy import Policy
@@ -39,15 +40,22 @@ _CONFIG = clients.CONFIG.merge(
     )
 )
 """More tries than a Lambda has: nobody sends the job again. 8 wait some 25 s."""
+ClientsOf = Callable[[str, Config], Callable[[str, str], Any]]
+"""From a service and a config to a function from an account and region to a client."""
 
 
 class ScannedAccount:
     """One account by one boto3 session. Calls only APIs that read."""
 
-    def __init__(self, session: Any, pace: Pace, name: str = "") -> None:
-        """`name` keeps the rates of several accounts apart."""
+    def __init__(
+        self, session: Any, pace: Pace, name: str = "", clients_of: ClientsOf | None = None
+    ) -> None:
+        """`name` keeps the rates of several accounts apart.
+
+        `clients_of` makes the clients of a service where several accounts share them.
+        """
         self._pace, self._name = pace, name
-        self._accounts = Accounts(session, "", {}, time.time)
+        self._clients_of = clients_of or Accounts(session, "", {}, time.time).of
 
     @property
     def lists(self) -> SageMakerJobLists:
@@ -69,11 +77,11 @@ class ScannedAccount:
             ),
             policy=policy,
             ruleset=catalogue.ruleset(),
-            fingerprint_key=lambda: None,
+            fingerprint_key=fingerprint_key,
         )
 
     def _paced(self, service: str, config: Config = _CONFIG) -> Callable[[str, str], Any]:
-        client_of = self._pace.paced(self._accounts.of(service, config))
+        client_of = self._pace.paced(self._clients_of(service, config))
         return lambda _, region: client_of(self._name, region)
 
 

@@ -24,8 +24,9 @@ from typing import Any
 import click
 from rich.console import Console
 
+from sageaudit.adapters.files.parquet_rows import Column
 from sageaudit.cli.messages import json_line
-from sageaudit.cli.views.fitting import Column, fitted
+from sageaudit.cli.views import fitting
 from sageaudit.errors import BadUsage
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import markdown, terminal
@@ -64,6 +65,11 @@ class Field:
     cell: Callable[[Any], str] | None = None
     least: int = 0
     """The fewest columns of the terminal to which a long text is cut in its middle; 0: never."""
+
+    @property
+    def column(self) -> Column:
+        """The type of its column in Parquet."""
+        return "usd" if self.kind is Kind.PERCENT else self.kind.value
 
     @property
     def title(self) -> str:
@@ -169,9 +175,11 @@ def _table(
     rows: Iterable[Any], listing: Listing, fields: Sequence[Field], console: Console
 ) -> None:
     cells = [[cell(row, field) for field in fields] for row in rows]
-    columns = [Column(field.name, field.title, field.kind.right, field.least) for field in fields]
+    columns = [
+        fitting.Column(field.name, field.title, field.kind.right, field.least) for field in fields
+    ]
     if cells:
-        console.print(fitted(columns, cells, listing.dropped, console.width))
+        console.print(fitting.fitted(columns, cells, listing.dropped, console.width))
 
 
 def _json(rows: Iterable[Any], fields: Sequence[Field], tail: Tail) -> None:

@@ -66,9 +66,11 @@ def _fix(fix: FamilyFix) -> dict[str, Any]:
 
 def show(ranking: Ranking, console: Console) -> None:
     """Prints the totals, then the families with their fixes, the rules, owners and types."""
-    _show_total(ranking, console)
-    if not ranking.total.jobs:
+    if ranking.total == Sums():
+        days = f"{ranking.since} to {ranking.until}"
+        console.print(f"No audited job ended {days} (UTC).", highlight=False)
         return
+    _show_total(ranking, console)
     _show_families(ranking, console)
     _show_rules(ranking, console)
     _show_names("owner", ranking.owners, console)
@@ -138,12 +140,12 @@ def _fix_lines(number: int, one: RankedFamily, name: str) -> Iterator[Text | Pad
     worth = usd(fix.saving_usd) if fix.saving_usd is not None else "no dollars counted"
     of_run = f"{fix.rule}, {fix.bucket} {worth} in {middle(terminal(fix.job), _NAME)}"
     yield Text(f"{number}. {name}", "bold")
-    yield Padding(Text(of_run, "dim"), (0, 0, 0, 3))
+    yield Padding(Text(of_run, "dim"), (0, 0, 0, 3), expand=False)
     lines = [terminal(assignment(part)) for part in fix.fix] or [terminal(fix.summary)]
     for line in lines[:_FIX_LINES]:
-        yield Padding(Text(line), (0, 0, 0, 3))
+        yield Padding(Text(line), (0, 0, 0, 3), expand=False)
     if len(lines) > _FIX_LINES:
-        yield Padding(Text(f"+{len(lines) - _FIX_LINES} more", "dim"), (0, 0, 0, 3))
+        yield Padding(Text(f"+{len(lines) - _FIX_LINES} more", "dim"), (0, 0, 0, 3), expand=False)
 
 
 def _show_rules(ranking: Ranking, console: Console) -> None:

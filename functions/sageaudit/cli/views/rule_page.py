@@ -13,7 +13,7 @@ from typing import Any
 
 from sageaudit.cli.views import track_record
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
-from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, Rule, TuningCase
+from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, RequestCase, Rule, TuningCase
 from sageaudit.rules.judge import BUSY_GPU_PERCENT
 
 SCOPES = {
@@ -21,6 +21,7 @@ SCOPES = {
     FamilyCase: "one job and the earlier runs of its family",
     TuningCase: "a tuning job and its training jobs",
     AccountCase: "an account's runs (`sageaudit account`)",
+    RequestCase: "a request before its job runs (`sageaudit check`)",
 }
 SECTIONS = (
     "What it checks",
@@ -92,7 +93,7 @@ def sections(docstring: str) -> list[tuple[str, str]]:
 def _card(rule: Rule) -> list[str]:
     """The card in sentences; what most rules share is left out."""
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
-    lines = [f"Looks at {SCOPES[rule.scope]}; kinds: {kinds}."]
+    lines = [f"Looks at {SCOPES[rule.scope]}; kinds: {kinds}.", *_before_run(rule)]
     if rule.once_a_family:
         lines.append("Shown for a family's first run only; for later runs it is stored.")
     if not rule.on:
@@ -123,3 +124,11 @@ def _card(rule: Rule) -> list[str]:
     if not rule.name.in_chat:
         lines.append("Stored and shown, never posted to chat.")
     return lines
+
+
+def _before_run(rule: Rule) -> list[str]:
+    """Whether a rule about jobs that ran judges requests too."""
+    if rule.before_run is None or rule.scope is RequestCase:
+        return []
+    on = ", where it is on" if rule.before_run.on else ""
+    return [f"Also judges requests before they run (`sageaudit check`){on}."]

@@ -18,8 +18,9 @@ from sageaudit.cli.sources.scan_cost import ScanCost, usd_of
 from sageaudit.cli.sources.scan_tally import ScanTally
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.listed import Period
 from sageaudit.scanning import Lane, Result
-from sageaudit.text.money import usd
+from sageaudit.text.money import cents, usd
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import counted
 
@@ -37,15 +38,33 @@ _WORDS = {
 }
 
 
+def listing_line(regions: Sequence[str], period: Period) -> str:
+    """Which jobs are listed, before AWS is asked."""
+    where = regions[0] if len(regions) == 1 else counted(len(regions), "region")
+    return f"listing the jobs that ended {period.since} to {period.until} (UTC) in {where}"
+
+
+def listed_line(lanes: Sequence[Lane], cost: ScanCost) -> str:
+    """How many there are, and how many of them AWS is asked about."""
+    jobs = plan(lanes, cost)["jobs"]
+    parts = (
+        (jobs["to_audit"], "to audit"),
+        (jobs["known"], "final in the history"),
+        (jobs["running"], "still running"),
+    )
+    listed = counted(sum(count for count, _ in parts), "job")
+    return ": ".join([listed, *filter(None, [", ".join(f"{n:,} {w}" for n, w in parts if n)])])
+
+
 def cost_line(cost: ScanCost) -> str:
     """What the scan will cost, and how long it takes at least."""
     if not cost.jobs:
         return "this scan costs nothing: AWS is asked about no job"
-    least = duration(Decimal(round(cost.least_s)))
+    least_s = round(cost.least_s)
+    least = f", and takes {duration(Decimal(least_s))} at least, by AWS's rates" if least_s else ""
     return (
-        f"this scan costs {_about(usd(cost.usd))}: {cost.metrics:,} CloudWatch metrics at $0.01 per"
-        f" 1,000, if each job has one host; lists, descriptions, tags and prices are free."
-        f" AWS's rates make it take {least} at least"
+        f"this scan costs about {usd(cost.usd)}{least}: it asks for {cost.metrics:,} CloudWatch"
+        " metrics at $0.01 per 1,000, if each job has one host; all other requests are free"
     )
 
 
@@ -81,10 +100,6 @@ def plan_lines(lanes: Sequence[Lane], cost: ScanCost) -> Iterator[str]:
     yield f"{jobs['known']:>7,}  {_WORDS[Result.KNOWN]}"
     yield f"{jobs['running']:>7,}  {_WORDS[Result.RUNNING]}"
     yield cost_line(cost)
-
-
-def _about(amount: str) -> str:
-    return f"about {amount}"
 
 
 @contextmanager
@@ -123,7 +138,8 @@ def _bar(console: Console) -> Progress:
 def _found(tally: ScanTally) -> str:
     """What is known so far."""
     sums = tally.sums
-    return f"{usd(sums.avoidable_usd + sums.lost_usd)} avoidable or lost of {usd(sums.total_usd)}"
+    wasted_usd = sums.avoidable_usd + sums.lost_usd
+    return f"{cents(wasted_usd)} avoidable or lost of {cents(sums.total_usd)}"
 
 
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
@@ -163,9 +179,13 @@ def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
         console.print(Text(f"and {counted(len(reasons) - _REASONS, 'reason')} more", "dim"))
 
 
-def document(tally: ScanTally, left: int, metrics: int) -> dict[str, Any]:
+def document(tally: ScanTally, lanes: Sequence[Lane], left: int, metrics: int) -> dict[str, Any]:
     """The same as JSON."""
     return {
+        "places": [
+            {"account": lane.account, "region": lane.region, "jobs": len(lane.jobs)}
+            for lane in lanes
+        ],
         "jobs": {**{result.value: tally.results[result] for result in Result}, "left": left},
         "metrics_requested": metrics,
         "cost_usd": usd_of(metrics),

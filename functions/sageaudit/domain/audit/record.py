@@ -133,6 +133,9 @@ class Head:
     stamp: str | None = None
     """Changes with anything that a later run of the family may be judged by; None for a run that
     none is compared with, and in heads that were stored before there was one."""
+    findings_without_row: int | None = None
+    """Findings that are in the document alone, as an audit has at most 40 rows; None where each has
+    one. A list that shows this audit says so."""
     sums: Sums | None = None
     """What this version adds to the daily sums; None in heads that were stored before these."""
     severity: Severity | None = None

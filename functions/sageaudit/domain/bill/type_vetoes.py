@@ -21,6 +21,7 @@ PyTorch 2.11 on). A newer GPU can run older code by PTX, slowly and not for ever
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -48,6 +49,7 @@ _FIRST_CUDA: tuple[tuple[Decimal, image.Version], ...] = (
 """Compute capability, and the first toolkit that builds for it."""
 _DROPPED_BY_CUDA: tuple[tuple[Decimal, int], ...] = ((Decimal("5.0"), 12), (Decimal("7.5"), 13))
 """Architectures below the capability have no code from this major version on."""
+_CPU_TAG = re.compile(r"(?:^|[-_.])cpu(?:$|[-_.])")
 _SMALL_A100_GIB = Decimal(40)
 _VOLTA = Decimal("7.0")
 _PYTORCH_WITHOUT_VOLTA, _ITS_CUDA = (2, 11), (12, 8)
@@ -80,6 +82,22 @@ def type_refused(job: Job, today: InstanceType, other: InstanceType) -> str | No
 def image_refused(job: Job, today: InstanceType, other: InstanceType) -> str | None:
     """Why the run's image is not for the other type's GPU, or None."""
     return _cuda_refused(job, other) or not_documented(job, today, other)
+
+
+def own_type_refused(job: Job, today: InstanceType) -> str | None:
+    """Why a job's image is not for the type that it asks for itself, or None."""
+    if refused := _cuda_refused(job, today):
+        return refused
+    if today.gpus and _CPU_TAG.search(image.tag(job.image)):
+        return "by its tag the image is for CPUs, and uses no GPU"
+    algorithm = builtin_algorithm(job.image)
+    if algorithm is None:
+        return None
+    if today.gpus and algorithm.cpu_only:
+        return f"{algorithm.name} uses no GPU"
+    if not today.gpus and not today.accelerator and algorithm.gpu_only:
+        return f"{algorithm.name} trains on GPU instances only"
+    return None
 
 
 def not_documented(job: Job, today: InstanceType, other: InstanceType) -> str | None:

@@ -65,9 +65,10 @@ class Period:
 def chosen(rows: Iterable[Listed], period: Period, kinds: Iterable[JobKind]) -> list[Listed]:
     """The rows to look at: jobs of these kinds that ended in the period or have not ended.
 
-    A tuning job comes with its training jobs of any day and kind, which its sums are made of.
+    A tuning job comes with its training jobs of any day and kind, which its sums are made of. A row
+    that is there twice (a page may shift while jobs are created) counts once.
     """
-    wanted, listed = set(kinds), list(rows)
+    wanted, listed = set(kinds), list(dict.fromkeys(rows))
     tunings = {
         row.ref.name: row.created_at
         for row in listed

@@ -93,6 +93,8 @@ class InstanceType:
     kinds: frozenset[JobKind] = frozenset(BILLED_KINDS)
     efa: bool | None = None
     successors: tuple[str, ...] = ()
+    local_gb: int | None = None
+    """The size of its local NVMe storage; None where it has none or the size is not known."""
 
 
 class Prices(Protocol):

@@ -60,8 +60,8 @@ class Audited:
         return sum(known, Decimal(0))
 
 
-def lines_of(document: AuditDocument, month: str) -> Iterator[AuditedLine]:
-    """Yields the bill lines that belong to `month` (YYYY-MM, UTC).
+def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine]:
+    """Yields the bill lines that belong to `month` (YYYY-MM, UTC); all of them for None.
 
     A storage line belongs to the month in its note, any other line to the month of the job's end.
     Lines of quantity 0 (a job that never started) are left out: AWS does not bill them.
@@ -70,7 +70,7 @@ def lines_of(document: AuditDocument, month: str) -> Iterator[AuditedLine]:
     ended = (job["ended_at"] or job["created_at"] or "")[:7]
     started = (job["started_at"] or ended)[:7]
     for line in document["bill"]["lines"]:
-        if line["quantity"] == 0 or _month_of(line, ended) != month:
+        if line["quantity"] == 0 or month not in {None, _month_of(line, ended)}:
             continue
         yield AuditedLine(
             job=job["arn"] or job["name"],

@@ -1,7 +1,8 @@
 """Usage types as bills print them: `USE1-Train:ml.m5.large` is a region prefix, a role and a type.
 
 The prefix is never converted to a region or back: prefixes are irregular (APS3 is ap-south-1).
-The roles were observed in price lists and bills; an unlisted role counts as "other".
+The roles were observed in price lists and bills, except those of Canvas, Feature Store, Data
+Wrangler and Ground Truth, which are the names of the products. An unlisted role counts as "other".
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _AREAS = (
     ("studio", "Studio"),
     ("rstudio", "Studio"),
     ("cluster", "HyperPod"),
+    ("canvas", "Canvas"),
+    ("featurestore", "Feature Store"),
+    ("datawrangler", "Data Wrangler"),
+    ("groundtruth", "Ground Truth"),
     (SPOT_ROLE.lower(), MANAGED_SPOT),
 )
 """The start of a role, in lower case, and the area it belongs to."""

@@ -70,6 +70,18 @@ class Missing:
     advice: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ReadSeries:
+    """All series of a job as they were read, which `measure` makes measurements of.
+
+    `absent`: why a metric without any series has none. `notes`: what else could not be read.
+    """
+
+    series: tuple[RawSeries, ...]
+    absent: Missing
+    notes: tuple[str, ...] = ()
+
+
 HOSTS_UNMAPPED = Missing(
     "hosts_unmapped", "CloudWatch does not say which host is in which of the job's instance groups"
 )

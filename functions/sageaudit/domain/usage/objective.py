@@ -68,6 +68,11 @@ def direction(metric: str, stated: Mapping[str, Direction]) -> Direction | None:
     return Direction.MINIMIZE if less else Direction.MAXIMIZE
 
 
+def telling_words(metric: str) -> tuple[str, ...]:
+    """The words of a metric's name that say what it measures, in alphabetical order."""
+    return tuple(sorted(_words(metric) & (_VALIDATION | _LESS | _MORE | _OTHER)))
+
+
 def objective_direction(objective: Objective, stated: Mapping[str, Direction]) -> Direction | None:
     """The objective's own direction, else that of its metric's name."""
     return objective.direction or direction(objective.metric, stated)

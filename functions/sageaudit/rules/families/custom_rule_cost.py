@@ -19,7 +19,13 @@ from sageaudit.domain.job.job import CustomRule
 from sageaudit.rules import api
 
 
-@api.rule(id="SA706", scope=api.JobCase, kinds={api.JobKind.TRAINING}, in_chat=False)
+@api.rule(
+    id="SA706",
+    scope=api.JobCase,
+    kinds={api.JobKind.TRAINING},
+    in_chat=False,
+    before_run=api.BeforeRun(api.Severity.LOW),
+)
 def check(case: api.JobCase) -> api.Outcome:
     """Needs only the job's own configuration."""
     custom_rules = case.job.custom_rules
@@ -27,8 +33,9 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     names = ", ".join(rule.name for rule in custom_rules)
     plural = "s" if len(custom_rules) > 1 else ""
+    beside = "ran beside it" if case.before_run is None else "will run beside it"
     return api.fact(
-        f"{len(custom_rules)} custom Debugger rule{plural} ({names}) ran beside it, each billed as "
+        f"{len(custom_rules)} custom Debugger rule{plural} ({names}) {beside}, each billed as "
         "a processing job of its own.",
         {"custom_rules": len(custom_rules), "names": names},
         fix=tuple(api.Parameter(_path(rule), rule.instance_type, None) for rule in custom_rules),

@@ -1,8 +1,8 @@
 """The run-time limit would let a hung job cost a lot.
 
-What it checks: MaxRuntimeInSeconds x rate is above $200, and the limit is at least ten times what
-    the run took, or, once 5 runs of its family are known with this one, ten times what the longest
-    of them took.
+What it checks: MaxRuntimeInSeconds x rate is above $200 ($10 in a request), and the limit is at
+    least ten times what the run took, or, once 5 runs of its family are known with this one, ten
+    times what the longest of them took.
 Why it costs: Nothing yet. A hung job is billed until its limit: one day by default, 28 at most.
 Saving: None: it is a guard-rail, stored and shown, and never posted to chat.
 When it is wrong: The next run of the same job is known to be much longer. Runs that a limit ended
@@ -23,6 +23,9 @@ from sageaudit.domain.job.failure import LIMIT_REACHED
 from sageaudit.rules import api
 
 EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum", "our choice")
+REQUEST_FROM = api.Threshold(
+    "request_from_usd", 10, "USD at the limit of a request", "easy to change yet", "our choice"
+)
 TIMES_THE_RUN = api.Threshold("times_the_run", 10, "limit / run", "10% or less is red", "Jobstats")
 RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest", "our choice")
 
@@ -39,10 +42,13 @@ def _took_its_time(run: api.EarlierRun) -> bool:
     id="SA601",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
-    thresholds=(EXPOSED_FROM, TIMES_THE_RUN, RUNS_FROM),
+    thresholds=(EXPOSED_FROM, REQUEST_FROM, TIMES_THE_RUN, RUNS_FROM),
     not_applicable=(_no_limit, api.free, api.serverless, api.prepaid, api.not_completed),
     in_chat=False,
     once_a_family=True,
+    before_run=api.BeforeRun(
+        api.Severity.LOW, reads=("StoppingCondition.MaxRuntimeInSeconds", *api.TYPE_READS)
+    ),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Compares the limit with the run, or with the family's longest, and prices it."""
@@ -50,8 +56,11 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if not job.elapsed_s:
         return api.TIMES_MISSING
     earlier_s = [run.facts.elapsed_s for run in case.runs if _took_its_time(run)]
-    elapsed_s = [job.elapsed_s, *filter(None, earlier_s)]
+    elapsed_s = [*([] if case.before_run else [job.elapsed_s]), *filter(None, earlier_s)]
     if len(elapsed_s) < case.limit(RUNS_FROM):
+        if case.before_run:
+            reason = f"{len(elapsed_s)} earlier runs do not show how long it may take"
+            return api.Unknown("too_few_runs", reason)
         elapsed_s = [job.elapsed_s]
     longest_s = max(elapsed_s)
     suggested_s = math.ceil(3 * longest_s / 3600) * 3600
@@ -62,7 +71,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if usd_per_hour is None:
         return api.Unknown("price_unknown", "no rate is known to price the limit")
     exposed_usd = usd_per_hour * limit_s / 3600
-    if exposed_usd <= case.limit(EXPOSED_FROM):
+    if exposed_usd <= case.limit(REQUEST_FROM if case.before_run else EXPOSED_FROM):
         return api.Clear()
     whose = f"the longest of {len(elapsed_s)} runs" if len(elapsed_s) > 1 else "this run"
     return api.fact(

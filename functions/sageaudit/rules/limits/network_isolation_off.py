@@ -35,10 +35,16 @@ def _no_own_code(case: api.JobCase) -> str | None:
     not_applicable=(_no_own_code, api.serverless),
     on=False,
     in_chat=False,
+    before_run=api.BeforeRun(
+        api.Severity.INFO,
+        reads=("EnableNetworkIsolation", "NetworkConfig.EnableNetworkIsolation"),
+    ),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Reads one flag."""
     isolated = case.job.network_isolation
+    if isolated is None and case.before_run is not None:
+        isolated = False  # what AWS takes where the request does not say
     if isolated is None:
         reason = "whether the network is isolated is not recorded"
         return api.Unknown("isolation_unknown", reason)

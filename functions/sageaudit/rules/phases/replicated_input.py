@@ -24,6 +24,11 @@ from sageaudit.rules import api
 from sageaudit.rules.phases import downloading
 from sageaudit.rules.phases.phase_share import PhaseShare
 
+_CAUTION = (
+    "Not with a sampler that splits the data itself. Uneven shards can hang "
+    "DistributedDataParallel. Use it instead of FastFile, not together."
+)
+
 
 def _replicated(job: api.Job) -> list[api.InputChannel]:
     return [
@@ -38,7 +43,7 @@ def _not_replicated(case: api.JobCase) -> str | None:
 
 
 def _sampled(case: api.JobCase) -> str | None:
-    sampled = case.job.hints.distributed_sampler
+    sampled = case.job.hints.distributed_sampler and case.before_run is None
     return "its distributed sampler needs all data on every host" if sampled else None
 
 
@@ -54,6 +59,16 @@ def _sampled(case: api.JobCase) -> str | None:
         _sampled,
         downloading.image_was_pulled,
     ),
+    before_run=api.BeforeRun(
+        api.Severity.MEDIUM,
+        reads=(
+            *api.TYPE_READS,
+            "ResourceConfig.InstanceCount",
+            "AlgorithmSpecification.TrainingInputMode",
+            "InputDataConfig[].InputMode",
+            "InputDataConfig[].DataSource.S3DataSource.S3DataDistributionType",
+        ),
+    ),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges phases and channels; needs no metrics."""
@@ -63,6 +78,8 @@ def check(case: api.JobCase) -> api.Outcome:
     if len(job.groups) > 1:
         reason = "which instance group reads a channel is not recorded"
         return api.Unknown("groups_unmapped", reason)
+    if case.before_run is not None:
+        return _planned(job, count)
     share = downloading.large_share(case)
     if not isinstance(share, PhaseShare):
         return share
@@ -70,17 +87,32 @@ def check(case: api.JobCase) -> api.Outcome:
     return api.possible(
         f"Each of {count} instances downloaded all of {', '.join(names)}: {share.text}.",
         {**downloading.evidence(share), "instances": count, "replicated_channels": len(names)},
-        fix=tuple(
-            api.Parameter(
-                f"InputDataConfig[{name}].DataSource.S3DataSource.S3DataDistributionType",
-                "FullyReplicated",
-                "ShardedByS3Key",
-            )
-            for name in names
-        ),
-        caution=(
-            "Not with a sampler that splits the data itself. Uneven shards can hang "
-            "DistributedDataParallel. Use it instead of FastFile, not together."
-        ),
+        fix=_sharded(names),
+        caution=_CAUTION,
         **api.cut_up_to("Downloading", share.seconds * (count - 1) / count),
+    )
+
+
+def _planned(job: api.Job, count: int) -> api.Found:
+    """FastFile reads what a sampler asks for; shards are for code without one."""
+    names = [channel.name for channel in _replicated(job)]
+    stream = tuple(
+        api.Parameter(f"InputDataConfig[{name}].InputMode", "File", "FastFile") for name in names
+    )
+    sampled = job.hints.distributed_sampler
+    return api.advice(
+        f"Each of {count} instances will download all of {', '.join(names)}, and is billed for it.",
+        {"instances": count, "replicated_channels": len(names)},
+        fix=stream if sampled else _sharded(names),
+        alternatives=() if sampled else (stream,),
+        caution="Small data that each instance needs as a whole may stay as it is."
+        if sampled
+        else f"How long the download takes is not known. {_CAUTION}",
+    )
+
+
+def _sharded(names: list[str]) -> tuple[api.Parameter, ...]:
+    path = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
+    return tuple(
+        api.Parameter(path.format(name), "FullyReplicated", "ShardedByS3Key") for name in names
     )

@@ -89,12 +89,18 @@ def _on_spot(case: api.FamilyCase, run: api.EarlierRun) -> bool:
     thresholds=(FROM, FROM_USD, SAFE_BELOW, RUNS_FROM),
     not_applicable=(_refused, _has_deadline, api.not_completed, _interrupted_much),
     once_a_family=True,
+    before_run=api.BeforeRun(
+        api.Severity.LOW,
+        reads=("EnableManagedSpotTraining", "CheckpointConfig.S3Uri", *api.TYPE_READS),
+    ),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """How long the run took, and what its family's own spot runs were billed."""
     job = case.job
     if job.elapsed_s is None:
         return api.TIMES_MISSING
+    if case.before_run not in {None, api.Basis.HISTORY}:
+        return api.Unknown("run_time_unknown", "how long it will run is not known")
     if job.elapsed_s < case.limit(FROM):
         return api.Clear()
     safe = job.checkpointed or job.elapsed_s < case.limit(SAFE_BELOW)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.job.builtin_algorithm import builtin_algorithm
 from sageaudit.rules import api
 from sageaudit.rules.purchase.spot_attempts import LONG_S, Attempts, attempts
 
@@ -36,6 +37,10 @@ OVER = api.Threshold(
     kinds={api.JobKind.TRAINING},
     thresholds=(OVER,),
     not_applicable=(api.on_demand, api.never_started),
+    before_run=api.BeforeRun(
+        api.Severity.MEDIUM,
+        reads=("EnableManagedSpotTraining", "CheckpointConfig", "CheckpointConfig.S3Uri"),
+    ),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """A sign of checkpoints clears it, as CheckpointConfig does."""
@@ -46,12 +51,26 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.TIMES_MISSING
     if job.elapsed_s <= case.limit(OVER):
         return api.Clear()
+    if case.before_run is not None:
+        return _planned(job)
     if job.status == "Completed" and (done := attempts(job)) is not None:
         return _repeated(job, done)
     return api.advice(
         f"{api.duration(job.elapsed_s)} on managed spot without checkpoints: each interruption "
         f"starts the run again ({job.interruptions or 'none'} so far).",
         {"elapsed_s": job.elapsed_s, "interruptions": job.interruptions},
+        fix=(api.CHECKPOINTS,),
+        caution="How often it will be interrupted is not known.",
+    )
+
+
+def _planned(job: api.Job) -> api.Outcome:
+    if builtin_algorithm(job.image) and (job.max_wait_s or 0) > LONG_S:
+        return api.NotApplicable("AWS refuses its MaxWaitTimeInSeconds: see spot-wait")
+    return api.advice(
+        f"May run {api.duration(job.elapsed_s)} on managed spot without checkpoints: each "
+        "interruption starts the run again.",
+        {"elapsed_s": job.elapsed_s},
         fix=(api.CHECKPOINTS,),
         caution="How often it will be interrupted is not known.",
     )

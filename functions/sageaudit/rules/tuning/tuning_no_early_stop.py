@@ -21,6 +21,7 @@ from __future__ import annotations
 from statistics import median
 
 from sageaudit.domain.bill.compatibility import early_stopping_refused
+from sageaudit.domain.job.tuning import Tuning
 from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
@@ -40,12 +41,18 @@ def _refused(case: api.TuningCase) -> str | None:
     kinds={api.JobKind.TUNING},
     thresholds=(TRIALS, TYPICAL),
     not_applicable=(_refused,),
+    before_run=api.BeforeRun(
+        api.Severity.LOW,
+        reads=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS),
+    ),
 )
 def check(case: api.TuningCase) -> api.Outcome:
     """By configuration and lengths; the objective only bounds the saving."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
+    if case.before_run is not None:
+        return _planned(case, tuning)
     if tuning.early_stopping is None:
         reason = "whether it stops trials early is not known"
         return api.Unknown("early_stopping_unknown", reason)
@@ -74,4 +81,16 @@ def check(case: api.TuningCase) -> api.Outcome:
         },
         fix=(api.Parameter(trials.EARLY_STOPPING, _OFF, "Auto"),),
         caution="At which epoch each trial would have been stopped is not known.",
+    )
+
+
+def _planned(case: api.TuningCase, tuning: Tuning) -> api.Outcome:
+    """By the number of trials alone; AWS takes Off where the request does not say."""
+    if tuning.early_stopping not in {None, _OFF} or (tuning.max_jobs or 0) < case.limit(TRIALS):
+        return api.Clear()
+    return api.advice(
+        f"Early stopping is off: all of up to {tuning.max_jobs} trials will run to their end.",
+        {"max_trials": tuning.max_jobs},
+        fix=(api.Parameter(trials.EARLY_STOPPING, tuning.early_stopping, "Auto"),),
+        caution="It works on algorithms that report the objective each epoch.",
     )

@@ -34,6 +34,9 @@ _STRATEGY = f"{trials.CONFIG}.Strategy"
     scope=api.TuningCase,
     kinds={api.JobKind.TUNING},
     thresholds=(MANY, ROUNDS, FEW_ROUNDS, SMALL),
+    before_run=api.BeforeRun(
+        api.Severity.LOW, reads=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL)
+    ),
 )
 def check(case: api.TuningCase) -> api.Outcome:
     """By strategy and rounds alone; the job that it advises is not found again."""
@@ -42,9 +45,10 @@ def check(case: api.TuningCase) -> api.Outcome:
         return trials.TUNING_UNREAD
     if tuning.strategy is None:
         return api.Unknown("strategy_unknown", "the tuning job names no strategy")
-    ran = len(case.trials)
+    ran, ran_it = _trials(case), "ran" if case.before_run is None else "will run"
+    learnt = "learnt" if case.before_run is None else "learn"
     if tuning.strategy == "Grid" and ran >= case.limit(MANY):
-        return _found(case, tuning, f"Grid search ran {ran} trials and learnt from none.")
+        return _found(case, tuning, f"Grid search {ran_it} {ran} trials and {learnt} from none.")
     if tuning.strategy not in {"Random", "Bayesian"} or not ran:
         return api.Clear()
     if not tuning.max_parallel:
@@ -53,19 +57,26 @@ def check(case: api.TuningCase) -> api.Outcome:
     if tuning.strategy == "Random":
         if ran < case.limit(MANY) or rounds < case.limit(ROUNDS):
             return api.Clear()
-        text = f"Random search ran {ran} trials in {rounds:.0f} rounds and learnt from none."
+        text = f"Random search {ran_it} {ran} trials in {rounds:.0f} rounds and {learnt} from none."
         return _found(case, tuning, text)
     if ran < case.limit(SMALL) or rounds >= case.limit(FEW_ROUNDS):
         return api.Clear()
     text = (
-        f"Bayesian search ran {ran} trials, {tuning.max_parallel} in parallel: it had only "
-        f"{rounds:.1f} rounds to learn from."
+        f"Bayesian search {ran_it} {ran} trials, {tuning.max_parallel} in parallel: it "
+        f"{'had' if case.before_run is None else 'has'} only {rounds:.1f} rounds to learn from."
     )
     return _found(case, tuning, text)
 
 
+def _trials(case: api.TuningCase) -> int:
+    """How many there were; of a request, how many there may be."""
+    if case.before_run is None:
+        return len(case.trials)
+    return (case.tuning.max_jobs if case.tuning else None) or 0
+
+
 def _found(case: api.TuningCase, tuning: Tuning, summary: str) -> api.Found:
-    ran = len(case.trials)
+    ran = _trials(case)
     learns = tuning.strategy == "Bayesian"
     strategy = () if learns else (api.Parameter(_STRATEGY, tuning.strategy, "Bayesian"),)
     count = (
@@ -90,7 +101,7 @@ def _found(case: api.TuningCase, tuning: Tuning, summary: str) -> api.Found:
 def _fewer_in_parallel(case: api.TuningCase, tuning: Tuning) -> tuple[api.Parameter, ...]:
     """So few that the next job has the rounds that this rule asks for."""
     rounds = max(case.limit(ROUNDS), case.limit(FEW_ROUNDS), 1)
-    parallel = max(int(len(case.trials) / rounds), 1)
+    parallel = max(int(_trials(case) / rounds), 1)
     if tuning.max_parallel is not None and tuning.max_parallel <= parallel:
         return ()
     return (api.Parameter(trials.MAX_PARALLEL, tuning.max_parallel, parallel),)

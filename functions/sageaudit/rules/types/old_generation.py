@@ -32,6 +32,7 @@ from sageaudit.rules.types.successors import hourly_rate, image_bars_all, said, 
     thresholds=(api.HEADROOM,),
     pools=True,
     not_applicable=(no_other_type, api.never_started, api.free),
+    before_run=api.BeforeRun(api.Severity.MEDIUM, reads=api.TYPE_READS),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """The catalogue says what is old; prices and recorded use say what a successor is worth."""
@@ -50,7 +51,8 @@ def check(case: api.JobCase) -> api.Outcome:
     named = _too_short(case, best) if newer else successors(case, today, best.refused)
     details = best.details(case, named)
     now, then = hourly_rate(case, today), hourly_rate(case, newer) if newer else None
-    summary = f"It ran on {case.job.instances}, an old generation"
+    asks = "It ran on" if case.before_run is None else "It asks for"
+    summary = f"{asks} {case.job.instances}, an old generation"
     if newer and now and then:
         summary += f": {newer.name} costs {said(then)} instead of {said(now)} an hour"
     return api.derived(

@@ -17,7 +17,12 @@ from __future__ import annotations
 from sageaudit.rules import api
 
 
-@api.rule(id="SA305", scope=api.JobCase, kinds={api.JobKind.TRAINING})
+@api.rule(
+    id="SA305",
+    scope=api.JobCase,
+    kinds={api.JobKind.TRAINING},
+    before_run=api.BeforeRun(api.Severity.MEDIUM),
+)
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the switch alone."""
     if not case.job.hints.training_compiler:

@@ -1,0 +1,105 @@
+"""Writes the JSON Schemas under docs/schema: `make docs`.
+
+That of the audit comes from the types of the code; that of recordings from `schema_recording.py`,
+the others from `schema_outputs.py`. `tests/house/test_schemas.py` holds all of them to what the
+program prints and reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from docs import schema_outputs
+from docs.schema_of_types import DIALECT, Definitions, Schema
+from docs.schema_recording import RECORDING
+from sageaudit.domain.audit import document
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.job.kinds import JobKind
+
+FOLDER = Path(__file__).parent / "schema"
+_WORDS = {
+    ("AuditDocument", "judged"): Judged,
+    ("JobDocument", "kind"): JobKind,
+    ("JobDocument", "purchase"): Purchase,
+    ("FindingDocument", "severity"): Severity,
+    ("FindingDocument", "confidence"): Confidence,
+    ("FindingDocument", "bucket"): Bucket,
+}
+_FORMATS = {
+    **{("JobDocument", key): "date-time" for key in ("created_at", "started_at", "ended_at")},
+    ("AuditDocumentHead", "due_at"): "date-time",
+    ("ExemptDocument", "until"): "date",
+}
+_LATER = frozenset(
+    {
+        ("AuditDocument", "lost_up_to_usd"),
+        ("AuditDocument", "own_rules"),
+        ("BillDocument", "estimated"),
+        ("FindingDocument", "estimated"),
+        ("FindingDocument", "said_of"),
+    }
+)
+"""Keys that documents which were stored before they existed lack."""
+
+
+_OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
+    "account": ("What `sageaudit account --output json` prints", schema_outputs.account),
+    "check": ("What `sageaudit check --output json` prints for a file", schema_outputs.check),
+    "prices-learn": (
+        "What `sageaudit prices learn --output json` prints",
+        schema_outputs.prices_learn,
+    ),
+    "reconcile": ("What `sageaudit reconcile --output json` prints", schema_outputs.reconcile),
+    "prices": ("What `sageaudit prices show --output json` prints", schema_outputs.prices),
+    "prices-coverage": (
+        "What `sageaudit prices coverage --output json` prints",
+        schema_outputs.prices_coverage,
+    ),
+    "replay": ("What `sageaudit replay --output json` prints", schema_outputs.replay),
+    "rows": ("What lists of a history print with --output json", schema_outputs.rows),
+    "scan": ("What `sageaudit scan --output json` prints", schema_outputs.scan),
+    "scan-plan": (
+        "What `sageaudit scan --dry-run --output json` prints",
+        schema_outputs.scan_plan,
+    ),
+    "rules": ("What `sageaudit rules --output json` prints", schema_outputs.rules),
+    "what-if": ("What `sageaudit what-if --output json` prints", schema_outputs.what_if),
+}
+
+
+def schemas() -> dict[str, Schema]:
+    """All schemas, by the name of their file."""
+    return {
+        "audit": _whole("An audit, as `sageaudit audit --output json` prints it", _audit),
+        "recording": _whole("A recording, as `sageaudit record` writes it", lambda _: RECORDING),
+        **{name: _whole(title, shape) for name, (title, shape) in _OUTPUTS.items()},
+    }
+
+
+def text_of(schema: Schema) -> str:
+    """A schema as it is written to its file."""
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+def _whole(title: str, shape: Callable[[Definitions], Schema]) -> Schema:
+    definitions = Definitions(_WORDS, _FORMATS, _LATER)
+    own = shape(definitions)
+    inner = {**definitions.found, **own.get("$defs", {})}
+    parts = {"$defs": dict(sorted(inner.items()))} if inner else {}
+    return {"$schema": DIALECT, "title": title, **own, **parts}
+
+
+def _audit(definitions: Definitions) -> Schema:
+    own = definitions.of(document.AuditDocument)
+    definitions.found["AuditDocument"]["properties"]["schema"] = {"const": document.SCHEMA}
+    return own
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, schema in schemas().items():
+        (FOLDER / f"{name}.schema.json").write_text(text_of(schema), encoding="utf-8")

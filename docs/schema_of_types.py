@@ -1,0 +1,132 @@
+"""JSON Schema of TypedDicts and dataclasses: the code's types, with its docstrings.
+
+Of a dataclass it is what `dataclasses.asdict` and `to_json` make of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import enum
+import inspect
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+Schema = dict[str, Any]
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_SCALARS: Mapping[object, Schema] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    Decimal: {"type": "number"},
+    float: {"type": "number"},
+    date: {"type": "string", "format": "date"},
+    datetime: {"type": "string", "format": "date-time"},
+    Any: {},
+    type(None): {"type": "null"},
+}
+
+
+class Definitions:
+    """Collects the types that others refer to.
+
+    `words`: the enumerated words of a key that is typed as plain text, by class and key.
+    `formats`: the same for the formats of texts. `later`: keys that older documents lack.
+    """
+
+    def __init__(
+        self,
+        words: Mapping[tuple[str, str], type[enum.Enum]],
+        formats: Mapping[tuple[str, str], str],
+        later: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
+        self.found: dict[str, Schema] = {}
+        self._words = words
+        self._formats = formats
+        self._later = later
+
+    def of(self, shape: Any) -> Schema:
+        """The schema of a type; one with keys becomes a reference to its definition."""
+        if typing.is_typeddict(shape) or dataclasses.is_dataclass(shape):
+            return self._reference(shape)
+        if isinstance(shape, type) and issubclass(shape, enum.Enum):
+            return {"enum": [word.value for word in shape]}
+        if shape in _SCALARS:
+            return dict(_SCALARS[shape])
+        origin, inside = typing.get_origin(shape), typing.get_args(shape)
+        if origin is Literal:
+            return {"enum": list(inside)}
+        if origin in {list, tuple}:
+            return {"type": "array", "items": self.of(inside[0])}
+        if origin in {dict, Mapping}:
+            return {"type": "object", "additionalProperties": self.of(inside[1])}
+        if origin in {typing.Union, types.UnionType}:
+            return _either([self.of(one) for one in inside])
+        raise TypeError(f"no schema is known for {shape}")
+
+    def _reference(self, shape: type) -> Schema:
+        name = shape.__name__
+        if name not in self.found:
+            self.found[name] = {}
+            self.found[name] = self._object(shape)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def _object(self, shape: type) -> Schema:
+        hints = typing.get_type_hints(shape)
+        said = dict(_docstrings(shape))
+        keys = {key: self._key(shape, key, hint, said.get(key)) for key, hint in hints.items()}
+        required = [key for key in hints if (shape.__name__, key) not in self._later]
+        written: Schema = {"type": "object", "properties": keys, "required": required}
+        return {"description": inspect.cleandoc(shape.__doc__ or ""), **written}
+
+    def _key(self, shape: type, key: str, hint: Any, said: str | None) -> Schema:
+        written = self.of(hint)
+        place = (shape.__name__, key)
+        nullable = "null" in _types(written)
+        if words := self._words.get(place):
+            members = [word.value for word in words]
+            written = {"enum": [*members, None] if nullable else members}
+        if form := self._formats.get(place):
+            written["format"] = form
+        return {**written, "description": said} if said else written
+
+
+def _types(schema: Schema) -> list[str]:
+    named = schema.get("type", [])
+    return [named] if isinstance(named, str) else [*named]
+
+
+def _either(schemas: list[Schema]) -> Schema:
+    """One of several; plain types are listed in one `type`."""
+    words = [word for schema in schemas for word in schema.get("enum", ())]
+    if words and all("enum" in one or one == _SCALARS[type(None)] for one in schemas):
+        return {"enum": [*words, None]}
+    if all(set(schema) == {"type"} for schema in schemas):
+        return {"type": [name for schema in schemas for name in _types(schema)]}
+    if len(schemas) == 2 and schemas[1] == _SCALARS[type(None)] and set(schemas[0]) > {"type"}:  # noqa: PLR2004
+        return {**schemas[0], "type": [*_types(schemas[0]), "null"]}
+    return {"anyOf": schemas}
+
+
+def _docstrings(shape: type) -> Iterator[tuple[str, str]]:
+    """The text below each key of a class."""
+    [node] = [
+        node
+        for node in ast.walk(_tree(inspect.getsourcefile(shape) or ""))
+        if isinstance(node, ast.ClassDef) and node.name == shape.__name__
+    ]
+    for before, after in zip(node.body, node.body[1:], strict=False):
+        told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        if told and isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
+            yield before.target.id, inspect.cleandoc(str(after.value.value))  # type: ignore[attr-defined]
+
+
+@cache
+def _tree(path: str) -> ast.Module:
+    return ast.parse(Path(path).read_text(encoding="utf-8"))

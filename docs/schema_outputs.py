@@ -1,0 +1,350 @@
+"""The shapes of what commands print with --output json, beside the audit."""
+
+from __future__ import annotations
+
+from docs.schema_of_types import Definitions, Schema
+from sageaudit.cli.views import lists
+from sageaudit.cli.views.check_document import CheckedFile, FindingRow
+from sageaudit.cli.views.formats import Kind, Listing
+from sageaudit.cli.views.type_rates import TypeRate
+from sageaudit.domain.audit.document import (
+    FindingDocument,
+    NotApplicableDocument,
+    UnknownDocument,
+)
+from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves
+from sageaudit.domain.audit.ranking import FamilyFix
+from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.reconcile.reconcile import Presence
+from sageaudit.domain.usage.measurements import Metric
+from sageaudit.rules.card import Threshold
+from sageaudit.scanning import Result
+
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_FLAG: Schema = {"type": "boolean"}
+_AMOUNT: Schema = {"type": ["number", "null"]}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+
+
+def _keys(**keys: Schema) -> Schema:
+    """An object that always has all of these keys."""
+    return {"type": "object", "properties": keys, "required": list(keys)}
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _document(**keys: Schema) -> Schema:
+    return _keys(schema={"const": 1}, **keys)
+
+
+def account(found: Definitions) -> Schema:
+    """`sageaudit account`."""
+    return _document(
+        account=_TEXT_OR_NULL,
+        days=_COUNT,
+        runs=_COUNT,
+        runs_judged=_keys(yes=_COUNT, partly=_COUNT, no=_COUNT, unknown=_COUNT),
+        runs_at_estimated_rates=_COUNT,
+        runs_with_incomplete_bills=_COUNT,
+        findings=_list(found.of(FindingDocument)),
+        unknown=_list(found.of(UnknownDocument)),
+        not_applicable=_list(found.of(NotApplicableDocument)),
+        clear=_TEXTS,
+    )
+
+
+def replay(found: Definitions) -> Schema:
+    """`sageaudit replay`."""
+    return _document(
+        runs=_COUNT,
+        not_kept=_COUNT,
+        tuning_jobs_left_out=_COUNT,
+        not_judged=_COUNT,
+        rules=_list(found.of(RuleMoves)),
+        findings=_list(found.of(FindingMove)),
+    )
+
+
+def rules(found: Definitions) -> Schema:
+    """`sageaudit rules`: all of them, or one with its page."""
+    card = _keys(
+        id=_TEXT,
+        name=_TEXT,
+        title=_TEXT,
+        looks_at=_TEXT,
+        kinds=_list({"enum": [kind.value for kind in JobKind]}),
+        on=_FLAG,
+        in_chat=_FLAG,
+        once_a_family=_FLAG,
+        needs=_list({"enum": [metric.value for metric in Metric]}),
+        min_active_minutes={"type": ["integer", "null"]},
+        min_earlier_runs={"type": ["integer", "null"]},
+        includes=_TEXTS,
+        thresholds=_list(found.of(Threshold)),
+    )
+    page = {**card, "properties": {**card["properties"], "page": _TEXT}}
+    both = {"schema": {"const": 1}, "rules": _list(card), "rule": page}
+    return {
+        "type": "object",
+        "properties": both,
+        "oneOf": [{"required": ["schema", "rules"]}, {"required": ["schema", "rule"]}],
+    }
+
+
+def prices(found: Definitions) -> Schema:
+    """`sageaudit prices show`."""
+    return _document(rates=_list(found.of(TypeRate)))
+
+
+def prices_coverage(_: Definitions) -> Schema:
+    """`sageaudit prices coverage`: counts of instance types."""
+    counts = _keys(**{component.value: _COUNT for component in Component})
+    regions = {"type": "object", "additionalProperties": counts}
+    return _document(as_of=_TEXT, types=counts, priced=regions, estimated=regions)
+
+
+def what_if(_: Definitions) -> Schema:
+    """`sageaudit what-if`."""
+    kind = {"enum": ["list", "own", "estimate", None]}
+    candidate = _keys(
+        type=_TEXT,
+        vcpu=_COUNT,
+        memory_gib={"type": "number"},
+        gpus=_COUNT,
+        gpu=_TEXT_OR_NULL,
+        usd_per_hour=_AMOUNT,
+        price_as_of=_TEXT_OR_NULL,
+        price_kind=kind,
+        price_note=_TEXT_OR_NULL,
+        estimated=_FLAG,
+        fits=_FLAG,
+        would_hold=_FLAG,
+        constraint=_TEXT_OR_NULL,
+        reason=_TEXT_OR_NULL,
+        assumption=_TEXT_OR_NULL,
+        times_as_long=_AMOUNT,
+        times_as_long_at_best=_AMOUNT,
+        hours=_AMOUNT,
+        usd=_AMOUNT,
+        saving_usd=_AMOUNT,
+        saving_range_usd={"type": ["array", "null"], "items": {"type": "number"}},
+        break_even_times_as_long=_AMOUNT,
+    )
+    needs = _keys(
+        vcpu=_AMOUNT,
+        memory_gib=_AMOUNT,
+        gpus=_AMOUNT,
+        gpu_memory_gib=_AMOUNT,
+        gpu_busy_percent=_AMOUNT,
+        unknown={"type": "object", "additionalProperties": _TEXT},
+    )
+    return _document(
+        job=_keys(
+            name=_TEXT,
+            arn=_TEXT_OR_NULL,
+            kind={"enum": [kind.value for kind in JobKind]},
+            status=_TEXT,
+            region=_TEXT_OR_NULL,
+        ),
+        today=_keys(
+            instances=_TEXT_OR_NULL,
+            hours=_AMOUNT,
+            usd=_AMOUNT,
+            basis=_TEXT,
+            missing=_TEXTS,
+            estimated=_TEXTS,
+        ),
+        headroom_percent={"type": "number"},
+        needs={"anyOf": [needs, {"type": "null"}]},
+        impossible=_TEXT_OR_NULL,
+        notes=_TEXTS,
+        candidates=_list(candidate),
+    )
+
+
+_KINDS: dict[Kind, Schema] = {
+    Kind.TEXT: _TEXT_OR_NULL,
+    Kind.USD: _AMOUNT,
+    Kind.COUNT: {"type": ["integer", "null"]},
+    Kind.PERCENT: _AMOUNT,
+    Kind.TIME: {"type": ["string", "null"], "format": "date-time"},
+    Kind.DAY: {"type": ["string", "null"], "format": "date"},
+    Kind.FLAG: {"type": ["boolean", "null"]},
+}
+
+
+def rows(_: Definitions) -> Schema:
+    """Lists of a history: `history`, `top`, `families`, `owners`, `trend`, `rules --counts`."""
+    listings = {
+        name.title(): found for name, found in vars(lists).items() if isinstance(found, Listing)
+    }
+    each = [_list({"$ref": f"#/$defs/{name}"}) for name in listings]
+    return {
+        **_document(
+            rows={"anyOf": each},
+            cursor={**_TEXT_OR_NULL, "description": "Where --cursor continues; null at the end."},
+            read=_keys(rows=_COUNT, sums=_COUNT),
+        ),
+        "$defs": {name: _row(listing) for name, listing in listings.items()},
+    }
+
+
+def _row(listing: Listing) -> Schema:
+    return {
+        "type": "object",
+        "description": "All fields of the list, or those of --fields.",
+        "properties": {field.name: _KINDS[field.kind] for field in listing.fields},
+        "additionalProperties": False,
+        "minProperties": 1,
+    }
+
+
+def scan(found: Definitions) -> Schema:
+    """`sageaudit scan`; with --dry-run, `scan_plan`."""
+    reasons = _list(_keys(reason=_TEXT, jobs=_COUNT))
+    results = _keys(**{result.value: _COUNT for result in Result}, left=_COUNT)
+    own = {key: value for key, value in _inside(found, Sums).items() if key != "rules"}
+    found.found.pop("RuleSums")
+    named = _keys(name=_TEXT_OR_NULL, **own)
+    fix = {"anyOf": [found.of(FamilyFix), {"type": "null"}]}
+    family = _keys(**{**named["properties"], "account": _TEXT, "region": _TEXT, "fix": fix})
+    rule = _keys(rule=_TEXT, **_inside(found, RuleSums))
+    ranking = _keys(
+        since={"type": "string", "format": "date"},
+        until={"type": "string", "format": "date"},
+        total=_keys(**own),
+        families=_list(family),
+        family_count=_COUNT,
+        rules=_list(rule),
+        owners=_list(named),
+        owner_count=_COUNT,
+        types=_list(named),
+        type_count=_COUNT,
+    )
+    done = _keys(
+        jobs=results,
+        metrics_requested=_COUNT,
+        cost_usd={"type": "number"},
+        refused=reasons,
+        not_judged=reasons,
+    )
+    return _document(scan=done, ranking=ranking)
+
+
+def scan_plan(_: Definitions) -> Schema:
+    """`sageaudit scan --dry-run`."""
+    place = _keys(account=_TEXT, region=_TEXT, kind=_TEXT, jobs=_COUNT)
+    return _document(
+        listed=_list(place),
+        jobs=_keys(to_audit=_COUNT, running=_COUNT, known=_COUNT),
+        metrics=_COUNT,
+        cost_usd={"type": "number"},
+        least_s=_COUNT,
+    )
+
+
+def _inside(found: Definitions, shape: type) -> dict[str, Schema]:
+    """The keys of a type, to stand beside others."""
+    found.of(shape)
+    keys: dict[str, Schema] = found.found.pop(shape.__name__)["properties"]
+    return keys
+
+
+def check(found: Definitions) -> Schema:
+    """`sageaudit check`, one document for each file."""
+    own = found.of(CheckedFile)
+    job = {
+        "type": "object",
+        "properties": {"findings": _list(found.of(FindingRow))},
+        "required": ["label", "kind", "cost", "findings"],
+    }
+    found.found["CheckedFile"]["properties"]["jobs"] = _list(job)
+    found.found["CheckedFile"]["properties"]["schema"] = {"const": 1}
+    return own
+
+
+def prices_learn(_: Definitions) -> Schema:
+    """`sageaudit prices learn`."""
+    day = {"type": ["string", "null"], "format": "date"}
+    product = {"type": _TEXT, "region": _TEXT, "component": _TEXT}
+    rate = _keys(
+        **product,
+        usd={"type": "number"},
+        unit={"enum": ["GB-month", "hour"]},
+        first=day,
+        last=day,
+        quantity=_AMOUNT,
+        cost_usd=_AMOUNT,
+        list_usd=_AMOUNT,
+        list_source=_TEXT_OR_NULL,
+        difference_percent=_AMOUNT,
+        note=_TEXT_OR_NULL,
+        change={"enum": ["added", "same", "changed"]},
+        before_usd=_AMOUNT,
+        wins={"enum": ["learnt", "policy"]},
+        policy_usd=_AMOUNT,
+    )
+    seen = _keys(usage=_TEXT, area=_TEXT_OR_NULL, why=_TEXT, quantity=_AMOUNT, usd=_AMOUNT)
+    return _document(
+        basis=_TEXT,
+        currency={"const": "USD"},
+        rates=_list(rate),
+        not_learnt=_list(_keys(**product, first=day, last=day, why=_TEXT)),
+        seen=_list(seen),
+        left_out=_list(_keys(kind=_TEXT, lines=_COUNT, usd=_AMOUNT)),
+        notes=_TEXTS,
+    )
+
+
+def reconcile(_: Definitions) -> Schema:
+    """`sageaudit reconcile`."""
+    places = {"enum": [presence.value for presence in Presence]}
+    row = _keys(
+        usage=_TEXT,
+        region=_TEXT_OR_NULL,
+        job=_TEXT_OR_NULL,
+        area=_TEXT_OR_NULL,
+        place=places,
+        unit=_TEXT_OR_NULL,
+        **{
+            f"{side}_{what}": _AMOUNT for side in ("aws", "history") for what in ("quantity", "usd")
+        },
+        **{f"{what}_{how}": _AMOUNT for what in _COMPARED for how in ("difference", "percent")},
+        jobs=_COUNT,
+        jobs_across_months=_COUNT,
+        history_estimated=_FLAG,
+    )
+    totals = _keys(**dict.fromkeys(_TOTALS, _AMOUNT))
+    counts = {"type": ["object", "null"], "additionalProperties": _COUNT}
+    return _document(
+        month=_TEXT,
+        account=_TEXT_OR_NULL,
+        source=_TEXT,
+        by_job=_FLAG,
+        requests=_COUNT,
+        requests_usd={"type": "number"},
+        estimated=_FLAG,
+        totals=totals,
+        jobs=counts,
+        areas=_list(_keys(area=_TEXT, usd=_AMOUNT, percent=_AMOUNT)),
+        rows=_list(row),
+        excluded=_list(_keys(kind=_TEXT, lines=_COUNT, usd=_AMOUNT)),
+        left_out={"type": "object", "additionalProperties": _COUNT},
+        estimated_lines=_COUNT,
+        managed_spot_usage_types=_TEXTS,
+        notes=_TEXTS,
+    )
+
+
+_COMPARED = ("quantity", "usd")
+_TOTALS = (
+    *("aws_usd", "matched_aws_usd", "matched_aws_percent", "only_in_aws_usd", "history_usd"),
+    *("matched_history_usd", "only_in_history_usd", "not_comparable_usd", "outside_audits_usd"),
+    *("outside_audits_percent", "jobs_only_in_aws_usd", "jobs_only_in_aws_percent"),
+    "estimated_history_usd",
+)

@@ -1,0 +1,142 @@
+"""The shape of a recording, as `adapters/files/recording.py` reads it, for its JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TIME = {"type": ["string", "number"]}
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_REGION = {"type": "string", "pattern": "^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$"}
+_STATUS = {"type": "string", "minLength": 1}
+_PREFIXES = ("Training", "Processing", "Transform", "HyperParameterTuning")
+
+_POINT = {"type": ["number", "null"]}
+_SERIES = {
+    "type": "object",
+    "description": "One metric of one host, as CloudWatch returned it.",
+    "properties": {
+        "host": {
+            "type": "string",
+            "description": "JOB/algo-1; of an algorithm metric, the job's name.",
+        },
+        "metric": {"type": "string", "description": "CloudWatch's name: CPUUtilization, ..."},
+        "start": {**_TIME, "description": "The start of the first period; ISO 8601 or epoch."},
+        "period_s": {"type": "integer", "minimum": 1, "description": "In seconds."},
+        "stat": {"type": "string", "description": "Average; series of others are not read."},
+        "values": {
+            "type": "array",
+            "items": _POINT,
+            "maxItems": 1_000_000,
+            "description": "One value a period, as a sum over cores or GPUs; null for a gap.",
+        },
+    },
+    "required": ["host", "metric", "start", "values"],
+}
+_RATE = {
+    "type": "object",
+    "description": "A rate in USD; or several that contradict each other; or why there is none.",
+    "properties": {
+        "usd": {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"},
+        "effective": {"type": ["string", "null"], "format": "date"},
+        "usage_type": {"type": "string"},
+        "ambiguous_usd": {
+            "type": "array",
+            "items": {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"},
+        },
+        "refused": {"type": "string"},
+    },
+    "oneOf": [{"required": ["usd"]}, {"required": ["ambiguous_usd"]}, {"required": ["refused"]}],
+}
+_PRICES = {
+    "type": "object",
+    "description": "The price list of the job's region and component, as it was read that day.",
+    "properties": {
+        "region": _REGION,
+        "component": {"enum": ["Training", "Processing", "BatchTransform"]},
+        "read_at": {**_TIME, "type": ["string", "number", "null"]},
+        "why": {"type": ["string", "null"], "description": "Why there is no list of that day."},
+        "managed_spot": _TEXTS,
+        "rates": {"type": "object", "additionalProperties": _RATE},
+    },
+    "required": ["region", "component"],
+}
+_KEYS: dict[str, Any] = {
+    "schema": {"const": 1, "description": "Absent in files from before there were versions."},
+    "anonymized": {"type": "boolean", "description": "True: names are pseudonyms."},
+    "account": {"type": ["string", "null"]},
+    "region": {"type": ["string", "null"]},
+    "as_of": {
+        **_TIME,
+        "description": "When the job was read: audits are made as of this moment, at the prices of"
+        " this file. Without it: as of the job's end, at the packaged prices.",
+    },
+    "notes": {**_TEXTS, "description": "What could not be read, or kept, of the job."},
+    "describe": {"$ref": "#/$defs/Describe"},
+    "tags": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"Key": {"type": "string"}, "Value": {"type": "string"}},
+            "required": ["Key"],
+        },
+    },
+    "buckets": {
+        "type": "object",
+        "description": "The regions of the job's buckets; null for one that is not known.",
+        "additionalProperties": {"anyOf": [_REGION, {"type": "null"}]},
+    },
+    "metrics": {
+        "type": "object",
+        "properties": {
+            "period_s": {"type": "integer", "minimum": 1, "description": "Of all series without."},
+            "absent": {
+                "type": "object",
+                "description": "Why a metric without series has none.",
+                "properties": {
+                    "code": {"type": "string"},
+                    "reason": {"type": "string"},
+                    "advice": {"type": ["string", "null"]},
+                },
+                "required": ["code", "reason"],
+            },
+            "notes": {**_TEXTS, "description": "What else could not be read of the metrics."},
+            "series": {"type": "array", "items": _SERIES},
+        },
+        "required": ["series"],
+    },
+    "prices": _PRICES,
+    "provenance": {"description": "Where a file is from; not read."},
+}
+RECORDING: dict[str, Any] = {
+    "description": "One job, or a tuning job with its training jobs (`children`), whose `as_of`,"
+    " `prices` and `buckets` hold for all of them unless one has its own.",
+    "$defs": {
+        "Describe": {
+            "type": "object",
+            "description": "A Describe* response as the AWS CLI prints it. A file that"
+            " `sageaudit record` wrote has no hyperparameters, environment or arguments, but what"
+            " audits read in them: Hints, EntryPoint, TunedFor and FailureClass.",
+            "anyOf": [
+                {
+                    "properties": {
+                        f"{prefix}JobName": {"type": "string", "minLength": 1},
+                        f"{prefix}JobStatus": _STATUS,
+                    },
+                    "required": [f"{prefix}JobName", f"{prefix}JobStatus"],
+                }
+                for prefix in _PREFIXES
+            ],
+        },
+        "Recording": {"type": "object", "properties": _KEYS, "required": ["describe"]},
+    },
+    "type": "object",
+    "properties": {
+        **_KEYS,
+        "children": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/Recording"},
+            "description": "The training jobs of a tuning job.",
+        },
+    },
+    "anyOf": [{"required": ["describe"]}, {"required": ["children"]}],
+}

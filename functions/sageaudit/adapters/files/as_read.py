@@ -1,0 +1,146 @@
+"""How a recorded job was read: at which moment, at which prices, and what could not be read.
+
+With it an audit of the recording is the audit that the live job got at that moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from sageaudit.adapters.prices.listed_prices import ListedPrices
+from sageaudit.adapters.prices.price_cache import Stored
+from sageaudit.domain.audit.document import iso
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused
+from sageaudit.domain.usage.measurements import Missing
+from sageaudit.errors import Malformed
+
+_PRICES = "prices"
+
+
+@dataclass(frozen=True, slots=True)
+class AsRead:
+    """`as_of`: when the job was read, the `now` of its audits.
+
+    `absent`: why a metric without points has none. `metric_notes`, `notes`: sentences on what else
+    could not be read, of the metrics and of the job. `prices`: the price list of that day; None
+    where it was not asked for.
+    """
+
+    as_of: datetime
+    absent: Missing
+    metric_notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    prices: ListedPrices | None = None
+
+
+def of_document(document: Mapping[str, Any], shared: ListedPrices | None) -> AsRead | None:
+    """What a recording's JSON says of its reading; None without a moment. Raises Malformed."""
+    as_of = fields.parsed_time(document.get("as_of"), "as_of")
+    if as_of is None:
+        return None
+    metrics = fields.section(document, "metrics")
+    return AsRead(
+        as_of=as_of,
+        absent=_absent(fields.section(metrics, "absent")),
+        metric_notes=_sentences(metrics, "notes"),
+        notes=_sentences(document, "notes"),
+        prices=prices_of(document) or shared,
+    )
+
+
+def _absent(section: Mapping[str, Any]) -> Missing:
+    code, reason = fields.text(section, "code"), fields.text(section, "reason")
+    return Missing(
+        code or "metric_missing",
+        reason or "the recording lacks these metrics of this job",
+        fields.text(section, "advice"),
+    )
+
+
+def _sentences(section: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    found = section.get(key) or []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise Malformed(key, "is not a list of sentences")
+    return tuple(found)
+
+
+def absent_document(absent: Missing) -> dict[str, str | None]:
+    """Why metrics without points have none, as a recording has it."""
+    return {"code": absent.code, "reason": absent.reason, "advice": absent.advice}
+
+
+def prices_document(prices: ListedPrices) -> dict[str, Any]:
+    """The price list of a region and component, as a recording has it; rates are texts in USD."""
+    stored = prices.stored
+    listing = None if stored is None else stored.listing
+    return {
+        "region": prices.region,
+        "component": prices.component.value,
+        "read_at": None if stored is None else iso(stored.read_at),
+        "why": prices.why,
+        "managed_spot": [] if listing is None else list(listing.managed_spot),
+        "rates": {}
+        if listing is None
+        else {name: _entry_document(entry) for name, entry in listing.entries.items()},
+    }
+
+
+def prices_of(document: Mapping[str, Any]) -> ListedPrices | None:
+    """The price list in a recording's JSON; None where there is none. Raises Malformed."""
+    section = fields.section(document, _PRICES)
+    if not section:
+        return None
+    region, named = fields.text(section, "region"), fields.text(section, "component")
+    try:
+        component = Component(named)
+    except ValueError as error:
+        raise Malformed(f"{_PRICES}.component", "is not a component of the price list") from error
+    read_at = fields.time(section, "read_at")
+    stored = None
+    if read_at is not None and region is not None:
+        rates = fields.section(section, "rates")
+        entries = {name: _entry(name, fields.section(rates, name)) for name in rates}
+        spot = _sentences(section, "managed_spot")
+        stored = Stored(Listing(region, component, entries, spot), read_at)
+    return ListedPrices(region, component, stored, fields.text(section, "why"))
+
+
+def _entry_document(entry: Entry) -> dict[str, Any]:
+    if isinstance(entry, Refused):
+        return {"refused": entry.reason}
+    if isinstance(entry, Ambiguous):
+        return {"ambiguous_usd": [str(usd) for usd in entry.usd]}
+    effective = None if entry.effective is None else entry.effective.isoformat()
+    return {"usd": str(entry.usd), "effective": effective, "usage_type": entry.usage_type}
+
+
+def _entry(name: str, section: Mapping[str, Any]) -> Entry:
+    where = f"{_PRICES}.rates.{name}"
+    if reason := fields.text(section, "refused"):
+        return Refused(reason)
+    several = section.get("ambiguous_usd")
+    if isinstance(several, list):
+        return Ambiguous(tuple(_usd(usd, where) for usd in several))
+    effective = fields.text(section, "effective")
+    try:
+        day = date.fromisoformat(effective) if effective else None
+    except ValueError as error:
+        raise Malformed(f"{where}.effective", "is not a date") from error
+    usage_type = fields.text(section, "usage_type") or ""
+    return ListedRate(_usd(section.get("usd"), where), day, usage_type)
+
+
+def _usd(value: object, where: str) -> Decimal:
+    try:
+        usd = Decimal(str(value))
+    except InvalidOperation as error:
+        raise Malformed(where, "has a rate that is not an amount") from error
+    if not usd.is_finite() or usd <= 0:
+        raise Malformed(where, "has a rate that is not an amount")
+    return usd

@@ -1,0 +1,138 @@
+"""Writes recordings: without secrets, for their owner's eyes only, and never over another file.
+
+`recording.parsed` reads what is written here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.files import as_read
+from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
+from sageaudit.domain.audit.document import iso
+from sageaudit.domain.audit.sanitize import scrubbed
+from sageaudit.domain.job import buckets
+from sageaudit.domain.job.tags import safe_tags
+from sageaudit.domain.usage.measurements import RawSeries
+from sageaudit.errors import BadUsage
+
+_WIDTH = 100
+
+
+def document_of(recorded: Recording | RecordedSet) -> dict[str, Any]:
+    """The JSON of a recording. Secrets are left out, as in what a history keeps of a job.
+
+    A set has its moment and its price list once, for all of its training jobs.
+    """
+    if isinstance(recorded, Recording):
+        return {"schema": SCHEMA, **_of_one(recorded)}
+    children = [_of_one(child) for child in recorded.children]
+    written = {} if recorded.tuning is None else _of_one(recorded.tuning)
+    for key in ("as_of", "prices"):
+        shared = next((child[key] for child in children if child.get(key)), None)
+        if shared is not None and written.setdefault(key, shared) == shared:
+            for child in children:
+                if child.get(key) == shared:
+                    del child[key]
+    return {"schema": SCHEMA, **written, "children": children}
+
+
+def _of_one(recorded: Recording) -> dict[str, Any]:
+    answer = dict(recorded.describe)
+    regions = answer.pop(buckets.KEY, None)
+    tags = safe_tags(recorded.describe, recorded.tags)
+    read = recorded.as_read
+    metrics: dict[str, Any] = {"series": [_series(series) for series in recorded.series]}
+    written: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
+    if read is not None:
+        written["as_of"] = iso(read.as_of)
+        if read.notes:
+            written["notes"] = list(read.notes)
+        metrics = {
+            "absent": as_read.absent_document(read.absent),
+            **({"notes": list(read.metric_notes)} if read.metric_notes else {}),
+            **metrics,
+        }
+    written["describe"] = scrubbed(answer, tags)
+    written["tags"] = [{"Key": name, "Value": value} for name, value in tags.items()]
+    if regions is not None:
+        written["buckets"] = dict(regions)
+    written["metrics"] = metrics
+    if read is not None and read.prices is not None:
+        written["prices"] = as_read.prices_document(read.prices)
+    return written
+
+
+def _series(series: RawSeries) -> dict[str, Any]:
+    return {
+        "host": series.host,
+        "metric": series.metric,
+        "start": iso(series.start),
+        "period_s": series.period_s,
+        "values": list(series.values),
+    }
+
+
+def text_of(document: Mapping[str, Any]) -> str:
+    """The JSON text of a recording, to be read by people too: lists of numbers on one line."""
+    return "".join(_lines(document, "")) + "\n"
+
+
+def _lines(value: object, indent: str) -> Iterator[str]:
+    flat = to_json(value)
+    plain = isinstance(value, list) and not any(isinstance(one, dict | list) for one in value)
+    if plain or not isinstance(value, dict | list) or len(indent) + len(flat) <= _WIDTH:
+        yield flat
+        return
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    yield opening
+    inner = f"{indent} "
+    pairs = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+    for position, (key, item) in enumerate(pairs):
+        yield f"{',' if position else ''}\n{inner}"
+        if key is not None:
+            yield f"{json.dumps(str(key), ensure_ascii=False)}: "
+        yield from _lines(item, inner)
+    yield f"\n{indent}{closing}"
+
+
+def check_free(path: Path, *, replace: bool) -> None:
+    """Raises BadUsage without its folder, and for a file that may not be replaced."""
+    if not path.parent.is_dir():
+        raise BadUsage(f"{path}: there is no folder {path.parent}")
+    if not replace and (path.exists() or path.is_symlink()):
+        raise BadUsage(f"{path} exists already: choose another file with -o, or add --force")
+
+
+def write(path: Path, text: str, *, replace: bool) -> None:
+    """Writes a new file as a whole or not at all, readable by its owner only.
+
+    `replace`: an existing file may be replaced. Raises BadUsage where one is in the way, or where
+    the file cannot be written.
+    """
+    check_free(path, replace=replace)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-")
+        beside = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            if not replace:
+                path.touch(mode=0o600, exist_ok=False)  # fails where a file came into the way
+            beside.replace(path)
+        finally:
+            with suppress(FileNotFoundError):
+                beside.unlink()
+    except FileExistsError as error:
+        raise BadUsage(f"{path} was written by another program meanwhile") from error
+    except OSError as error:
+        raise BadUsage(f"{path}: cannot be written ({error.strerror})") from error

@@ -1,0 +1,98 @@
+"""Reads a request's file: JSON, and the line of each key in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sageaudit.domain.request.values import Path as Place
+from sageaudit.errors import BadUsage
+
+STDIN = "-"
+MOST_BYTES = 64 * 1024 * 1024
+"""A Terraform plan of thousands of resources has some MB."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFile:
+    """A parsed file. `lines`: the line (from 1) of each key and list item, by path."""
+
+    name: str
+    document: Any
+    text: str
+
+    def lines(self) -> dict[Place, int]:
+        """Where each key and each item of a list begins."""
+        return _lines(self.text)
+
+
+def read(path: str) -> RequestFile:
+    """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file."""
+    name = "standard input" if path == STDIN else path
+    try:
+        data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else _bytes(Path(path))
+    except OSError as error:
+        raise BadUsage(f"{name}: cannot be read ({error.strerror})") from error
+    if len(data) > MOST_BYTES:
+        raise BadUsage(f"{name}: is larger than {MOST_BYTES // 2**20} MB: no request is so large")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadUsage(f"{name}: is not text in UTF-8: give a file with JSON") from error
+    if not text.strip():
+        raise BadUsage(f"{name}: is empty: give a file with JSON")
+    try:
+        document = json.loads(text, parse_constant=_refuse)
+    except RecursionError as error:
+        raise BadUsage(f"{name}: has too many brackets inside each other") from error
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise BadUsage(f"{name}: is not JSON ({where}: {error.msg})") from error
+    except ValueError as error:
+        raise BadUsage(f"{name}: is not JSON ({error})") from error
+    return RequestFile(name, document, text)
+
+
+def _bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MOST_BYTES + 1)
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _lines(text: str) -> dict[Place, int]:
+    """The line of each key and item of a text that is known to be JSON."""
+    found: dict[Place, int] = {(): 1}
+    stack: list[tuple[str | int | None, bool]] = []  # the key or index, and whether it is a list
+    line, at, key_next = 1, 0, False
+    for token in _TOKEN.finditer(text):
+        line += text.count("\n", at, token.start())
+        at, word = token.start(), token[0]
+        if stack and stack[-1][1] and word not in {"]", ","}:
+            found.setdefault(tuple(_steps(stack)), line)
+        if word in {"{", "["}:
+            stack.append((0 if word == "[" else None, word == "["))
+            key_next = word == "{"
+        elif word in {"}", "]"}:
+            stack.pop()
+            key_next = False
+        elif word == ",":
+            if stack[-1][1]:
+                stack[-1] = (int(stack[-1][0] or 0) + 1, True)
+            key_next = not stack[-1][1]
+        elif word != ":" and key_next:
+            stack[-1] = (json.loads(word), False)
+            found[tuple(_steps(stack))] = line
+            key_next = False
+    return found
+
+
+def _steps(stack: list[tuple[str | int | None, bool]]) -> list[str | int]:
+    return [step for step, _ in stack if step is not None]

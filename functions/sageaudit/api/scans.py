@@ -1,0 +1,185 @@
+"""Scans of an account or of a folder of recordings, from Python."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+
+from sageaudit.adapters.aws.pace import Pace
+from sageaudit.adapters.threads import Threads
+from sageaudit.api.audits import policy_of
+from sageaudit.api.histories import word_of
+from sageaudit.cli.exits import exit_of
+from sageaudit.cli.sources import histories, periods, recorded_lanes, scanned_account
+from sageaudit.cli.sources.interruption import Interruption
+from sageaudit.cli.sources.scan_cost import usd_of
+from sageaudit.cli.sources.scan_run import ScanRun, period_of
+from sageaudit.cli.sources.scan_tally import ScanTally
+from sageaudit.cli.sources.scanned_account import lanes_of
+from sageaudit.cli.sources.session import open_session
+from sageaudit.domain.audit.ranking import Ranking
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed, Period, chosen, newest
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadRecording, BadUsage, NoCredentials
+from sageaudit.listing import list_jobs
+from sageaudit.ports import History, Workers
+from sageaudit.scanning import Lane, Result
+
+_Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a scan did. The audits themselves are in the `history`, a file.
+
+    `jobs`: listed jobs by what became of them (audited, known, running, gone, refused, not_asked).
+    `refused` and `not_judged`: jobs by the reason. `cost_usd`: what CloudWatch charges for the
+    `metrics_requested`. `ranking`: where the dollars of the scanned jobs' days went.
+    """
+
+    history: Path
+    jobs: Mapping[str, int]
+    refused: Mapping[str, int]
+    not_judged: Mapping[str, int]
+    metrics_requested: int
+    cost_usd: Decimal
+    ranking: Ranking
+
+    @property
+    def complete(self) -> bool:
+        """Whether every listed job that has ended was audited, now or before."""
+        return not (self.refused or self.jobs[Result.REFUSED] or self.jobs[Result.NOT_ASKED])
+
+    @property
+    def total_usd(self) -> Decimal:
+        """What the jobs cost, of those whose cost is known."""
+        return self.ranking.total.total_usd
+
+    @property
+    def avoidable_usd(self) -> Decimal:
+        """What other settings would have saved."""
+        return self.ranking.total.avoidable_usd
+
+    @property
+    def lost_usd(self) -> Decimal:
+        """What was paid for work without a result."""
+        return self.ranking.total.lost_usd
+
+
+def scan(
+    since: str | None = None,
+    until: str | None = None,
+    *,
+    recordings: _Path | None = None,
+    history: _Path | None = None,
+    kinds: Iterable[str] = (),
+    regions: Sequence[str] = (),
+    all_regions: bool = False,
+    limit: int | None = None,
+    again: bool = False,
+    profile: str | None = None,
+    policy: _Path | None = None,
+) -> Scan:
+    """Audits the jobs of an account that ended in the last 30 days, and keeps the audits.
+
+    Reads only, with the credentials of `profile`. `since` and `until` are days such as `30d` or
+    `2026-11-01`; `recordings` is a folder of recorded jobs to audit instead, by default of all
+    days; `history` is the file, by default the one that commands use. `again` audits also jobs
+    whose audits are final. An interruption loses nothing that was audited. A job that fails does
+    not stop the others: look at `Scan.refused`. Raises a SageauditError where nothing could begin.
+    """
+    if recordings is not None and (regions or all_regions or profile):
+        raise BadUsage("recordings need no AWS: leave out regions, all_regions and profile")
+    if all_regions and regions:
+        raise BadUsage("give either regions or all_regions")
+    today = datetime.now(UTC).date()
+    days = None if recordings and not since else periods.period(since or "30d", until, today)
+    asked = _Asked(
+        days,
+        tuple(word_of(JobKind, kind, "kinds") for kind in kinds) or tuple(JobKind),
+        limit,
+        again,
+        policy_of(policy),
+    )
+    file = None if history is None else Path(history)
+    interruption = Interruption(lambda _: None)  # not entered: Ctrl-C stays the caller's
+    with (
+        histories.open_history(file, None, None, None, create=True) as opened,
+        Threads(scanned_account.THREADS) as workers,
+    ):
+        tally, pace = ScanTally(), Pace(time.monotonic, interruption.sleep)
+        if recordings is not None:
+            lanes = _recorded(Path(recordings), opened.history, asked, tally)
+        else:
+            session = open_session(profile, None)
+            named = scanned_account.regions(session, regions, every=all_regions)
+            account = scanned_account.ScannedAccount(session, pace)
+            lanes = _live(account, named, opened.history, asked, workers, tally, some=all_regions)
+        run = ScanRun(opened.history, lanes, tally)
+        run.run(workers, interruption, lambda: None)
+        return Scan(
+            history=Path(opened.name),
+            jobs=MappingProxyType({str(one.value): tally.results[one] for one in Result}),
+            refused=MappingProxyType(dict(tally.refused)),
+            not_judged=MappingProxyType(dict(tally.not_judged)),
+            metrics_requested=pace.metrics_requested,
+            cost_usd=usd_of(pace.metrics_requested),
+            ranking=run.ranking(days or period_of(lanes, today)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Which jobs are audited, and how. `period` is None for all days."""
+
+    period: Period | None
+    kinds: tuple[JobKind, ...]
+    limit: int | None
+    again: bool
+    policy: Policy
+
+    def of(self, jobs: Iterable[Listed]) -> list[Listed]:
+        return [*jobs] if self.limit is None else newest([*jobs], self.limit)
+
+
+def _recorded(folder: Path, history: History, asked: _Asked, tally: ScanTally) -> list[Lane]:
+    def refused(error: BadRecording) -> None:
+        tally.refuse(str(error), exit_of(error))
+
+    found = recorded_lanes.recorded_jobs(folder, refused)
+    jobs = [job for job in found.jobs if job.ref.kind in asked.kinds]
+    if asked.period is not None:
+        jobs = chosen(jobs, asked.period, asked.kinds)
+    deps = found.dependencies(history, asked.policy)
+    lanes = lanes_of(asked.of(jobs), deps, again=asked.again)
+    return [replace(lane, as_of=found.as_of) for lane in lanes]
+
+
+def _live(
+    account: scanned_account.ScannedAccount,
+    regions: Sequence[str],
+    history: History,
+    asked: _Asked,
+    workers: Workers,
+    tally: ScanTally,
+    *,
+    some: bool,
+) -> list[Lane]:
+    """`some`: the account need not have all of these regions. Raises NoCredentials for none."""
+    assert asked.period is not None  # noqa: S101 - only recordings have none
+    listing = list_jobs(account.lists, regions, asked.kinds, asked.period, workers)
+    closed = {one.region for one in listing.refusals if isinstance(one.error, NoCredentials)}
+    for refusal in listing.refusals:
+        if closed == set(regions) and isinstance(refusal.error, NoCredentials):
+            raise refusal.error
+        if not (some and refusal.region in closed):
+            tally.refuse(str(refusal.error), exit_of(refusal.error))
+    deps = account.dependencies(history, asked.policy)
+    return lanes_of(asked.of(listing.jobs), deps, again=asked.again)

@@ -1,0 +1,316 @@
+"""The pure core of `sageaudit check`: judges a request before its job runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from math import prod
+
+from sageaudit.domain.audit.audit import Outcomes
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
+from sageaudit.domain.bill.finding import Finding, Found, Parameter, Severity
+from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.discounts import own
+from sageaudit.domain.policy.exemption import exemptions
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.request.advice import Ignored, ignored
+from sageaudit.domain.request.forecast import (
+    DEFAULT_LIMIT_S,
+    HOUR_S,
+    Basis,
+    Cost,
+    FamilyForecast,
+    Limit,
+    cost_of,
+    dearest,
+    limit_of,
+    of_family,
+)
+from sageaudit.domain.request.request import Request, planned
+from sageaudit.domain.request.validity import ApiModel, Problem, corrected
+from sageaudit.domain.request.values import NotKnown
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Missing
+from sageaudit.errors import Malformed
+from sageaudit.rules.card import FamilyCase, RequestCase, Ruleset, TuningCase
+from sageaudit.rules.judge import judge_request
+
+_EXPOSED_USD, _EXPOSED_HIGH_USD = Decimal(100), Decimal(1000)
+"""What a hung job may cost, from which a finding about its limit is medium, and high."""
+_NOT_RUN = Missing("not_run", "the job has not run")
+_LIMITED = frozenset({JobKind.TRAINING, JobKind.PROCESSING})
+_CONFIG = "HyperParameterTuningJobConfig"
+_TRIALS = f"{_CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs"
+_PARALLEL = f"{_CONFIG}.ResourceLimits.MaxParallelTrainingJobs"
+_SEARCH_S = f"{_CONFIG}.ResourceLimits.MaxRuntimeInSeconds"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedJob:
+    """A request as a job: in the family and region under which its history is asked for."""
+
+    request: Request
+    job: Job
+    family: str
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyHistory:
+    """The family's earlier runs and newest audits, newest first."""
+
+    runs: tuple[EarlierRun, ...]
+    audits: tuple[AuditDocument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One request, judged. `unreadable`: why nothing could be concluded from it, or None.
+
+    `forecast` is None where no history was read. `basis`: what the dollars of findings rest on.
+    """
+
+    request: Request
+    job: Job | None
+    family: str | None
+    problems: tuple[Problem, ...]
+    outcomes: Outcomes
+    findings: tuple[Finding, ...]
+    ignored: tuple[Ignored, ...]
+    basis: Basis
+    cost: Cost | None
+    forecast: FamilyForecast | None
+    notes: tuple[str, ...] = ()
+    unreadable: str | None = None
+
+
+def problems_of(request: Request, model: ApiModel) -> tuple[Problem, ...]:
+    """What AWS would refuse by its service model; of a trial, its tuning request says it."""
+    if request.trial_of is not None:
+        return ()
+    later = (request.name_key,) if request.named_later else ()
+    return model.problems(request.shape, request.body, later)
+
+
+def prepare(
+    request: Request, problems: Sequence[Problem], region: str | None, policy: Policy
+) -> PlannedJob:
+    """The request without what AWS refuses, as a job. Raises Malformed."""
+    wrong = frozenset(problem.place for problem in problems if not problem.meant)
+    if request.trial_of is not None:
+        size = len(request.prefix)
+        wrong = frozenset(at[size:] for at in wrong if at[:size] == request.prefix)
+    else:
+        request = replace(request, body=corrected(request.body, problems))
+    request = replace(request, invalid=frozenset(place for place in wrong if place))
+    job = planned(request, region)(HOUR_S, _EPOCH)
+    return PlannedJob(request, job, family(job, policy.family_tag))
+
+
+_EPOCH = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+"""Stands for a start where only the settings of the job are asked for."""
+
+
+def check(
+    one: PlannedJob,
+    problems: Sequence[Problem],
+    market: Market,
+    policy: Policy,
+    ruleset: Ruleset,
+    *,
+    now: datetime,
+    history: FamilyHistory | None,
+    trials: Sequence[Cost] = (),
+) -> Checked:
+    """Judges one request. `market` has the list prices; `trials`: the costs of a tuning job's
+    definitions, from which its own is worked out.
+    """
+    request, runs = one.request, history.runs if history else None
+    market = own(market, policy.discounts, now.date()).relative_to(one.job)
+    lasting = planned(request, one.job.region)
+    forecast = of_family(one.job, runs) if runs is not None else None
+    limit = limit_of(request)
+    basis, seconds = _basis(forecast, limit)
+    job = _limited(lasting(seconds, now), limit)
+    at_limit = None
+    if limit.seconds is not None:
+        at_limit = dearest(lasting(limit.seconds, now), request, market)
+    cost = cost_of(request, at_limit, dearest(job, request, market), market)
+    if request.kind is JobKind.TUNING:
+        cost = _cost_of_search(request, limit, trials)
+    billed = bill(job, market)
+    local = policy.for_job(job.account, one.family, job.tags)
+    names = [rule.name.name for rule in ruleset.rules]
+    exempt, warnings = exemptions(local, one.family, job.tags, names, now.date())
+    asked = RequestCase(
+        request=request,
+        job=job,
+        bill=billed,
+        market=market,
+        cost=cost,
+        earlier=runs,
+        policy=local,
+        before_run=basis,
+    )
+    outcomes = judge_request(asked, _case(asked, runs), ruleset.rules)
+    founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
+    severities = Severities(local.severity, local.severities)
+    plan = local.discounts.savings_plan
+    savings = allocate(job, billed, founds, market, severities, exempt, savings_plan=plan)
+    findings = _with_severities(savings, ruleset, local, basis)
+    found_rules = {finding.rule.name for finding in findings}
+    advice = ignored(request, history.audits) if history else ()
+    return Checked(
+        request=request,
+        job=job,
+        family=one.family,
+        problems=tuple(problems),
+        outcomes=tuple(outcomes),
+        findings=tuple(_said_before(finding, advice) for finding in findings),
+        ignored=tuple(
+            item
+            for item in advice
+            if item.rule not in found_rules
+            and item.rule not in local.rules_off
+            and item.rule not in exempt
+        ),
+        basis=basis,
+        cost=cost,
+        forecast=forecast,
+        notes=tuple(warnings),
+    )
+
+
+def unreadable(request: Request, problems: Sequence[Problem], error: Malformed) -> Checked:
+    """A request that cannot be read as a job at all: its problems are all that is said."""
+    return Checked(
+        request=request,
+        job=None,
+        family=None,
+        problems=tuple(problems),
+        outcomes=(),
+        findings=(),
+        ignored=(),
+        basis=Basis.HOUR,
+        cost=None,
+        forecast=None,
+        unreadable=str(error),
+    )
+
+
+def _basis(forecast: FamilyForecast | None, limit: Limit) -> tuple[Basis, Decimal]:
+    """What the job's length rests on: its family's median, else its limit, else an hour."""
+    if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
+        return Basis.HISTORY, forecast.seconds.median
+    if limit.seconds is not None:
+        return Basis.LIMIT, limit.seconds
+    return Basis.HOUR, HOUR_S
+
+
+def _limited(job: Job, limit: Limit) -> Job:
+    """The job with AWS's default limit where the request has none."""
+    if job.kind in _LIMITED and limit.default:
+        return replace(job, max_runtime_s=DEFAULT_LIMIT_S)
+    return job
+
+
+def _case(asked: RequestCase, runs: tuple[EarlierRun, ...] | None) -> FamilyCase | TuningCase:
+    """The request as the case of a job that ran, for rules that judge both."""
+    job = asked.job
+    if job.kind is JobKind.TUNING:
+        return TuningCase(job, (), policy=asked.policy, before_run=asked.before_run)
+    usage = measure(job, (), asked.market.types, absent=_NOT_RUN)
+    return FamilyCase(
+        job,
+        usage.active(),
+        usage,
+        asked.bill,
+        asked.market,
+        runs,
+        policy=asked.policy,
+        before_run=asked.before_run,
+    )
+
+
+def _with_severities(
+    savings: Savings, ruleset: Ruleset, policy: Policy, basis: Basis
+) -> tuple[Finding, ...]:
+    """The card's severity, but for dollars that rest on runs and for what the policy sets."""
+    cards = {rule.name.name: rule.before_run for rule in ruleset.rules}
+    return tuple(
+        finding
+        if (card := cards[finding.rule.name]) is None
+        or finding.rule.name in policy.severities
+        or (basis is Basis.HISTORY and finding.alone_usd is not None)
+        else replace(finding, severity=_of_exposure(finding) or card.severity)
+        for finding in savings.findings
+    )
+
+
+def _of_exposure(finding: Finding) -> Severity | None:
+    """By the most that a request can cost, where that is what the finding is about."""
+    usd = finding.found.evidence.get("exposed_usd")
+    if not isinstance(usd, Decimal):
+        return None
+    if usd >= _EXPOSED_HIGH_USD:
+        return Severity.HIGH
+    return Severity.MEDIUM if usd >= _EXPOSED_USD else Severity.LOW
+
+
+def _said_before(finding: Finding, advice: Sequence[Ignored]) -> Finding:
+    run = next((item.run for item in advice if item.rule == finding.rule.name), None)
+    return replace(finding, said_of=run)
+
+
+def _cost_of_search(request: Request, limit: Limit, trials: Sequence[Cost]) -> Cost:
+    """All training jobs at the dearest definition's limit; less where the search itself ends."""
+    count, parallel = request.value(_TRIALS), request.value(_PARALLEL)
+    count = _grid_size(request) if count is None else count
+    search_s = request.value(_SEARCH_S)
+    known = [cost.usd for cost in trials if cost.usd is not None]
+    if not trials or len(known) < len(trials):
+        why = next((cost.why for cost in trials if cost.why), "its training jobs are not known")
+        return Cost(None, limit, None, 1, None, why)
+    bounds: list[Decimal] = []
+    if isinstance(count, int):
+        bounds.append(max(known) * count)
+    rates = [cost.hourly_usd for cost in trials if cost.hourly_usd is not None]
+    if isinstance(search_s, int) and isinstance(parallel, int) and rates:
+        bounds.append(max(rates) * parallel * search_s / HOUR_S)
+    if not bounds:
+        unknown = next((v for v in (count, search_s) if isinstance(v, NotKnown)), None)
+        why = (
+            f"the number of its training jobs is not known ({unknown.why})"
+            if unknown
+            else ("nothing limits the number of its training jobs")
+        )
+        return Cost(None, limit, None, 1, None, why)
+    return Cost(None, limit, None, count if isinstance(count, int) else 1, min(bounds), None)
+
+
+def _grid_size(request: Request) -> int | None:
+    """How many combinations a grid search has; None for another search or an unknown range."""
+    ranges = request.value(f"{_CONFIG}.ParameterRanges.CategoricalParameterRanges")
+    if request.value(f"{_CONFIG}.Strategy") != "Grid" or not isinstance(ranges, list):
+        return None
+    sizes = [item.get("Values") if isinstance(item, dict) else None for item in ranges]
+    known = [len(values) for values in sizes if isinstance(values, list)]
+    return prod(known) if known and len(known) == len(sizes) else None
+
+
+def fixes_of(finding: Finding, request: Request) -> tuple[Parameter, ...]:
+    """The finding's fix, with the values that the request has as old ones."""
+    fixed = []
+    for parameter in finding.found.fix:
+        value = request.value(parameter.path)
+        plain = value if isinstance(value, str | int | bool) else None
+        shown = plain if plain is not None else (parameter.old if value is not None else None)
+        fixed.append(Parameter(parameter.path, shown, parameter.new))
+    return tuple(fixed)

@@ -1,0 +1,151 @@
+"""`sageaudit export`: writes audits or findings to a file for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.adapters.files.parquet_rows import write_parquet
+from sageaudit.cli import asking
+from sageaudit.cli.asking import Filters, Where
+from sageaudit.cli.exits import Exit
+from sageaudit.cli.messages import say
+from sageaudit.cli.views import formats, lists
+from sageaudit.cli.views.formats import Field
+from sageaudit.errors import BadUsage
+from sageaudit.ports import History
+from sageaudit.queries import answer, totals
+from sageaudit.queries.lists import Reading
+from sageaudit.queries.question import Question
+from sageaudit.queries.rows import OF_A_FINDING, AuditRow
+from sageaudit.queries.totals import SumsFilter
+from sageaudit.rules import catalogue
+from sageaudit.text.words import counted
+
+_FORMATS = ("parquet", "jsonl", "csv")
+_STDOUT = Path("-")
+_EPILOG = """\b
+Examples:
+  sageaudit export -o audits.parquet
+  sageaudit export --since 2026-01-01 --format csv -o audits.csv
+  sageaudit export --findings -o findings.jsonl --table sageaudit-history"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option(
+    "-o",
+    "--out",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    required=True,
+    metavar="FILE",
+    help="File to write, or - for stdout.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    show_default="the ending of FILE",
+    help="parquet needs sageaudit[parquet].",
+)
+@click.option("--findings", is_flag=True, help="Write the findings of all rules instead of audits.")
+@asking.FILTERS
+@click.option("--fields", metavar="A,B,C", help="Fields to write; by default all.")
+@asking.WHERE
+def export(
+    path: Path,
+    form: str | None,
+    findings: bool,
+    filters: Filters,
+    fields: str | None,
+    where: Where,
+) -> int:
+    """Writes audits or findings to a file, for duckdb, Athena, pandas or a spreadsheet.
+
+    Rows are written as they are read, so the memory stays the same for any number. FILE is replaced
+    once all rows are written.
+    """
+    form = form or _format_of(path)
+    if form == "parquet" and path == _STDOUT:
+        raise BadUsage("Parquet is not written to stdout: name a file with -o")
+    question = filters.question(asking.now())
+    of_findings = findings or question.rule is not None
+    listing = lists.FINDINGS if of_findings else lists.AUDITS
+    chosen = listing.chosen(form, fields)
+    heads = of_findings and not {field.name for field in chosen} <= OF_A_FINDING
+    with where.open() as opened:
+        questions = _of_each_rule(opened.history, question) if findings else [question]
+        rows = (
+            row
+            for asked in questions
+            for row in answer.all_rows(opened.history, asked, with_heads=heads).rows
+        )
+        count = _write(rows, chosen, form, path)
+    say(f"{counted(count, 'row')} written to {'stdout' if path == _STDOUT else path}")
+    return int(Exit.DONE)
+
+
+def _format_of(path: Path) -> str:
+    """The format that a file's name ends in."""
+    ending = path.suffix.lstrip(".").lower()
+    if ending not in _FORMATS:
+        raise BadUsage(f"which format? {path} ends in none of {', '.join(_FORMATS)}: give --format")
+    return ending
+
+
+def _of_each_rule(history: History, question: Question) -> Iterator[Question]:
+    """The question for each rule of today, and for those that only older audits have."""
+    known = {rule.name.name for rule in catalogue.load()}
+    summed = totals.rules(history, question.window, SumsFilter(), Reading())
+    for rule in sorted(known | {rule.rule for rule in summed}):
+        yield replace(question, rule=rule)
+
+
+def _write(rows: Iterable[AuditRow], chosen: Sequence[Field], form: str, path: Path) -> int:
+    if path == _STDOUT:
+        return _write_text(rows, chosen, form, lambda line: click.echo(line, nl=False))
+    with _replaced(path) as part:
+        if form == "parquet":
+            columns = {field.name: field.column for field in chosen}
+            return write_parquet(part, columns, (_values(row, chosen) for row in rows))
+        with part.open("w", encoding="utf-8", newline="") as file:
+            return _write_text(rows, chosen, form, file.write)
+
+
+def _write_text(
+    rows: Iterable[AuditRow],
+    chosen: Sequence[Field],
+    form: str,
+    write: Callable[[str], object],
+) -> int:
+    lines = formats.csv_lines(rows, chosen) if form == "csv" else formats.jsonl_lines(rows, chosen)
+    count = -1 if form == "csv" else 0
+    for line in lines:
+        write(line)
+        count += 1
+    return count
+
+
+def _values(row: AuditRow, chosen: Sequence[Field]) -> dict[str, object]:
+    """The values as Parquet has types for them: times stay times, and enumerated words are text."""
+    values = {field.name: getattr(row, field.name) for field in chosen}
+    return {
+        name: whole_text(value) if isinstance(value, str) else value
+        for name, value in values.items()
+    }
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[Path]:
+    """A file beside `path` to write; it takes the place of `path` once it is whole."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,156 @@
+"""`sageaudit record`: writes what an audit of a live job reads, as a file for later audits."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sageaudit.adapters.files import anonymous_recording, recording, recording_file
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.files.recording import RecordedSet, Recording
+from sageaudit.cli import options
+from sageaudit.cli.messages import inert_json, say
+from sageaudit.cli.sources import live, recorded_audit
+from sageaudit.cli.sources.recorded_run import RecordedRuns
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JOB_NAME
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadRecording, Malformed
+from sageaudit.rules import catalogue
+
+_EPILOG = """\b
+Examples:
+  sageaudit record my-training-job --region eu-west-1
+  sageaudit record my-training-job -o job.json
+  sageaudit audit --recording job.json
+  sageaudit record my-training-job --anonymize -o to-share.json
+  sageaudit record --recording job.json --anonymize -o to-share.json"""
+_STDOUT = "-"
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("job", required=False, metavar="[ARN|NAME]")
+@click.option(
+    "--recording",
+    "path",
+    type=click.Path(path_type=Path),
+    help="Recording, or Describe* response, to write again in place of a job: without secrets, or"
+    " with --anonymize.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="File to write, or - for stdout; by default NAME.json in this folder.",
+)
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option(
+    "--anonymize",
+    is_flag=True,
+    help="For sharing: names, account ids, addresses and free texts are replaced. Times, types,"
+    " metrics and prices stay, so that the dollars stay.",
+)
+@click.option(
+    "--salt",
+    help="Secret text for --anonymize: files made with the same one use the same pseudonyms, so"
+    " that runs of one family stay one. By default a new one for each file.",
+)
+@options.KIND
+@options.JOB_REGION
+@options.PROFILE
+def record(
+    job: str | None,
+    path: Path | None,
+    out: Path | None,
+    force: bool,
+    anonymize: bool,
+    salt: str | None,
+    kind: str | None,
+    region: str | None,
+    profile: str | None,
+) -> None:
+    """Writes a job's recording: all that an audit of it reads.
+
+    That is its Describe* response, tags, metrics, the regions of its buckets and the price list;
+    of a tuning job also those of its training jobs. Hyperparameters, environment, arguments and
+    other values that may be secrets are left out. Reads only, with your own credentials.
+    """
+    if (job is None) == (path is None):
+        raise click.UsageError("name one job, or give its file with --recording")
+    if salt is not None and not anonymize:
+        raise click.UsageError("--salt is for --anonymize")
+    if salt is not None and not salt.strip():
+        raise click.UsageError("--salt is empty: give a text that others cannot guess")
+    if out is not None and str(out) != _STDOUT:
+        recording_file.check_free(out, replace=force)
+    if path is not None:
+        read, audited = _of_file(path)
+    else:
+        account, wanted = live.Account(profile, region), JobKind(kind) if kind else None
+        read, audited = account.record(job or "", wanted)
+    document = recording_file.document_of(read)
+    if anonymize:
+        key = salt.encode("utf-8", "replace") if salt else secrets.token_bytes(32)
+        rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
+        document = anonymous_recording.anonymized(document, key, rules)
+    text = inert_json(recording_file.text_of(document))
+    difference = _difference(text, audited, anonymize=anonymize)
+    if str(out) == _STDOUT:
+        click.echo(text, nl=False)
+    else:
+        written = out or Path(f"{_name(document)}.json")
+        recording_file.write(written, text, replace=force)
+        say(f"wrote {written} ({max(len(text) // 1000, 1)} KB)")
+    if difference:
+        say(f"an audit of this recording differs from that of the job in: {difference}")
+    if not anonymize:
+        say("it names your account, data and people: add --anonymize before you share it")
+
+
+def _of_file(path: Path) -> tuple[Recording | RecordedSet, AuditDocument]:
+    """A recording with its audit. Raises BadRecording."""
+    read = recording.read(path)
+    try:
+        return read, recorded_audit.of_recorded(read, Policy(), RecordedRuns(()))
+    except Malformed as error:
+        raise BadRecording(f"{path}: {error}") from error
+
+
+def _name(document: Mapping[str, Any]) -> str:
+    """The job's name in the recording, as the file's; of a set without its tuning job the first's.
+
+    A name that is no file name in this folder gives one that is.
+    """
+    answer = document.get("describe") or document["children"][0]["describe"]
+    name = next(str(value) for key, value in answer.items() if key.endswith("JobName"))
+    return name if JOB_NAME.match(name) else "job"
+
+
+def _difference(text: str, audited: AuditDocument, *, anonymize: bool) -> str:
+    """The keys in which the audit of a recording differs from the live one; empty for none.
+
+    Of an anonymised recording only dollars and findings are compared.
+    """
+    read = recording.parsed(json.loads(text))
+    again = from_json(to_json(recorded_audit.of_recorded(read, Policy(), RecordedRuns(()))))
+    live_one = from_json(to_json(audited))
+    if anonymize:
+        again, live_one = _dollars(again), _dollars(live_one)
+    return ", ".join(key for key in live_one if again[key] != live_one[key])
+
+
+def _dollars(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What an anonymised recording keeps: the sums, and each finding with its dollars."""
+    sums = ("avoidable_usd", "lost_usd", "lost_up_to_usd", "possible_usd", "judged")
+    kept = ("rule", "severity", "confidence", "bucket", "saving_usd", "saving_range_usd")
+    return {
+        "total_usd": document["bill"]["total_usd"],
+        **{key: document[key] for key in sums},
+        "findings": [{key: one[key] for key in kept} for one in document["findings"]],
+    }

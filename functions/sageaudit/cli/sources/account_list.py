@@ -1,0 +1,111 @@
+"""Which accounts a command asks, and through which role."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.aws import organization
+from sageaudit.adapters.aws.assumed_role import Role
+from sageaudit.adapters.aws.clients import aws_errors, client
+from sageaudit.adapters.aws.organization import NamedAccount
+from sageaudit.errors import BadUsage
+
+_ACCOUNT = re.compile(r"\d{12}\Z", re.ASCII)
+_MOST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose credentials a session has."""
+
+    account: str
+    arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccountList:
+    """The accounts that were asked for, and the role to assume in those that are not the own."""
+
+    own: Identity
+    accounts: tuple[NamedAccount, ...]
+    role: Role | None
+
+    @property
+    def names(self) -> dict[str, str | None]:
+        """What the organization calls each account."""
+        return {account.id: account.name for account in self.accounts}
+
+
+def identity(session: Any, region: str | None) -> Identity:
+    """The account and ARN of the session's credentials. Raises AwsError."""
+    with aws_errors("sts"):
+        answer = client(session, "sts", region).get_caller_identity()
+    return Identity(str(answer["Account"]), str(answer["Arn"]))
+
+
+def check(
+    file: Path | None, role: str | None, external_id: str | None, *, organized: bool
+) -> Role | None:
+    """The role that these options name. Raises BadUsage where they do not fit together."""
+    if file is not None and organized:
+        raise BadUsage("name the accounts once: either --accounts FILE or --organization")
+    if external_id is not None and role is None:
+        raise BadUsage("--external-id needs --role NAME")
+    if role is not None and file is None and not organized:
+        raise BadUsage("--role needs the accounts that have it: --accounts FILE or --organization")
+    if organized and role is None:
+        raise BadUsage("--organization needs --role NAME: the role to assume in each account")
+    return None if role is None else Role(role, external_id)
+
+
+def account_list(session: Any, region: str, file: Path | None, role: Role | None) -> AccountList:
+    """The accounts of the file; without one, the active accounts of the organization.
+
+    Raises BadUsage, naming the line of the file, or AwsError.
+    """
+    listed = None if file is None else accounts_of_file(file)
+    own = identity(session, region)
+    if listed is None:
+        with aws_errors("organizations"):
+            listed = organization.active_accounts(client(session, "organizations", region))
+    others = [account.id for account in listed if account.id != own.account]
+    if others and role is None:
+        raise BadUsage(
+            f"--accounts names {others[0]}, which is not your own account {own.account}: give the"
+            " role to assume there with --role NAME"
+        )
+    return AccountList(own, tuple(listed), role)
+
+
+def accounts_of_file(path: Path) -> list[NamedAccount]:
+    """The accounts of a text file with one id a line; what follows # is a comment.
+
+    Raises BadUsage for a file that cannot be read, has another line, or names no account.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        lines = content.decode("utf-8-sig").splitlines()
+    except OSError as error:
+        raise BadUsage(f"--accounts {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadUsage(f"--accounts {path} is not a text file in UTF-8") from error
+    if len(content) > _MOST_BYTES:
+        raise BadUsage(f"--accounts {path} is over 1 MB: is it a list of account ids?")
+    ids: dict[str, None] = {}
+    for number, line in enumerate(lines, 1):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        if not _ACCOUNT.match(text):
+            raise BadUsage(
+                f"--accounts {path}, line {number}: {text[:40]!r} is not an account id, which has"
+                " 12 digits; write one id a line, and comments after #"
+            )
+        ids[text] = None
+    if not ids:
+        raise BadUsage(f"--accounts {path} names no account: write one account id a line")
+    return [NamedAccount(account) for account in ids]

@@ -1,0 +1,84 @@
+"""Several accounts on the terminal and as JSON: what was audited and found, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from sageaudit.cli.sources.scanned_accounts import AccountStatus
+from sageaudit.cli.views.layout import plain_table
+from sageaudit.scanning import Result
+from sageaudit.text.estimate import about
+from sageaudit.text.money import usd
+from sageaudit.text.untrusted import middle, terminal
+from sageaudit.text.words import counted
+
+WORDS = {
+    "audited": "audited",
+    "partly": "partly audited",
+    "no_jobs": "no jobs",
+    "role_refused": "role refused",
+    "denied": "denied",
+    "no_credentials": "no credentials",
+    "throttled": "throttled",
+    "unavailable": "no answer",
+}
+_NAME, _REASONS = 12, 20
+
+
+def document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
+    """One object for each account; empty where one account was scanned by itself."""
+    return [
+        {
+            "account": status.account,
+            "name": status.name,
+            "status": status.word,
+            "reasons": status.reasons,
+            "jobs": {
+                **{result.value: status.tally.results[result] for result in Result},
+                "left": status.left,
+            },
+            "total_usd": status.sums.total_usd,
+            "avoidable_usd": status.sums.avoidable_usd,
+            "lost_usd": status.sums.lost_usd,
+            "possible_usd": status.sums.possible_usd,
+        }
+        for status in statuses
+    ]
+
+
+def show(statuses: Sequence[AccountStatus], console: Console) -> None:
+    """Prints a row for each account, those with the most dollars first, then the reasons."""
+    if not statuses:
+        return
+    money = ("Spend", "Avoidable", "Lost")
+    named = any(status.name for status in statuses)
+    columns = ["Account", *(["Name"] if named else []), "Audited", *money, "Status"]
+    console.print()
+    console.print(Text(counted(len(statuses), "account"), "bold"))
+    table = plain_table(*columns, right={"Audited", *money}, unbroken={*columns})
+    for status in sorted(statuses, key=lambda one: (-one.sums.total_usd, one.account)):
+        name = [middle(terminal(status.name or "-"), _NAME)] if named else []
+        table.add_row(status.account, *map(Text, name), *_figures(status), WORDS[status.word])
+    console.print(table)
+    _show_reasons(statuses, console)
+
+
+def _figures(status: AccountStatus) -> tuple[str, ...]:
+    """Jobs and dollars; a dash where nothing is known of the account."""
+    sums = status.sums
+    if status.error is not None and not sums.jobs:
+        return "-", "-", "-", "-"
+    spend = about(usd(sums.total_usd), estimated=bool(sums.estimated and sums.total_usd))
+    return f"{sums.jobs:,}", spend, usd(sums.avoidable_usd), usd(sums.lost_usd)
+
+
+def _show_reasons(statuses: Sequence[AccountStatus], console: Console) -> None:
+    lines = [(status.account, reason) for status in statuses for reason in status.reasons]
+    for account, reason in lines[:_REASONS]:
+        console.print(Text(f"{account}: {terminal(reason)}", "dim"))
+    if len(lines) > _REASONS:
+        console.print(Text(f"and {len(lines) - _REASONS} reasons more: see --output json", "dim"))

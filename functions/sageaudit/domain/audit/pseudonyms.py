@@ -1,0 +1,183 @@
+"""Pseudonyms for the names in a recording: the same name, the same pseudonym, for one salt.
+
+A pseudonym keeps what audits read of a name and nothing else: that two runs have one family, that
+an address names a version of its data, the toolkit of an image. Its letters are no words and no
+hexadecimal digits, so that nothing is read into it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+
+from sageaudit.domain.job.addresses import SOME_VERSION
+from sageaudit.domain.job.aws_images import AWS_REGISTRIES, AWS_REPOSITORIES
+from sageaudit.domain.job.buckets import bucket_of
+from sageaudit.domain.job.data_version import CODE_INPUTS, data_pinned
+from sageaudit.domain.job.entry_point import script
+from sageaudit.domain.job.family import repository, stem
+from sageaudit.domain.job.image import cuda, pytorch
+from sageaudit.domain.job.ordinary_words import is_debugger_rule
+from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.usage.measurements import Metric
+from sageaudit.domain.usage.objective import telling_words
+
+_LETTERS = "ghjkmnpqrstvwxyz"
+_ARN = re.compile(
+    rf"arn:(?P<partition>aws[a-z-]{{0,10}}):sagemaker:(?P<region>{REGION.pattern}):"
+    r"(?P<account>[^:]*):(?P<word>[a-z-]+)/(?P<name>.+)\Z",
+    re.DOTALL,
+)
+_RESOURCES = frozenset(
+    {
+        "training-job", "processing-job", "transform-job", "hyper-parameter-tuning-job",
+        "automl-job", "labeling-job", "monitoring-schedule", "pipeline", "user-profile",
+        "training-plan",
+    }
+)  # fmt: skip
+_EXECUTION = re.compile(r"(?P<pipeline>[^/]+)/execution/(?P<id>.+)\Z", re.DOTALL)
+_ECR = re.compile(
+    rf"(?P<account>\d{{12}})\.dkr\.ecr\.(?P<region>{REGION.pattern})"
+    r"\.amazonaws\.com(?P<china>\.cn)?\Z"
+)
+_IMAGE = re.compile(r"[a-z0-9][\w./:@-]{1,250}\Z", re.ASCII)
+_INPUTS = CODE_INPUTS | {
+    "train", "training", "validation", "valid", "val", "test", "eval", "model", "data", "channel",
+    "input", "output", "config", "checkpoint", "checkpoints",
+}  # fmt: skip
+"""Names of channels, inputs and outputs that every job may have."""
+_NUMBERED_HOST = re.compile(r"algo-[0-9]{1,6}\Z")
+_RULE_NUMBER = re.compile(r"(?:-[0-9]{1,14})?\Z")
+
+
+class Pseudonyms:
+    """`salt`: without it nobody can test a guess of a name. `names`: those of the jobs.
+
+    ARNs carry a job's name in small letters: it gets the pseudonym of the name as written.
+    """
+
+    def __init__(self, salt: bytes, names: Iterable[str] = ()) -> None:
+        self._salt = salt
+        self._written = {name.lower(): name for name in names}
+
+    def word(self, prefix: str, original: str, letters: int = 10) -> str:
+        """A pseudonym of any name, such as `grp-kwzmtgqhrp`."""
+        digest = self._digest(prefix, original)
+        return f"{prefix}-{''.join(_LETTERS[byte & 15] for byte in digest[:letters])}"
+
+    def job(self, name: str) -> str:
+        """Runs whose names differ in a time or a number only still do so, and no more."""
+        return self._run("job", self._written.get(name.lower(), name))
+
+    def model(self, name: str) -> str:
+        """As `job`: a transform's family has the model's name without times and numbers."""
+        return self._run("mod", name)
+
+    def _run(self, prefix: str, name: str) -> str:
+        short = stem(name)
+        if short == name:
+            return self.word(prefix, short)
+        number = int.from_bytes(self._digest(f"{prefix} run", name)[:8]) % 10**9
+        return f"{self.word(prefix, short)}-{number:09}"
+
+    def account(self, account: str) -> str:
+        """Twelve digits that are no account of AWS's images."""
+        for attempt in range(100):
+            number = int.from_bytes(self._digest(f"account {attempt}", account)[:8]) % 10**11
+            if (found := f"9{number:011}") not in AWS_REGISTRIES:
+                return found
+        raise AssertionError("a hash does not repeat itself")
+
+    def arn(self, arn: str) -> str:
+        """The ARN of a job, a pipeline's execution or another resource of SageMaker."""
+        match = _ARN.match(arn)
+        if match is None or match["word"] not in _RESOURCES:
+            return self.word("arn", arn)
+        account = self.account(match["account"])
+        place = f"arn:{match['partition']}:sagemaker:{match['region']}:{account}:{match['word']}"
+        if match["word"].endswith("-job"):
+            return f"{place}/{self.job(match['name'])}"
+        if execution := _EXECUTION.match(match["name"]):
+            pipeline, ran = self.word("pip", execution["pipeline"]), execution["id"]
+            return f"{place}/{pipeline}/execution/{self.word('exe', ran)}"
+        return f"{place}/{self.word('res', match['name'])}"
+
+    def bucket(self, name: str) -> str:
+        """A name that a bucket may have."""
+        return self.word("bkt", name)
+
+    def address(self, address: str) -> str:
+        """An S3 address; that it names a version of its data stays, but not which one."""
+        bucket = bucket_of(address)
+        path = address.partition("://")[2].partition("/")[2]
+        place = f"any://{self.word('loc', address)}" if bucket is None else None
+        place = place or f"s3://{self.bucket(bucket or '')}"
+        key = f"/{self.word('key', path)}" if path else ""
+        version = SOME_VERSION if data_pinned([(None, address)]) else ""
+        return f"{place}{key or ('/' if version else '')}{version}"
+
+    def image(self, image: str, own_account: str | None) -> str:
+        """AWS's own images stay; of others, what their names say of framework and toolkit."""
+        registry, slash, _ = image.partition("/")
+        ecr = _ECR.match(registry) if slash else None
+        if ecr and ecr["account"] in AWS_REGISTRIES - {own_account} and _IMAGE.match(image):
+            return image
+        host = f"{self.word('reg', registry)}.invalid"
+        if ecr:
+            china = ecr["china"] or ""
+            account = self.account(ecr["account"])
+            host = f"{account}.dkr.ecr.{ecr['region']}.amazonaws.com{china}"
+        return f"{host}/{self._repository(image)}{self._tag(image)}"
+
+    def _repository(self, image: str) -> str:
+        name = repository(image) or ""
+        if name in AWS_REPOSITORIES:
+            return name
+        leading = "huggingface-" if name.startswith("huggingface-") else ""
+        return f"{leading}{self.word('img', name)}{'-pytorch' if 'pytorch' in name else ''}"
+
+    @staticmethod
+    def _tag(image: str) -> str:
+        framework, toolkit = pytorch(image), cuda(image)
+        words = [f"{framework[0]}.{framework[1]}"] if framework else []
+        words += [f"cu{toolkit[0]}{toolkit[1]}"] if toolkit else []
+        return f":{'-'.join(words)}" if words else ""
+
+    def script(self, name: str) -> str:
+        """A script of the same language."""
+        known = script(name)
+        return f"{self.word('run', name)}.{(known or name).rpartition('.')[2]}" if known else "-"
+
+    def channel(self, name: str) -> str:
+        """A channel, input or output; one with "train" in its name still has it."""
+        if name in _INPUTS:
+            return name
+        return f"{self.word('chn', name)}{'-train' if 'train' in name.lower() else ''}"
+
+    def metric(self, name: str) -> str:
+        """A metric of the user's code; words that say what it measures stay."""
+        if name in {metric.value for metric in Metric}:
+            return name
+        return "-".join((self.word("met", name, 6), *telling_words(name)))
+
+    def debugger_rule(self, name: str) -> str:
+        """A rule that Debugger has built in stays."""
+        number = _RULE_NUMBER.search(name)
+        known = name[: number.start()] if number else name
+        return known if is_debugger_rule(known) else self.word("rul", name)
+
+    def host(self, host: str, others: Iterable[str]) -> str:
+        """A host as metrics name it, in the order of all hosts of its job; or the job itself."""
+        job, slash, own = host.partition("/")
+        if not slash:
+            return self.job(job)
+        if _NUMBERED_HOST.match(own):
+            return f"{self.job(job)}/{own}"
+        place = sorted({(len(other), other) for other in others}).index((len(host), host))
+        return f"{self.job(job)}/host-{place:04}"
+
+    def _digest(self, kind: str, original: str) -> bytes:
+        text = f"{kind}\0{original}".encode("utf-8", "surrogatepass")
+        return hmac.new(self._salt, text, hashlib.sha256).digest()

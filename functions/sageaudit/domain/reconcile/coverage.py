@@ -1,0 +1,133 @@
+"""How much of the SageMaker bill the audits of some days cover, and what is outside of them.
+
+The audited dollars are list prices of the jobs that ended in these days; AWS's are those of the
+usage that it metered in them, before credits, Savings Plans and taxes. So the two differ at both
+ends of the period, and by the day that AWS's data may be late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from sageaudit.domain.reconcile.audited_lines import AuditedLine
+from sageaudit.domain.reconcile.reconcile import percent
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
+from sageaudit.domain.reconcile.usage_type import JOBS, OTHER, parsed
+
+OTHER_REGIONS = "jobs in regions that were not scanned"
+NOT_KNOWN = "(usage type not known)"
+"""Of audited lines, such as those of warm pools."""
+_STORAGE = "volumeusage"
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredUsage:
+    """One usage type of jobs without its region prefix, in the scanned regions together."""
+
+    usage: str
+    bill_usd: Decimal
+    audited_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideUsage:
+    """A part of the bill that audits do not cover: an area, or one usage type of no known area."""
+
+    name: str
+    usd: Decimal
+    percent: Decimal | None
+    """Of the whole bill; None where that is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredAccount:
+    """One account. `bill_usd` is None where its bill could not be read."""
+
+    account: str
+    bill_usd: Decimal | None
+    audited_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The audited dollars beside the bill, from `since` to `until` (UTC, both included).
+
+    Rows are in order of their dollars, the largest first; `jobs` and `outside` add up to the bill.
+    """
+
+    since: date
+    until: date
+    bill_usd: Decimal
+    audited_usd: Decimal
+    jobs: tuple[CoveredUsage, ...]
+    outside: tuple[OutsideUsage, ...]
+    accounts: tuple[CoveredAccount, ...]
+
+    @property
+    def percent(self) -> Decimal | None:
+        """The audited dollars in percent of the bill; None for a bill of nothing."""
+        return percent(self.audited_usd, self.bill_usd)
+
+
+def coverage(
+    spend: AwsSpend,
+    lines: Iterable[AuditedLine],
+    *,
+    days: tuple[date, date],
+    audited_usd: Decimal,
+    regions: Collection[str],
+    accounts: Mapping[str, tuple[Decimal | None, Decimal]],
+) -> Coverage:
+    """Compares AWS's usage with audited lines by usage type.
+
+    `audited_usd` is the sum of the audits; `regions` are those that were scanned; `accounts` has
+    each account's bill and audited dollars.
+    """
+    bill = sum((line.usd for line in spend.lines), _ZERO)
+    names: dict[str, str] = {}
+    billed: dict[str, Decimal] = {}
+    outside: dict[str, Decimal] = {}
+    for line in spend.lines:
+        key = _key_of_jobs(line, regions)
+        if key is None:
+            name = _outside(line)
+            outside[name] = outside.get(name, _ZERO) + line.usd
+        else:
+            names.setdefault(key, parsed(line.usage_type).text)
+            billed[key] = billed.get(key, _ZERO) + line.usd
+    audited: dict[str, Decimal] = {}
+    for one in lines:
+        key = NOT_KNOWN if one.usage is None else one.usage.key
+        names.setdefault(key, NOT_KNOWN if one.usage is None else one.usage.text)
+        audited[key] = audited.get(key, _ZERO) + (one.usd or _ZERO)
+    jobs = [CoveredUsage(n, billed.get(k, _ZERO), audited.get(k, _ZERO)) for k, n in names.items()]
+    return Coverage(
+        *days,
+        bill_usd=bill,
+        audited_usd=audited_usd,
+        jobs=tuple(sorted(jobs, key=lambda row: (-max(row.bill_usd, row.audited_usd), row.usage))),
+        outside=tuple(
+            OutsideUsage(name, usd, percent(usd, bill))
+            for name, usd in sorted(outside.items(), key=lambda row: (-row[1], row[0]))
+        ),
+        accounts=tuple(CoveredAccount(name, *sums) for name, sums in accounts.items()),
+    )
+
+
+def _key_of_jobs(line: AwsLine, regions: Collection[str]) -> str | None:
+    """The key of a usage type of jobs in a scanned region, or in none; else None."""
+    usage = parsed(line.usage_type)
+    return usage.key if usage.area == JOBS and line.region in {None, *regions} else None
+
+
+def _outside(line: AwsLine) -> str:
+    usage = parsed(line.usage_type)
+    if usage.area == JOBS:
+        return OTHER_REGIONS
+    if usage.area == OTHER:
+        return usage.text
+    return f"storage of {usage.area}" if usage.what.lower().startswith(_STORAGE) else usage.area

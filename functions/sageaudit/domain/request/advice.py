@@ -1,0 +1,95 @@
+"""The advice that a family's last runs were given, and that a request still does not follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument
+from sageaudit.domain.bill.finding import Bucket, Parameter, Severity
+from sageaudit.domain.request.request import Request
+from sageaudit.domain.request.values import NotKnown
+
+_UNSET = (None, False, "Off", 0, "")
+"""Values that a request may as well leave out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """One finding of an earlier run, whose fix is not in the request.
+
+    `usd`: what the fix alone would have saved in that run; None without a figure. `runs`: in how
+    many of the audits that were read the same was found.
+    """
+
+    rule: str
+    id: str
+    severity: Severity
+    bucket: Bucket
+    summary: str
+    fix: tuple[Parameter, ...]
+    usd: Decimal | None
+    run: str
+    ended_at: datetime | None
+    runs: int
+
+
+def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored, ...]:
+    """Each rule's newest finding in these audits, newest first, if its old values still stand."""
+    found: dict[str, Ignored] = {}
+    settled: set[str] = set()
+    for audit in audits:
+        for finding in audit["findings"]:
+            name = finding["rule"]
+            if name in settled:
+                continue
+            if name in found:
+                earlier = found[name]
+                found[name] = _again(earlier)
+            elif _stands(finding) and _unchanged(request, finding["fix"]):
+                found[name] = _of(finding, audit)
+            else:
+                settled.add(name)
+    return tuple(found.values())
+
+
+def _again(one: Ignored) -> Ignored:
+    return replace(one, runs=one.runs + 1)
+
+
+def _stands(finding: FindingDocument) -> bool:
+    marks = (finding["exempt"], finding["superseded_by"], finding["subsumed_by"])
+    return bool(finding["fix"]) and not any(marks)
+
+
+def _unchanged(request: Request, fix: Iterable[object]) -> bool:
+    """Whether each parameter of a fix has its old value in the request; not known is no answer."""
+    for parameter in fix:
+        if not isinstance(parameter, dict):
+            return False
+        value = request.value(parameter["parameter"])
+        old = parameter["old"]
+        if isinstance(value, NotKnown):
+            return False
+        same = str(value) == str(old) if value is not None and old is not None else False
+        if not (same or value == old or (value in _UNSET and old in _UNSET)):
+            return False
+    return True
+
+
+def _of(finding: FindingDocument, audit: AuditDocument) -> Ignored:
+    ended_at = audit["job"]["ended_at"]
+    return Ignored(
+        rule=finding["rule"],
+        id=finding["id"],
+        severity=Severity(finding["severity"]),
+        bucket=Bucket(finding["bucket"]),
+        summary=finding["summary"],
+        fix=tuple(Parameter(p["parameter"], p["old"], p["new"]) for p in finding["fix"]),
+        usd=finding["saving_alone_usd"],
+        run=audit["job"]["name"],
+        ended_at=datetime.fromisoformat(ended_at) if ended_at else None,
+        runs=1,
+    )

@@ -1,0 +1,172 @@
+"""The jobs of a SageMaker pipeline definition, with the parameters' default values filled in.
+
+A step's Arguments are the request of its job, without the job's name, which the pipeline gives.
+Source: AWS's JSON schema of pipeline definitions, and definitions that the SageMaker SDK writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.request import CREATE, Origin, Request
+from sageaudit.domain.request.values import NotKnown, Path
+
+_JOBS = {
+    "Training": JobKind.TRAINING,
+    "Processing": JobKind.PROCESSING,
+    "QualityCheck": JobKind.PROCESSING,
+    "ClarifyCheck": JobKind.PROCESSING,
+    "Transform": JobKind.TRANSFORM,
+    "Tuning": JobKind.TUNING,
+}
+"""Steps whose arguments are the request of a job that is audited."""
+_BRANCHES = ("IfSteps", "ElseSteps")
+_JOIN = "Std:Join"
+_PARAMETERS = "Parameters."
+_WHOLE_FILE = Origin()
+_DEEPEST = 32
+"""Conditions inside conditions; AWS allows far fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The requests of a definition, and a sentence for each step that starts no such job."""
+
+    requests: tuple[Request, ...]
+    left_out: tuple[str, ...]
+
+
+def of_definition(
+    definition: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    region: str | None = None,
+    origin: Origin = _WHOLE_FILE,
+    label: str = "",
+) -> Definition:
+    """The requests of all steps, those in branches of conditions included.
+
+    `name` is the pipeline's, which the definition itself does not have. `label` is put before each
+    step's own.
+    """
+    defaults = _defaults(definition.get("Parameters"))
+    requests, left_out = [], []
+    for step, place, branch in _steps(definition.get("Steps"), ("Steps",), None):
+        title = f"{label}step {_text(step.get('Name')) or '(without a name)'}"
+        kind = _JOBS.get(_text(step.get("Type")))
+        if kind is None:
+            if step.get("Type") != "Condition":
+                left_out.append(f"{title}: a {_text(step.get('Type')) or '?'} step is not checked")
+            continue
+        arguments = step.get("Arguments")
+        given = arguments if isinstance(arguments, Mapping) else {}
+        body = _resolved(given, defaults)
+        named = f"pipeline/{name.lower()}/{_text(step.get('Name'))}" if name else None
+        requests.append(
+            Request(
+                kind=kind,
+                body=body,
+                label=title,
+                shape=CREATE[kind],
+                origin=_inside(origin, (*place, "Arguments")),
+                named_later="its pipeline",
+                region=region,
+                step=named,
+                of_pipeline=True,
+                note=f"runs only in {branch}" if branch else None,
+                parameters=dict(_parameters(given, ())),
+            )
+        )
+    return Definition(tuple(requests), tuple(left_out))
+
+
+def _inside(origin: Origin, place: Path) -> Origin:
+    return Origin((*origin.base, *place)) if origin.inline else origin
+
+
+def _defaults(parameters: object) -> dict[str, Any]:
+    """The parameters by name: their default value, or why there is none."""
+    found: dict[str, Any] = {}
+    for item in parameters if isinstance(parameters, list) else []:
+        name = item.get("Name") if isinstance(item, Mapping) else None
+        if isinstance(name, str):
+            missing = NotKnown(f"the pipeline parameter {name} has no default value")
+            found[name] = item.get("DefaultValue", missing)
+    return found
+
+
+def _steps(
+    steps: object, place: Path, branch: str | None
+) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
+    """Every step with its path, and the branch of a condition that it is in."""
+    if len(place) > 3 * _DEEPEST or not isinstance(steps, list):
+        return
+    for index, step in enumerate(steps):
+        if not isinstance(step, Mapping):
+            continue
+        yield step, (*place, index), branch
+        arguments = step.get("Arguments")
+        if step.get("Type") != "Condition" or not isinstance(arguments, Mapping):
+            continue
+        for key in _BRANCHES:
+            title = f"{key} of {_text(step.get('Name')) or 'a condition'}"
+            yield from _steps(arguments.get(key), (*place, index, "Arguments", key), title)
+
+
+def _resolved(value: Any, defaults: Mapping[str, Any]) -> Any:
+    """The value with its functions replaced by what they give."""
+    if isinstance(value, list):
+        return [_resolved(inside, defaults) for inside in value]
+    if not isinstance(value, Mapping):
+        return value
+    if len(value) == 1:
+        [(function, given)] = value.items()
+        if function == "Get" and isinstance(given, str):
+            return _got(given, defaults)
+        if function == _JOIN and isinstance(given, Mapping):
+            return _joined(given, defaults)
+        if function.startswith("Std:"):
+            return NotKnown(f"{function} is worked out when the pipeline runs")
+    return {key: _resolved(inside, defaults) for key, inside in value.items()}
+
+
+def _parameters(value: Any, place: Path) -> Iterator[tuple[Path, str]]:
+    """The pipeline parameter behind each value that is one, by path."""
+    if isinstance(value, list):
+        for index, inside in enumerate(value):
+            yield from _parameters(inside, (*place, index))
+    elif isinstance(value, Mapping):
+        reference = value.get("Get") if len(value) == 1 else None
+        if isinstance(reference, str) and reference.startswith(_PARAMETERS):
+            yield place, reference.removeprefix(_PARAMETERS)
+        else:
+            for key, inside in value.items():
+                yield from _parameters(inside, (*place, key))
+
+
+def _got(reference: str, defaults: Mapping[str, Any]) -> Any:
+    if not reference.startswith(_PARAMETERS):
+        return NotKnown(f"it is {reference} of the running pipeline")
+    name = reference.removeprefix(_PARAMETERS)
+    absent = NotKnown(f"the pipeline has no parameter {name}")
+    return defaults.get(name, absent)
+
+
+def _joined(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
+    separator, values = given.get("On", ""), given.get("Values")
+    if not isinstance(values, list) or not isinstance(separator, str):
+        return NotKnown("its Std:Join has no list of values")
+    parts = [_resolved(part, defaults) for part in values]
+    unknown = next((part for part in parts if isinstance(part, NotKnown)), None)
+    return unknown or separator.join(_plain(part) for part in parts)
+
+
+def _plain(part: object) -> str:
+    return str(part).lower() if isinstance(part, bool) else str(part)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,204 @@
+"""What a file is: a job's request, a pipeline definition or a Terraform plan.
+
+Recognised by what is in it, or by what the user says that it is.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sageaudit.domain.job.describe import kind_of
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.pipeline import of_definition
+from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE, Origin, Request
+from sageaudit.domain.request.terraform import of_plan
+from sageaudit.domain.request.validity import ApiModel, nearest
+from sageaudit.domain.request.values import NotKnown
+from sageaudit.errors import Malformed
+
+
+class Form(enum.StrEnum):
+    """The forms of a file, by the words that `--as` takes."""
+
+    TRAINING = "training"
+    PROCESSING = "processing"
+    TRANSFORM = "transform"
+    TUNING = "tuning"
+    PIPELINE = "pipeline"
+    TERRAFORM = "terraform"
+
+    @property
+    def said(self) -> str:
+        """The form, for people."""
+        if self is Form.PIPELINE:
+            return "SageMaker pipeline definition"
+        if self is Form.TERRAFORM:
+            return "Terraform plan"
+        return f"Create{JobKind(self.value).row.prefix}Job request"
+
+
+_TOP = "the top level"
+_PLAN_KEYS = {"planned_values", "resource_changes"}
+_MANY = 2
+"""Parameters of a request that a file without the job's name must have to be taken for one."""
+_REGION_AT = 3
+"""The part of an ARN that names the region."""
+_USE_AUDIT = "audit it with `sageaudit audit --recording` instead"
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A file's form and its requests, the training jobs of tuning requests after them.
+
+    `left_out`: sentences on what is in the file and was not checked.
+    """
+
+    form: Form
+    requests: tuple[Request, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def recognise(
+    document: object, model: ApiModel, *, form: Form | None = None, pipeline: str | None = None
+) -> Recognised:
+    """The requests in a parsed file. Raises Malformed, with what to do instead.
+
+    `form`: what the user says that it is. `pipeline`: the pipeline's name, if it is one.
+    """
+    if not isinstance(document, Mapping):
+        kind = "a list" if isinstance(document, list) else "no object"
+        raise Malformed(_TOP, f"is {kind}: give one request, pipeline definition or plan a file")
+    form = form or _form(document, model)
+    if form is Form.TERRAFORM:
+        return _plan(document, model)
+    if form is Form.PIPELINE:
+        return _pipeline(document, pipeline)
+    kind = JobKind(form.value)
+    request = Request(kind, document, f"{kind.value} job", CREATE[kind])
+    return Recognised(form, with_trials((request,)))
+
+
+def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
+    _refuse_what_ran(document)
+    if "planned_values" in document or "resource_changes" in document:
+        return Form.TERRAFORM
+    if "terraform_version" in document:
+        raise Malformed(_TOP, "is a Terraform state: give a plan (terraform show -json PLANFILE)")
+    if "Resources" in document and "AWSTemplateFormatVersion" in document:
+        raise Malformed(
+            _TOP, "is a CloudFormation template, which is not checked: give the request"
+        )
+    if isinstance(document.get("Steps"), list) or "PipelineDefinition" in document:
+        return Form.PIPELINE
+    for kind in JobKind:
+        if f"{kind.row.prefix}JobName" in document:
+            return Form(kind.value)
+    counted = {
+        kind: sum(_is_like(key, model.members(CREATE[kind])) for key in document)
+        for kind in JobKind
+    }
+    kind = max(counted, key=lambda kind: counted[kind])
+    if counted[kind] < _MANY or list(counted.values()).count(counted[kind]) > 1:
+        raise Malformed(
+            _TOP,
+            "has no ...JobName, Steps or planned_values: it is no request of a SageMaker job,"
+            " pipeline definition or Terraform plan that can be told apart (--as says what it is)",
+        )
+    return Form(kind.value)
+
+
+def _is_like(key: object, members: Mapping[str, Any]) -> bool:
+    return isinstance(key, str) and (key in members or key.lower() in map(str.lower, members))
+
+
+def _refuse_what_ran(document: Mapping[str, Any]) -> None:
+    if "describe" in document or "children" in document:
+        raise Malformed(_TOP, f"is a recording of a job that ran: {_USE_AUDIT}")
+    if (kind := kind_of(document)) is not None:
+        call = kind.row.describe_call
+        raise Malformed(_TOP, f"is a {call} answer of a job that ran: {_USE_AUDIT}")
+
+
+def _plan(document: Mapping[str, Any], model: ApiModel) -> Recognised:
+    if not _PLAN_KEYS & document.keys():
+        raise Malformed(_TOP, "has no planned_values: give the output of terraform show -json")
+    plan = of_plan(document, model)
+    if not plan.requests and not plan.left_out and not plan.aws:
+        raise Malformed(_TOP, "is a plan without any resource of AWS")
+    return Recognised(Form.TERRAFORM, with_trials(plan.requests), plan.left_out)
+
+
+def _pipeline(document: Mapping[str, Any], name: str | None) -> Recognised:
+    """A definition, or the request or answer that has it as a string."""
+    origin = Origin()
+    definition: object = document
+    if "PipelineDefinition" in document:
+        given, given_name = document["PipelineDefinition"], document.get("PipelineName")
+        name = name or (given_name if isinstance(given_name, str) else None)
+        origin = Origin(("PipelineDefinition",), inline=False)
+        try:
+            definition = json.loads(given) if isinstance(given, str) else given
+        except (ValueError, RecursionError) as error:
+            raise Malformed("PipelineDefinition", "is not JSON") from error
+        if definition is given:
+            origin = Origin(("PipelineDefinition",))
+    if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
+        raise Malformed("Steps", "is not a list of steps: this is no pipeline definition")
+    arn = document.get("PipelineArn")
+    region = arn.split(":")[3] if isinstance(arn, str) and arn.count(":") > _REGION_AT else None
+    found = of_definition(definition, name=name, region=region or None, origin=origin)
+    return Recognised(Form.PIPELINE, with_trials(found.requests), found.left_out)
+
+
+def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
+    """The requests, each tuning job followed by the training jobs that it asks for."""
+    found: list[Request] = []
+    for request in requests:
+        found.append(request)
+        if request.kind is JobKind.TUNING:
+            found += _trials(request)
+    return tuple(found)
+
+
+def _trials(tuning: Request) -> list[Request]:
+    one, several = (tuning.body.get(f"TrainingJobDefinition{plural}") for plural in ("", "s"))
+    places: list[tuple[tuple[str | int, ...], Any]] = [(("TrainingJobDefinition",), one)]
+    if isinstance(several, list):
+        places += [(("TrainingJobDefinitions", n), item) for n, item in enumerate(several)]
+    return [
+        Request(
+            kind=JobKind.TRAINING,
+            body=body,
+            label=f"{tuning.label}, {tuning.said(place)}",
+            shape=TRIAL_SHAPE,
+            origin=_of_trial(tuning.origin, place),
+            named_later="the tuning job",
+            region=tuning.region,
+            note=tuning.note,
+            trial_of=tuning,
+            prefix=place,
+            parameters={
+                at[len(place) :]: name
+                for at, name in tuning.parameters.items()
+                if at[: len(place)] == place
+            },
+        )
+        for place, body in places
+        if isinstance(body, Mapping) and not isinstance(body, NotKnown)
+    ]
+
+
+def _of_trial(origin: Origin, place: tuple[str | int, ...]) -> Origin:
+    inside = {
+        at[len(place) :]: there for at, there in origin.exact.items() if at[: len(place)] == place
+    }
+    return Origin(origin.in_file(place), inside, origin.inline)
+
+
+def nearest_form(word: str) -> str | None:
+    """The form that was probably meant."""
+    return nearest(word, [form.value for form in Form])

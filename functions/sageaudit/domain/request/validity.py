@@ -1,0 +1,287 @@
+"""Compares a request with AWS's service model: unknown, missing and impossible parameters.
+
+The model is botocore's: shapes by name, each with its type, members, what is required, and limits.
+What is not known yet is never wrong, and never missing.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import SequenceMatcher, get_close_matches
+from functools import cache
+from typing import Any
+
+from sageaudit.domain.request.values import NotKnown, Path
+
+_READ_ONLY = "read-only and isn't accepted"
+"""How the model's documentation marks what only Describe gives."""
+_NEAR = 0.6
+"""difflib's ratio from which a name is near another."""
+_MEANT = 0.85
+"""The ratio from which a name is taken for the other one, misspelled: our choice."""
+_LISTED = 6
+"""Values of an enumeration that a sentence names; of more, the nearest."""
+_INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
+_LONGEST_PATTERN = 500
+"""Characters of a value that a pattern of the model is tried on."""
+_DOCUMENTED: Mapping[tuple[str, str], Mapping[str, int]] = {
+    ("StoppingCondition", "MaxRuntimeInSeconds"): {"min": 1, "max": 28 * 86_400},
+    ("ResourceConfig", "InstanceCount"): {"min": 1},
+    ("InstanceGroup", "InstanceCount"): {"min": 1},
+    ("CreateTransformJobRequest", "MaxPayloadInMB"): {"min": 0, "max": 100},
+}
+"""Limits that the model has in words only: "the maximum value is 28 days"."""
+_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
+    "structure": ("an object", Mapping),
+    "map": ("an object", Mapping),
+    "list": ("a list", list),
+    "string": ("a string", str),
+    "boolean": ("true or false", bool),
+    "integer": ("a whole number", int),
+    "long": ("a whole number", int),
+    "float": ("a number", (int, float, Decimal)),
+    "double": ("a number", (int, float, Decimal)),
+}
+
+
+class Fault(enum.StrEnum):
+    """What is wrong with a parameter: the word under which it is reported."""
+
+    UNKNOWN = "unknown-parameter"
+    MISSING = "missing-parameter"
+    TYPE = "wrong-type"
+    LIMITS = "outside-limits"
+    VALUE = "unknown-value"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One parameter that AWS would refuse: `near` is the name or value that was probably meant."""
+
+    fault: Fault
+    place: Path
+    sentence: str
+    near: str | None = None
+    meant: bool = False
+    """Whether `near` is so near that the rules judge the request as if it had been written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiModel:
+    """AWS's service model: `shapes` by name, and the version of the SDK that it came with."""
+
+    shapes: Mapping[str, Mapping[str, Any]]
+    version: str
+
+    def members(self, shape: str) -> Mapping[str, Any]:
+        """The parameters of a structure, by name."""
+        members: Mapping[str, Any] = self.shapes.get(shape, {}).get("members", {})
+        return members
+
+    def problems(
+        self, shape: str, body: Mapping[str, Any], optional: Iterable[str] = ()
+    ) -> tuple[Problem, ...]:
+        """What AWS would refuse. `optional`: required parameters that are filled in later."""
+        return tuple(_Check(self, frozenset(optional)).structure(shape, body, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    model: ApiModel
+    optional: frozenset[str]
+
+    def value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
+        """One value against its shape."""
+        shape = self.model.shapes.get(name)
+        if shape is None or isinstance(value, NotKnown) or value is None:
+            return
+        expected, accepted = _TYPES.get(shape["type"], ("", object))
+        of_type = isinstance(value, accepted) and (
+            isinstance(value, bool) is (shape["type"] == "boolean") or not expected
+        )
+        if not of_type:
+            sentence = f"must be {expected}, and is {_kind(value)}"
+            yield Problem(Fault.TYPE, place, sentence)
+        elif isinstance(value, Mapping) and shape["type"] == "structure":
+            yield from self.structure(name, value, place)
+        elif isinstance(value, Mapping):
+            yield from self._size(shape, value, place, "entries")
+            for key, inside in value.items():
+                yield from self.value(shape["value"]["shape"], inside, (*place, key))
+        elif isinstance(value, list):
+            yield from self._size(shape, value, place, "items")
+            for index, inside in enumerate(value):
+                yield from self.value(shape["member"]["shape"], inside, (*place, index))
+        elif isinstance(value, str):
+            yield from self._text(shape, value, place)
+        elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            yield from _number(shape, value, place)
+
+    def structure(self, name: str, value: Mapping[str, Any], place: Path) -> Iterator[Problem]:
+        """Each parameter of an object, and those that it lacks."""
+        shape = self.model.shapes[name]
+        members = shape["members"]
+        meant = set()
+        for key, inside in value.items():
+            if key not in members:
+                problem = _unknown(key, members, place, value)
+                meant.add(problem.near if problem.meant else None)
+                yield problem
+            elif _READ_ONLY in members[key].get("documentation", ""):
+                sentence = "is in Describe answers only: AWS does not take it in a request"
+                yield Problem(Fault.UNKNOWN, (*place, key), sentence)
+            else:
+                yield from self.value(members[key]["shape"], inside, (*place, key))
+                yield from _documented(name, key, inside, (*place, key))
+        for key in shape.get("required", ()):
+            late = not place and key in self.optional
+            if value.get(key) is None and not late and key not in meant:
+                yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
+
+    def _size(
+        self,
+        shape: Mapping[str, Any],
+        value: Sequence[Any] | Mapping[str, Any],
+        place: Path,
+        of: str,
+    ) -> Iterator[Problem]:
+        if bad := _outside(shape, len(value)):
+            yield Problem(Fault.LIMITS, place, f"has {len(value)} {of}: {bad}")
+
+    def _text(self, shape: Mapping[str, Any], value: str, place: Path) -> Iterator[Problem]:
+        allowed = shape.get("enum")
+        if allowed and value not in allowed:
+            if not _newer_type(value, allowed):
+                yield _not_listed(value, allowed, place)
+        elif bad := _outside(shape, len(value)):
+            yield Problem(Fault.LIMITS, place, f"has {len(value)} characters: {bad}")
+        elif (pattern := shape.get("pattern")) and not _fits(pattern, value):
+            sentence = f"does not have the form that AWS asks for ({pattern})"
+            yield Problem(Fault.LIMITS, place, sentence)
+
+
+def _unknown(
+    key: str, members: Mapping[str, Any], place: Path, beside: Mapping[str, Any]
+) -> Problem:
+    near = nearest(key, list(members))
+    hint = f": did you mean {near}?" if near else ""
+    sentence = f"is not a parameter that AWS knows{hint}"
+    meant = near is not None and _likeness(key, near) >= _MEANT and near not in beside
+    return Problem(Fault.UNKNOWN, (*place, key), sentence, near, meant)
+
+
+def corrected(body: Mapping[str, Any], problems: Iterable[Problem]) -> dict[str, Any]:
+    """The request with the parameters that are only misspelled under their right names."""
+    fixed: Any = dict(body)
+    for problem in problems:
+        if problem.meant and problem.near is not None:
+            fixed = _renamed(fixed, problem.place, problem.near)
+    return dict(fixed)
+
+
+def _renamed(value: Any, place: Path, name: str) -> Any:
+    first, rest = place[0], place[1:]
+    if isinstance(value, list) and isinstance(first, int):
+        return [_renamed(v, rest, name) if n == first else v for n, v in enumerate(value)]
+    if not isinstance(value, Mapping):
+        return value
+    if not rest:
+        return {name if key == first else key: inside for key, inside in value.items()}
+    return {
+        key: _renamed(inside, rest, name) if key == first else inside
+        for key, inside in value.items()
+    }
+
+
+def _likeness(one: str, other: str) -> float:
+    return SequenceMatcher(None, _form(one), _form(other)).ratio()
+
+
+def _not_listed(value: str, allowed: Sequence[str], place: Path) -> Problem:
+    near = nearest(value, allowed)
+    if len(allowed) <= _LISTED:
+        hint = f": it must be {_either(allowed)}"
+    else:
+        hint = f": did you mean {near}?" if near else ""
+    return Problem(Fault.VALUE, place, f"has a value that AWS does not know{hint}", near)
+
+
+def _newer_type(value: str, allowed: Sequence[str]) -> bool:
+    """Whether it may be an instance type that AWS has added since: of a size that others have."""
+    found = _INSTANCE.fullmatch(value)
+    sizes = {name.rpartition(".")[2] for name in allowed}
+    return found is not None and allowed[0].startswith("ml.") and found[1] in sizes
+
+
+def _number(shape: Mapping[str, Any], value: float | Decimal, place: Path) -> Iterator[Problem]:
+    if bad := _outside(shape, value):
+        yield Problem(Fault.LIMITS, place, f"is {value}: {bad}")
+
+
+def _documented(shape: str, key: str, value: object, place: Path) -> Iterator[Problem]:
+    limits = _DOCUMENTED.get((shape, key))
+    if limits and isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        yield from _number(limits, value, place)
+    elif limits and value == 0 and limits["min"] > 0 and key == "InstanceCount":
+        yield from _number(limits, 0, place)
+
+
+def _outside(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
+    """What AWS takes, where a number is not within it."""
+    least, most = shape.get("min"), shape.get("max")
+    low = least is not None and number < least
+    if not low and (most is None or number <= most):
+        return None
+    if most is None:
+        return f"AWS takes {least} or more"
+    return f"AWS takes {most} at most" if least is None else f"AWS takes {least} to {most}"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(pattern)
+    except re.error:  # some have classes of Unicode that Python does not know
+        return None
+
+
+def _fits(pattern: str, value: str) -> bool:
+    """True where the model's pattern takes the value, or cannot be tried."""
+    compiled = _compiled(pattern)
+    if compiled is None or len(value) > _LONGEST_PATTERN:
+        return True
+    return compiled.fullmatch(value) is not None
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """The name that was probably meant, whatever its case and punctuation."""
+    by_form = {_form(other): other for other in names}
+    if (same := by_form.get(_form(name))) is not None:
+        return same
+    close = get_close_matches(_form(name), by_form, n=1, cutoff=_NEAR)
+    return by_form[close[0]] if close else None
+
+
+def _form(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]", "", name.lower())
+
+
+def _kind(value: object) -> str:
+    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
+        (bool, "true or false"),
+        ((int, float, Decimal), "a number"),
+        (str, "a string"),
+        (list, "a list"),
+        (Mapping, "an object"),
+    )
+    return next((word for kind, word in kinds if isinstance(value, kind)), "something else")
+
+
+def _either(values: Sequence[str]) -> str:
+    if len(values) == 1:
+        return values[0]
+    return f"{', '.join(values[:-1])} or {values[-1]}"

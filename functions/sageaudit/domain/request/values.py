@@ -1,0 +1,132 @@
+"""Values of a request that has not been sent: paths, and what is not known before it is.
+
+A path is a tuple of keys and list indexes. People read it as AWS's documentation writes it, an item
+of a list by its name where it has one: `InputDataConfig[train].DataSource`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+Path = tuple[str | int, ...]
+"""Where a value is, from the top of a request or of a file."""
+_NAMES = ("ChannelName", "InputName", "OutputName", "RuleConfigurationName", "InstanceGroupName",
+          "DefinitionName", "Key", "Name")  # fmt: skip
+"""The keys that name an item of a list."""
+_STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class NotKnown:
+    """Stands for a value that is set, and that is known only later; `why` is part of a sentence."""
+
+    why: str
+
+
+def value_at(body: object, path: str) -> Any:
+    """The value under a path such as `InputDataConfig[train].InputMode`.
+
+    None where there is none; NotKnown where it, or an object around it, is not known.
+    """
+    found = body
+    for key, item in _STEP.findall(path):
+        if isinstance(found, NotKnown):
+            return found
+        if key:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        else:
+            found = _item(found, item)
+    return found
+
+
+def place_of(body: object, path: str) -> Path:
+    """The path as keys and indexes, as far as it exists."""
+    place: list[str | int] = []
+    found = body
+    for key, item in _STEP.findall(path):
+        if key and isinstance(found, Mapping) and key in found:
+            found = found[key]
+            place.append(key)
+        elif not key and isinstance(found, list) and (index := _index(found, item)) is not None:
+            found = found[index]
+            place.append(index)
+        else:
+            break
+    return tuple(place)
+
+
+def said(body: object, place: Path) -> str:
+    """The path as people read it."""
+    text, found = "", cast(Any, body)
+    for step in place:
+        inside = found[step] if _holds(found, step) else None
+        text += f"[{_named(inside, step)}]" if isinstance(step, int) else f".{step}"
+        found = inside
+    return text.removeprefix(".")
+
+
+def unknown_places(value: object, place: Path = ()) -> Iterator[tuple[Path, NotKnown]]:
+    """Each value that is not known, with its path."""
+    if isinstance(value, NotKnown):
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key, inside in value.items():
+            yield from unknown_places(inside, (*place, key))
+    elif isinstance(value, list):
+        for index, inside in enumerate(value):
+            yield from unknown_places(inside, (*place, index))
+
+
+def without(value: object, left_out: frozenset[Path], place: Path = ()) -> Any:
+    """The value without what is not known and without these paths; a list keeps its other items."""
+    if isinstance(value, Mapping):
+        return {
+            key: without(inside, left_out, (*place, key))
+            for key, inside in value.items()
+            if (*place, key) not in left_out and not isinstance(inside, NotKnown)
+        }
+    if isinstance(value, list):
+        return [
+            without(inside, left_out, (*place, index))
+            for index, inside in enumerate(value)
+            if (*place, index) not in left_out and not isinstance(inside, NotKnown)
+        ]
+    return value
+
+
+def matches(place: Path, pattern: str) -> bool:
+    """Whether a path is the one of a pattern, or around it; `[]` stands for any item."""
+    steps = tuple(key or "[]" for key, _ in _STEP.findall(pattern))
+    shown = tuple("[]" if isinstance(step, int) else step for step in place)
+    return steps[: len(shown)] == shown
+
+
+def _holds(found: object, step: str | int) -> bool:
+    if isinstance(step, int):
+        return isinstance(found, list) and step < len(found)
+    return isinstance(found, Mapping) and step in found
+
+
+def _named(item: object, index: int) -> str:
+    if isinstance(item, Mapping):
+        names = (item.get(key) for key in _NAMES)
+        if name := next((name for name in names if isinstance(name, str) and name), None):
+            return name
+    return str(index)
+
+
+def _index(found: list[Any], item: str) -> int | None:
+    for index, inside in enumerate(found):
+        if _named(inside, index) == item:
+            return index
+    return int(item) if item.isdecimal() and int(item) < len(found) else None
+
+
+def _item(found: object, item: str) -> Any:
+    if not isinstance(found, list):
+        return None
+    index = _index(found, item)
+    return None if index is None else found[index]

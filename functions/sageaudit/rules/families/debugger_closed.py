@@ -1,0 +1,52 @@
+"""The request configures SageMaker Debugger, which is closed to new customers.
+
+What it checks: DebugHookConfig, DebugRuleConfigurations, ProfilerRuleConfigurations, or a
+    ProfilerConfig that is not switched off.
+Why it costs: A new account's request fails or has no rules evaluated. Where it still works, hooks
+    and profiler take time of the run, and custom rules are billed.
+Saving: None is counted: what the hooks cost is not known before the run.
+When it is wrong: Existing customers may use it as before; only new features are no longer made.
+    Older SDKs add the configuration by themselves.
+What to do: Remove the parameters; with the SageMaker Python SDK v2 pass disable_profiler=True and
+    debugger_hook_config=False. CloudWatch's metrics of the hosts stay. For profiles, use the
+    framework's own profiler.
+Sources: SageMaker guide, Debugger: "no longer open to new customers", since 2026-07-30; SageMaker
+    Profiler ends on 2027-06-30.
+"""
+
+from __future__ import annotations
+
+from sageaudit.rules import api
+
+_OFF = "ProfilerConfig.DisableProfiler"
+_PARAMETERS = (
+    "DebugHookConfig",
+    "DebugRuleConfigurations",
+    "ProfilerRuleConfigurations",
+    "ProfilerConfig",
+)
+
+
+@api.rule(
+    id="SA709",
+    scope=api.RequestCase,
+    kinds={api.JobKind.TRAINING},
+    before_run=api.BeforeRun(api.Severity.LOW, reads=(_OFF,)),
+)
+def check(case: api.RequestCase) -> api.Outcome:
+    """Looks at the configuration alone."""
+    request = case.request
+    disabled = request.value(_OFF) is True
+    used = [
+        path
+        for path in _PARAMETERS
+        if request.value(path) and not (path == "ProfilerConfig" and disabled)
+    ]
+    if not used:
+        return api.Clear()
+    return api.advice(
+        f"{' and '.join(used)}: SageMaker Debugger is closed to new customers since July 2026.",
+        {"parameters": ", ".join(used)},
+        fix=tuple(api.Parameter(path, "set", None) for path in used),
+        caution="Existing customers may go on using it. What it costs the run is not known.",
+    )

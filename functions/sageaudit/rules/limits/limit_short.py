@@ -1,0 +1,56 @@
+"""The limit will stop the run before it is done.
+
+What it checks: MaxRuntimeInSeconds is less than the longest of the last 3 completed runs of the
+    family on the same instances.
+Why it costs: A run that reaches its limit is stopped and billed; without checkpoints or a model it
+    has given nothing.
+Saving: None is counted: it is the whole run, if it is stopped.
+When it is wrong: Where the new run is known to be shorter, such as a test on less data.
+What to do: One and a half times the longest of the last runs; more where each run is longer than
+    the one before.
+Sources: API reference, StoppingCondition: "if the job does not complete during this time, SageMaker
+    ends the job". The 3 runs are our choice.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+from sageaudit.domain.request.forecast import last_seconds
+from sageaudit.rules import api
+
+_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
+RUNS = api.Threshold("last_runs", 3, "runs", "what the family takes now", "our choice")
+_ROOM = Decimal("1.5")
+
+
+@api.rule(
+    id="SA609",
+    scope=api.RequestCase,
+    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
+    thresholds=(RUNS,),
+    before_run=api.BeforeRun(api.Severity.HIGH, reads=(_LIMIT, *api.TYPE_READS)),
+)
+def check(case: api.RequestCase) -> api.Outcome:
+    """Compares the limit with the family's last runs."""
+    limit_s = case.cost.limit.seconds
+    if case.earlier is None:
+        return api.HISTORY_UNREAD
+    last_s = last_seconds(case.job, case.earlier, int(case.limit(RUNS)))
+    if limit_s is None or not last_s:
+        return api.Unknown("too_few_runs", "no completed run on these instances is known")
+    longest_s = max(last_s)
+    if limit_s >= longest_s:
+        return api.Clear()
+    return api.fact(
+        f"MaxRuntimeInSeconds allows {api.duration(limit_s)}, and one of the last {len(last_s)} "
+        f"completed runs of its family took {api.duration(longest_s)}.",
+        {"max_runtime_s": limit_s, "longest_s": longest_s, "runs": len(last_s)},
+        fix=(
+            api.Parameter(
+                _LIMIT, case.request.value(_LIMIT), math.ceil(_ROOM * longest_s / 600) * 600
+            ),
+        ),
+        caution="The run is stopped at its limit, and billed.",
+    )

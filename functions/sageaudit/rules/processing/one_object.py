@@ -1,0 +1,76 @@
+"""Several instances for an input of one object.
+
+What it checks: A transform request on several instances whose S3Uri names one file, by its ending;
+    or a training request on several with such a channel that is ShardedByS3Key.
+Why it costs: An object is processed by one instance. The others are billed and idle.
+Saving: Derived, for as long as the job is taken to run: the run on one instance.
+When it is wrong: A prefix that ends like a file: every object whose key begins with it is an input.
+What to do: InstanceCount 1; or split the file into as many objects as there are instances, or more.
+Sources: SageMaker guide, batch transform: "only one instance processes the input file and the rest
+    of the instances are idle". botocore, S3DataDistributionType: "some nodes won't get any data
+    and you will pay for nodes that aren't getting any training data".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from sageaudit.rules import api
+
+_SOURCE = "DataSource.S3DataSource"
+_INPUT = f"TransformInput.{_SOURCE}"
+_CHANNELS = f"InputDataConfig[].{_SOURCE}"
+_FILE = re.compile(
+    r"s3://[^/]+/.*\.(?:csv|tsv|txt|json|jsonl|ndjson|libsvm|svm|parquet|recordio|rec|pbr|protobuf"
+    r"|tfrecords?|npy|gz|zip|bz2|zst)\Z",
+    re.IGNORECASE,
+)
+
+
+@api.rule(
+    id="SA807",
+    scope=api.RequestCase,
+    kinds={api.JobKind.TRANSFORM, api.JobKind.TRAINING},
+    before_run=api.BeforeRun(
+        api.Severity.HIGH,
+        reads=(
+            *(api.COUNT_PATHS[kind] for kind in (api.JobKind.TRANSFORM, api.JobKind.TRAINING)),
+            f"{_INPUT}.S3Uri",
+            f"{_INPUT}.S3DataType",
+            f"{_CHANNELS}.S3DataDistributionType",
+        ),
+    ),
+)
+def check(case: api.RequestCase) -> api.Outcome:
+    """By the address alone."""
+    path = api.COUNT_PATHS[case.job.kind]
+    count = case.request.value(path)
+    if not isinstance(count, int) or count <= 1 or not any(_split(case)):
+        return api.Clear()
+    return api.derived(
+        f"The input is one file, which one instance gets: {count - 1} of {count} are idle.",
+        {"instances": count},
+        fix=(api.Parameter(path, count, 1),),
+        change=api.SetCount(1, Decimal(1)),
+        caution="By the ending of its address. Split the file to use several instances.",
+    )
+
+
+def _split(case: api.RequestCase) -> Iterator[bool]:
+    """Of each input that is split between the instances: whether it is one file."""
+    value = case.request.value
+    if case.job.kind is api.JobKind.TRANSFORM:
+        yield _is_file(value(f"{_INPUT}.S3Uri"), value(f"{_INPUT}.S3DataType"))
+        return
+    channels = value("InputDataConfig")
+    for position in range(len(channels) if isinstance(channels, list) else 0):
+        source = f"InputDataConfig[{position}].{_SOURCE}"
+        if value(f"{source}.S3DataDistributionType") == "ShardedByS3Key":
+            yield _is_file(value(f"{source}.S3Uri"), value(f"{source}.S3DataType"))
+
+
+def _is_file(address: object, kind: object) -> bool:
+    manifest = kind in {"ManifestFile", "AugmentedManifestFile"}
+    return isinstance(address, str) and not manifest and _FILE.fullmatch(address) is not None

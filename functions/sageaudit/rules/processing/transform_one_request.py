@@ -1,0 +1,52 @@
+"""A transform request sends one request at a time to large instances.
+
+What it checks: MaxConcurrentTransforms is 1 or not set on a type with 32 vCPUs or more and no GPU.
+Why it costs: The instance is billed while it waits for the next request to be read, sent and
+    stored, and most of its vCPUs have nothing to do, unless one request keeps them all busy.
+Saving: None: how much faster several requests at a time are depends on the container.
+When it is wrong: A model that uses all vCPUs for one request. If it is not set, the container's
+    execution-parameters may say another number.
+What to do: MaxConcurrentTransforms up to the number of vCPUs; times MaxPayloadInMB it may not
+    exceed 100 MB. Or a smaller type. After a run, transform-serial says it by the CPU's use.
+Sources: API reference, CreateTransformJob: "If the execution-parameters endpoint is not enabled,
+    the default value is 1". The 32 vCPUs are our choice.
+"""
+
+from __future__ import annotations
+
+from sageaudit.rules import api
+
+_CONCURRENT, _PAYLOAD = "MaxConcurrentTransforms", "MaxPayloadInMB"
+_MOST_MB, _DEFAULT_MB = 100, 6
+VCPU_FROM = api.Threshold(
+    "vcpu_from", 32, "vCPUs an instance", "one request seldom fills them", "our choice"
+)
+
+
+@api.rule(
+    id="SA808",
+    scope=api.RequestCase,
+    kinds={api.JobKind.TRANSFORM},
+    thresholds=(VCPU_FROM,),
+    before_run=api.BeforeRun(
+        api.Severity.MEDIUM, reads=(_CONCURRENT, _PAYLOAD, "TransformResources.InstanceType")
+    ),
+)
+def check(case: api.RequestCase) -> api.Outcome:
+    """By the request and the catalogue."""
+    concurrent, payload = case.request.value(_CONCURRENT), case.request.value(_PAYLOAD)
+    group = case.job.groups[0] if case.job.groups else None
+    today = case.market.types.get(group.instance_type) if group else None
+    if today is None:
+        return api.Unknown("type_unknown", "the instance type is not in the catalogue")
+    size_mb = payload if isinstance(payload, int) and payload > 0 else _DEFAULT_MB
+    several = min(today.vcpu, _MOST_MB // size_mb)
+    if today.gpus or today.vcpu < case.limit(VCPU_FROM) or (concurrent or 1) > 1 or several <= 1:
+        return api.Clear()
+    return api.advice(
+        f"MaxConcurrentTransforms is {concurrent or 'not set'}: one request at a time for the "
+        f"{today.vcpu} vCPUs of {today.name}.",
+        {"max_concurrent": concurrent, "vcpu": today.vcpu},
+        fix=(api.Parameter(_CONCURRENT, concurrent, several),),
+        caution="Not where one request keeps all vCPUs busy. A smaller type is the alternative.",
+    )

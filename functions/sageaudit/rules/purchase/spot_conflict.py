@@ -1,0 +1,54 @@
+"""A managed spot request with something that managed spot does not take.
+
+What it checks: EnableManagedSpotTraining together with KeepAlivePeriodInSeconds, InstanceGroups,
+    InstancePreferences, TrainingPlanArn or ServerlessJobConfig.
+Why it costs: AWS refuses the request, or one of the two settings has no effect: a warm pool that
+    is never kept, a prepaid plan that stays idle.
+Saving: None.
+When it is wrong: AWS may allow a combination one day: the SageMaker guide has the current list.
+What to do: Keep one of the two. Short runs one after another gain from a warm pool, long ones with
+    checkpoints from spot.
+Sources: SageMaker guide, warm pools and heterogeneous clusters: not with managed spot. botocore,
+    InstancePreferences: "mutually exclusive with ... EnableManagedSpotTraining". Training plans are
+    reserved capacity.
+"""
+
+from __future__ import annotations
+
+from sageaudit.rules import api
+
+_SPOT = "EnableManagedSpotTraining"
+_AGAINST = {
+    "ResourceConfig.KeepAlivePeriodInSeconds": "a warm pool",
+    "ResourceConfig.InstanceGroups": "instance groups",
+    "ResourceConfig.InstancePreferences": "a list of preferred types",
+    "ResourceConfig.TrainingPlanArn": "a training plan",
+    "ServerlessJobConfig": "a serverless job",
+}
+
+
+@api.rule(
+    id="SA407",
+    scope=api.RequestCase,
+    kinds={api.JobKind.TRAINING},
+    before_run=api.BeforeRun(api.Severity.HIGH, reads=(_SPOT,)),
+)
+def check(case: api.RequestCase) -> api.Outcome:
+    """A value that is set and not known yet counts as set."""
+    request = case.request
+    if request.value(_SPOT) is not True:
+        return api.Clear()
+    against = {path: value for path in _AGAINST if (value := request.value(path))}
+    if not against:
+        return api.Clear()
+    named = " and ".join(_AGAINST[path] for path in against)
+    return api.fact(
+        f"Managed spot and {named} do not go together.",
+        {"with": ", ".join(against)},
+        fix=tuple(
+            api.Parameter(path, value if isinstance(value, int | str) else "set", None)
+            for path, value in against.items()
+        ),
+        alternatives=((api.Parameter(_SPOT, True, False),),),
+        caution="Keep one of the two.",
+    )

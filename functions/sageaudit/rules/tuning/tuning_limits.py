@@ -1,0 +1,56 @@
+"""What all trials of a tuning job may cost together.
+
+What it checks: The number of training jobs x their limit x the rate is above $1,000, or nothing
+    limits the number and the time of the search.
+Why it costs: Each trial is billed as a training job. Trials that hang, or that are no better than
+    the others, are paid to their limit.
+Saving: None: what is shown is the most that the search can cost.
+When it is wrong: A search whose trials need so long, and whose sum is planned.
+What to do: Fewer trials with Bayesian search, a limit of three times a usual trial,
+    ResourceLimits.MaxRuntimeInSeconds for the search as a whole, and completion criteria.
+Sources: botocore, ResourceLimits, TuningJobCompletionCriteria. The $1,000 are our choice.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sageaudit.rules import api
+from sageaudit.rules.tuning.trials import CONFIG, MAX_TRIALS
+
+_LIMITS = f"{CONFIG}.ResourceLimits"
+_TIME = f"{_LIMITS}.MaxRuntimeInSeconds"
+EXPOSED_FROM = api.Threshold(
+    "exposed_from_usd", 1000, "USD for all trials", "a big sum", "our choice"
+)
+
+
+@api.rule(
+    id="SA905",
+    scope=api.RequestCase,
+    kinds={api.JobKind.TUNING},
+    thresholds=(EXPOSED_FROM,),
+    before_run=api.BeforeRun(api.Severity.MEDIUM, reads=(MAX_TRIALS, _TIME)),
+)
+def check(case: api.RequestCase) -> api.Outcome:
+    """The cost was worked out from the definitions of its training jobs."""
+    trials, time_s = case.request.value(MAX_TRIALS), case.request.value(_TIME)
+    grid = case.request.value(f"{CONFIG}.Strategy") == "Grid"
+    if trials is None and time_s is None and not grid:
+        return api.fact(
+            "Neither the number of training jobs nor the time of the search is limited.",
+            {"max_trials": None},
+            fix=(api.Parameter(MAX_TRIALS, None, "<trials>"),),
+            caution="AWS asks for MaxNumberOfTrainingJobs with every strategy but Grid.",
+        )
+    usd = case.cost.usd
+    if usd is None:
+        return api.Unknown("cost_unknown", case.cost.why or "no rate is known")
+    if usd <= Decimal(str(case.limit(EXPOSED_FROM))):
+        return api.Clear()
+    return api.fact(
+        f"Its {case.cost.times} training jobs may cost up to ${usd:,.0f} together.",
+        {"max_trials": case.cost.times, "at_most_usd": round(usd, 2)},
+        fix=(api.Parameter(_TIME, time_s, "<seconds for the whole search>"),),
+        caution="A precaution: the most that they cost if each one runs to its limit.",
+    )

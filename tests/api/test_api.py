@@ -1,0 +1,238 @@
+"""`import sageaudit`: cheap to import, typed results, errors that are one sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import sageaudit
+from sageaudit import Audit, History, Rows, Scan
+from sageaudit.adapters.files.exact_json import from_json
+from sageaudit.domain.bill.finding import Bucket, Severity
+from tests.fakes import recorded
+from tests.fakes.schemas import wrong
+
+JOBS = recorded.DATA / "jobs"
+ONE = JOBS / "profiled-053-g4dn-xlarge.json"
+FAILED = JOBS / "training-020-c4-8xlarge-x2-failed.json"
+SET = JOBS / "tuning-set-bayesian-221019-1807.json"
+ALL_DAYS = "2015-01-01"
+
+
+@pytest.fixture(scope="module")
+def scanned(tmp_path_factory: pytest.TempPathFactory) -> Scan:
+    """A scan of the recordings whose names begin with "training"."""
+    folder = tmp_path_factory.mktemp("scan")
+    for path in JOBS.glob("training-*.json"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    return sageaudit.scan(recordings=folder, history=folder / "audits.db")
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    """The Lambdas import it too: no AWS, no command line, no rules."""
+    code = (
+        "import sys, sageaudit; sageaudit.__version__;"
+        "print(*[name for name in sys.modules if name.startswith(('sageaudit.', 'boto', 'click'))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """As of any module; the known ones are completed."""
+    with pytest.raises(AttributeError, match="no attribute 'audits'"):
+        _ = sageaudit.audits
+    assert set(sageaudit.__all__) <= set(dir(sageaudit))
+
+
+def test_an_audit_is_what_the_command_prints() -> None:
+    """From a file and from its parsed JSON."""
+    of_file = sageaudit.audit(ONE)
+    assert of_file == sageaudit.audit(str(ONE)) == sageaudit.audit(json.loads(ONE.read_text()))
+    assert wrong("audit", from_json(of_file.to_json())) == []
+    assert of_file.total_usd == of_file.document["bill"]["total_usd"]
+    assert of_file.ended_at == datetime(2022, 10, 27, 12, 4, 3, tzinfo=UTC)
+    assert (of_file.kind, of_file.owner, of_file.children) == ("training", None, ())
+
+
+def test_findings_are_typed() -> None:
+    """Counted ones add up to the sums."""
+    audited = sageaudit.audit(FAILED)
+    counted = [finding for finding in audited.findings if finding.counted]
+    lost = [finding.saving_usd for finding in counted if finding.bucket is Bucket.LOST]
+    assert sum(usd or 0 for usd in lost) == audited.lost_usd
+    assert all(isinstance(finding.severity, Severity) for finding in audited.findings)
+    fixes = [fix for finding in audited.findings for fix in finding.fix]
+    assert all(isinstance(fix.parameter, str) for fix in fixes)
+
+
+def test_a_set_has_its_training_jobs() -> None:
+    """Each one an audit of its own."""
+    audited = sageaudit.audit(SET)
+    assert sum(child.total_usd or 0 for child in audited.children) == audited.total_usd
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"describe": {}}, "has no ...JobName"),
+        ({}, "has none of"),
+        (Path("/no/such/file.json"), "cannot be read"),
+    ],
+)
+def test_what_is_no_recording_is_one_sentence(given: Any, said: str) -> None:
+    """Of the package's own family of errors."""
+    with pytest.raises(sageaudit.SageauditError, match=said):
+        sageaudit.audit(given)
+
+
+def test_a_policy_file_is_applied() -> None:
+    """As with --policy."""
+    policy = Path(__file__).parents[2] / "policy.toml"
+    assert sageaudit.audit(ONE, policy=policy).document["audit"]["policy"] != "default"
+    with pytest.raises(sageaudit.SageauditError):
+        sageaudit.audit(ONE, policy="/no/policy.toml")
+
+
+def test_a_scan_says_what_became_of_each_job(scanned: Scan) -> None:
+    """And ranks the dollars that are in the history."""
+    assert scanned.complete
+    assert scanned.jobs["audited"] + scanned.jobs["running"] == sum(scanned.jobs.values()) > 20
+    assert scanned.cost_usd == 0
+    with History.open(scanned.history) as history:
+        rows = history.audits(ALL_DAYS)
+    assert sum(row.total_usd or 0 for row in rows) == scanned.total_usd
+    assert sum(row.avoidable_usd or 0 for row in rows) == scanned.avoidable_usd
+    assert sum(row.lost_usd or 0 for row in rows) == scanned.lost_usd
+
+
+def test_a_second_scan_knows_what_is_final(scanned: Scan) -> None:
+    """Unless it is told to audit again; it counts the same dollars."""
+    folder = scanned.history.parent
+    done = sageaudit.scan(recordings=folder, history=scanned.history)
+    assert done.jobs["known"] > 0
+    assert done.jobs["known"] + done.jobs["audited"] == scanned.jobs["audited"]
+    assert done.total_usd == scanned.total_usd
+    limited = sageaudit.scan(recordings=folder, history=scanned.history, again=True, limit=2)
+    assert limited.jobs["audited"] == 2
+
+
+def test_a_file_that_is_no_recording_stops_no_other(tmp_path: Path) -> None:
+    """It is counted by its reason."""
+    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    (tmp_path / "good.json").write_bytes(FAILED.read_bytes())
+    done = sageaudit.scan(recordings=tmp_path, history=tmp_path / "audits.db")
+    assert (done.jobs["audited"], done.complete) == (1, False)
+    [reason] = done.refused
+    assert "bad.json" in reason
+
+
+def test_a_history_answers_with_typed_rows(scanned: Scan) -> None:
+    """Lists, sums and whole audits agree."""
+    with History.open(scanned.history) as history:
+        rows = history.audits(ALL_DAYS, sort="waste")
+        families, owners = history.families(ALL_DAYS), history.owners(ALL_DAYS)
+        rules = history.rules(ALL_DAYS)
+        trend = history.trend(ALL_DAYS, by="month")
+        first, named = history.audit(rows[0]), history.audit(rows[0].arn or "", since=ALL_DAYS)
+        found = history.audits(ALL_DAYS, rule=rules[0].rule)
+    assert isinstance(first, Audit)
+    assert first == named
+    waste = [row.waste_usd or Decimal(0) for row in rows]
+    assert waste == sorted(waste, reverse=True)
+    spent = sum(row.total_usd or 0 for row in rows)
+    for sums in (families, owners, trend):
+        assert sum(row.total_usd or 0 for row in sums) == spent
+    assert len(found) == rules[0].findings
+    assert rows[:2] == Rows(list(rows)[:2], rows.shape)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        ({"since": "tomorrow"}, "tomorrow"),
+        ({"kind": "endpoint"}, "none of training, processing"),
+        ({"severity": "urgent"}, "none of"),
+        ({"sort": "name"}, "none of newest"),
+        ({"min_usd": "much"}, "not an amount"),
+        ({"min_usd": "NaN"}, "not an amount"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_one_sentence(
+    scanned: Scan, ask: dict[str, str], said: str
+) -> None:
+    """It names what is allowed."""
+    with (
+        History.open(scanned.history) as history,
+        pytest.raises(sageaudit.SageauditError, match=said),
+    ):
+        history.audits(**ask)
+
+
+def test_a_history_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    """And no file is made."""
+    with pytest.raises(sageaudit.SageauditError):
+        History.open(tmp_path / "none.db")
+    with pytest.raises(sageaudit.SageauditError, match="name one history"):
+        History.open(tmp_path / "none.db", table="t")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_pandas_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the error of an import, which others catch too."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'sageaudit\[pandas\]'"):
+        sageaudit.audit(ONE).findings.to_pandas()
+
+
+class _Series(list[Any]):
+    def __init__(self, values: list[Any], dtype: str) -> None:
+        super().__init__(values)
+        self.dtype = dtype
+
+
+@pytest.fixture
+def pandas(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """As much of pandas as is used: Series with a dtype, and a DataFrame of them."""
+    fake = ModuleType("pandas")
+    fake.Series, fake.DataFrame = _Series, dict  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pandas", fake)
+    return fake
+
+
+@pytest.mark.usefixtures("pandas")
+def test_columns_are_typed_and_amounts_exact(scanned: Scan) -> None:
+    """Decimal by default; float64 only when asked for."""
+    with History.open(scanned.history) as history:
+        rows = history.audits(ALL_DAYS)
+    frame, floats = rows.to_pandas(), rows.to_pandas(floats=True)
+    assert frame["total_usd"] == [row.total_usd for row in rows]
+    dtypes = {name: column.dtype for name, column in frame.items()}
+    assert "key" not in dtypes
+    assert (dtypes["arn"], dtypes["created_at"]) == ("string", "datetime64[ns, UTC]")
+    assert (dtypes["total_usd"], floats["total_usd"].dtype) == ("object", "float64")
+    assert (dtypes["findings"], dtypes["rollup"], dtypes["severity"]) == (
+        "Int64",
+        "boolean",
+        "string",
+    )
+    assert {type(value) for value in floats["total_usd"]} <= {float, type(None)}
+    assert set(frame["judged"]) <= {"yes", "partly", "no", None}
+
+
+def test_results_cannot_be_changed(scanned: Scan) -> None:
+    """So that they may be shared and cached."""
+    with pytest.raises(AttributeError):
+        sageaudit.audit(ONE).document = {}  # type: ignore[misc,typeddict-item]
+    with pytest.raises(TypeError):
+        scanned.jobs["audited"] = 0  # type: ignore[index]

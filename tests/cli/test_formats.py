@@ -1,0 +1,216 @@
+"""Each format holds what it promises, whatever text a history has."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from sageaudit.cli.views import lists
+from sageaudit.cli.views.fitting import Column, fitted
+from sageaudit.cli.views.formats import (
+    FORMATS,
+    Field,
+    Kind,
+    Listing,
+    csv_lines,
+    jsonl_lines,
+    markdown_lines,
+    write,
+)
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.errors import BadUsage
+from sageaudit.queries.rows import AuditRow
+from tests.fakes.hostile import ATTACKS, texts
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str | None
+    usd: Decimal | None = Decimal("-1.5")
+    count: int | None = 3
+    flag: bool | None = True
+    at: datetime | None = NOON
+
+
+FIELDS = (
+    Field("name", least=8),
+    Field("usd", Kind.USD),
+    Field("count", Kind.COUNT),
+    Field("flag", Kind.FLAG),
+    Field("at", Kind.TIME),
+)
+
+
+def printed(text: str) -> bool:
+    """Whether a terminal obeys none of its characters; the newline ends lines."""
+    return not any(
+        unicodedata.category(char) in {"Cc", "Cf"} for char in re.sub("[\r\n]", "", text)
+    )
+
+
+@given(texts())
+def test_csv_is_read_back_and_has_no_formula(name: str) -> None:
+    """RFC 4180: lines end in CR LF; a number that is negative is a number, no formula."""
+    text = "".join(csv_lines([Row(name)], FIELDS))
+    header, row = csv.reader(io.StringIO(text, newline=""))
+    assert header == ["name", "usd", "count", "flag", "at"]
+    assert row[1:] == ["-1.500000", "3", "true", "2026-11-20T12:00:00Z"]
+    assert not row[0].startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert text.endswith("\r\n")
+    assert printed(text)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " =", "＝", "\x1b[0m=", "\n@"])
+def test_a_cell_that_begins_like_a_formula_gets_an_apostrophe(start: str) -> None:
+    """Also where it begins so after what no spreadsheet shows."""
+    [_, line] = csv_lines([Row(f"{start}cmd|' /C calc'!A0")], FIELDS[:1])
+    assert line.lstrip('"').startswith("'")
+
+
+def test_csv_quotes_what_it_must() -> None:
+    """Commas and quotes; an unknown value is an empty cell."""
+    rows = [Row('a,"b"'), Row(None, None, None, None, None)]
+    _, first, second = csv_lines(rows, FIELDS)
+    assert first.startswith('"a,""b""",')
+    assert second == ",,,,\r\n"
+
+
+@given(texts())
+def test_json_lines_keep_the_text_and_obey_nothing(name: str) -> None:
+    """Control characters are escapes; the schema is in each line; money keeps its digits."""
+    [line] = jsonl_lines([Row(name)], FIELDS)
+    assert line.count("\n") == 1
+    assert printed(line)
+    read = json.loads(line, parse_float=Decimal)
+    assert read["name"] == name.encode("utf-8", "replace").decode()
+    assert read["schema"] == 1
+    assert (read["usd"], read["count"], read["flag"]) == (Decimal("-1.5"), 3, True)
+
+
+@given(texts())
+def test_markdown_has_its_cells_and_no_markup(name: str) -> None:
+    """No column more, no code, no HTML, no link, no mention."""
+    *_, line = markdown_lines([Row(name)], FIELDS)
+    assert line.count("\n") == 1
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == len(FIELDS) + 1
+    assert not re.search(r"(?<!\\)[`*_\[\]~]|<|(?<!\w)@\w|(?<!\w)https?://", line)
+    assert printed(line)
+
+
+@pytest.mark.parametrize("attack", ["a|b", "`x`", "<script>", "a\nb", "[x](http://e.io)", "a\\|b"])
+def test_markdown_keeps_the_letters(attack: str) -> None:
+    """What is shown is the text, in one cell."""
+    *_, line = markdown_lines([Row(attack)], FIELDS[:1])
+    assert not re.search(r"(?<!\\)(?:\\\\)*[|`<\[]", line.strip()[1:-1])
+
+
+@pytest.mark.parametrize("output", FORMATS)
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_format_obeys_stored_text(
+    capsys: pytest.CaptureFixture[str], output: str, name: str
+) -> None:
+    """On the terminal as in a file."""
+    listing = Listing(FIELDS, ("name", "usd"))
+    console = Console(width=80)
+    write([Row(name)], listing, listing.chosen(output, None), output, console, lambda: {"n": 1})
+    assert printed(capsys.readouterr().out)
+
+
+@given(
+    st.lists(st.tuples(texts(), texts()), min_size=1, max_size=4),
+    st.integers(min_value=30, max_value=200),
+)
+def test_a_table_fits_its_terminal(cells: list[tuple[str, str]], width: int) -> None:
+    """Names are cut in the middle; wide characters count twice."""
+    columns = [Column("name", "Name", False, 8), Column("other", "Other", False, 8)]
+    shown = [["".join(filter(str.isprintable, text)) for text in row] for row in cells]
+    table = fitted(columns, shown, (), width)
+    console = Console(width=1_000, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    assert max(map(cell_len, (line.rstrip() for line in captured.get().splitlines()))) <= width
+
+
+def test_columns_are_dropped_in_the_order_of_the_list() -> None:
+    """After the names are as short as they may be."""
+    columns = [
+        Column(name, name.title(), name == "usd", 8 * (name == "job"))
+        for name in ("job", "usd", "note")
+    ]
+    cells = [["a-job-with-a-long-name", "$1,234.56", "a note of some length"]]
+
+    def titles(width: int) -> list[object]:
+        return [column.header for column in fitted(columns, cells, ("note", "usd"), width).columns]
+
+    assert titles(80) == ["Job", "Usd", "Note"]
+    assert titles(42) == ["Job", "Usd", "Note"]
+    assert titles(41) == ["Job", "Usd"]
+    assert titles(18) == ["Job"]
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [lists.AUDITS, lists.FINDINGS, lists.TOP, lists.FAMILIES, lists.OWNERS, lists.TREND],
+)
+def test_every_list_names_fields_that_it_has(listing: Listing) -> None:
+    """In its table, in what it drops, and in what it exports."""
+    names = {field.name for field in listing.fields}
+    assert {*listing.table, *listing.dropped, *listing.exported} <= names
+    assert set(listing.dropped) < set(listing.table)
+    assert len(names) == len(listing.fields)
+
+
+def test_fields_are_chosen_by_name() -> None:
+    """In the order given, once each; one that is unknown lists the known."""
+    listing = Listing(FIELDS, ("name",))
+    assert [field.name for field in listing.chosen("csv", "at, usd,at")] == ["at", "usd"]
+    assert [field.name for field in listing.chosen("table", None)] == ["name"]
+    assert len(listing.chosen("json", None)) == len(FIELDS)
+    with pytest.raises(BadUsage, match="there is no field x: the fields are name, usd, count"):
+        listing.chosen("json", "usd,x")
+
+
+def _row(**changes: object) -> AuditRow:
+    given = {"total_usd": Decimal("2.5"), "avoidable_usd": Decimal(1), "lost_usd": Decimal(0)}
+    of = {"kind": "training", "status": "Completed", "account": "1", "region": "r", "owner": None}
+    key = JobKey("arn:x", NOON)
+    whole = {"key": key, "ended_at": NOON, "job": "j", "family": "f", **of, **given, **changes}
+    return AuditRow(**whole)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "shown"),
+    [
+        ({}, "total_usd", "$2.50"),
+        ({"estimated": True}, "total_usd", "about $2.50"),
+        ({"incomplete": True}, "total_usd", "$2.50 or more"),
+        ({"total_usd": None}, "total_usd", "unknown"),
+        ({"rollup": True, "total_usd": Decimal(0)}, "total_usd", "roll-up"),
+        ({"avoidable_usd": None, "judged": Judged.NO}, "avoidable_usd", "not judged"),
+        ({"avoidable_usd": None}, "avoidable_usd", "unknown"),
+        ({"lost_up_to_usd": Decimal(9)}, "lost_usd", "up to $9.00"),
+        ({"top_rule": None}, "top_rule", "-"),
+    ],
+)
+def test_amounts_say_how_certain_they_are(
+    changes: dict[str, object], field: str, shown: str
+) -> None:
+    """In the words of the audit's own view."""
+    chosen = lists.AUDITS.chosen("markdown", field)
+    *_, line = markdown_lines([_row(**changes)], chosen)
+    assert line == f"| {shown} |\n"

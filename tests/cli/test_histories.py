@@ -1,0 +1,228 @@
+"""`--history FILE` and `--table NAME`: what commands read, and what `audit` records when told."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.cli.exits import Exit
+from sageaudit.cli.sources import histories, history_table
+from sageaudit.cli.sources.history_table import HistoryTable
+from sageaudit.domain.audit.record import Head
+from sageaudit.errors import BadUsage, NoHistory
+from sageaudit.ports import History
+from tests.contract.entries import ACCOUNT, ended, entry
+from tests.contract.tables import dynamodb, new_table
+from tests.fakes.command_line import Run
+from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
+
+DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
+SET = DATA / "tuning-set-bayesian-221019-1807.json"
+SHORT = Plot("ml.g5.xlarge", alike(1, Doing(13, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder that does not exist yet."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data" / "sageaudit"
+
+
+@pytest.fixture
+def nightly(tmp_path: Path) -> list[Path]:
+    """Three runs of 13 minutes, a day apart: too short to be judged alone."""
+    paths = []
+    for number in range(3):
+        plot = replace(SHORT, name="nightly", begin=BEGIN + timedelta(days=number))
+        paths.append(tmp_path / f"{number}.json")
+        paths[-1].write_text(json.dumps(training(plot, number)))
+    return paths
+
+
+def yesterday() -> datetime:
+    """An end within the days that commands look back."""
+    return datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
+
+
+def heads(path: Path) -> list[Head]:
+    """What a history file has, the newest first."""
+    with SqliteHistory(path, create=False) as history:
+        months = {"2022-10", f"{BEGIN:%Y-%m}"}
+        return [head for month in sorted(months) for head in history.by_account(ACCOUNT, month)]
+
+
+def test_the_users_own_file_is_read_where_none_is_named(home: Path, run: Run) -> None:
+    """It lies in the user's data folder, which is made for its owner alone."""
+    asked = ("account", ACCOUNT, "--output", "json")
+    missing = run(*asked)
+    assert missing.exit_code == Exit.NOT_FOUND
+    assert "make one with `sageaudit scan`" in missing.stderr
+    with histories.open_history(None, None, None, None, create=True) as source:
+        source.history.record(replace(ended("job", yesterday()), facts=None))
+        assert source.name == str(home / "history.db") == str(histories.default_path())
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert run(*asked).exit_code == Exit.NOT_FOUND  # no facts: nothing to judge
+    assert f"no audited run of account {ACCOUNT}" in run(*asked).stderr
+
+
+def test_one_history_is_named_at_most(tmp_path: Path, run: Run) -> None:
+    """A file and a table are one too many, for every command that takes them."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text("")
+    both = ("--history", tmp_path / "h.db", "--table", "history")
+    for words in (
+        ("account", ACCOUNT),
+        ("replay", "--policy", policy),
+        ("reconcile", "--month", "2026-10", "--yes"),
+        ("audit", "--recording", SET),
+    ):
+        done = run(*words, *both)
+        assert done.exit_code == Exit.USAGE
+        assert "name one history" in done.stderr
+
+
+def test_reading_makes_no_file(tmp_path: Path) -> None:
+    """A mistyped name is said, and stays a name."""
+    path = tmp_path / "typo.db"
+    with pytest.raises(NoHistory, match="makes one"):
+        histories.open_history(path, None, None, None)
+    assert not path.exists()
+
+
+def test_a_user_without_a_home_names_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence in place of a guess."""
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    with pytest.raises(BadUsage, match="set HOME"):
+        histories.default_path()
+
+
+def test_a_file_is_judged_again_as_a_table_is(tmp_path: Path, run: Run) -> None:
+    """`replay` and `account` read what `audit` recorded."""
+    day = datetime.now(UTC).replace(microsecond=0) - timedelta(days=2)
+    plot = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=3.0, gib=24, jitter=0.2)), name="small")
+    recording, path, policy = (tmp_path / name for name in ("job.json", "h.db", "new.toml"))
+    recording.write_text(json.dumps(training(replace(plot, begin=day), 1)))
+    policy.write_text('[rules]\noff = ["cpu-underused"]')
+    run("audit", "--recording", recording, "--history", path)
+
+    words = ("--history", path, "--output", "json")
+    replayed = run("replay", "--policy", policy, *words).document()
+    moved = [one["move"] for one in replayed["findings"] if one["rule"] == "cpu-underused"]
+    assert (replayed["runs"], moved) == (1, ["vanishes"])
+    assert run("account", ACCOUNT, *words).document()["runs"] == 1
+
+
+def test_audit_judges_with_the_history_that_it_is_told(
+    nightly: list[Path], tmp_path: Path, run: Run
+) -> None:
+    """One call a night: the third run is judged with those before it, as by the Lambda."""
+    path, pools = tmp_path / "history.db", []
+    for file in nightly:
+        told = run("audit", "--recording", file, "--history", path, "--output", "json")
+        pools.append(told.document()["audit"].get("pool"))
+    assert [pool and pool["runs"] for pool in pools] == [None, 2, 3]
+    assert [head.name for head in heads(path)] == ["nightly-2", "nightly-1", "nightly-0"]
+    assert not any(head.due_at for head in heads(path))
+
+
+def test_the_order_of_recordings_does_not_matter(
+    nightly: list[Path], tmp_path: Path, run: Run
+) -> None:
+    """They are recorded by their ends, and shown in the order of the command line."""
+    words = [word for path in nightly[::-1] for word in ("--recording", path)]
+    done = run("audit", *words, "--history", tmp_path / "history.db", "--output", "json")
+    shown = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["job"]["name"] for one in shown] == ["nightly-2", "nightly-1", "nightly-0"]
+    assert [bool(one["audit"].get("pool")) for one in shown] == [True, True, False]
+
+
+def test_an_audit_that_says_the_same_is_no_second_version(
+    nightly: list[Path], tmp_path: Path, run: Run
+) -> None:
+    """Another policy makes one: what is shown is what is recorded."""
+    path, policy = tmp_path / "history.db", tmp_path / "policy.toml"
+    policy.write_text('[rules]\noff = ["gpu-idle"]')
+    for more in ((), (), ("--policy", policy)):
+        run("audit", "--recording", nightly[0], "--history", path, *more)
+    [head] = heads(path)
+    assert head.version == 2
+
+
+def test_a_set_is_recorded_with_its_training_jobs(tmp_path: Path, run: Run) -> None:
+    """Each training job is a run of the history; shown is the tuning job, as without one."""
+    path = tmp_path / "history.db"
+    kept = run("audit", "--recording", SET, "--history", path, "--output", "json").document()
+    alone = run("audit", "--recording", SET, "--output", "json").document()
+    assert kept["bill"] == alone["bill"]
+    assert len(heads(path)) == len(kept["children"]) == len(alone["children"])
+
+
+def test_a_recording_that_cannot_be_read_does_not_stop_the_others(
+    nightly: list[Path], tmp_path: Path, run: Run
+) -> None:
+    """It is said in its place."""
+    path, broken = tmp_path / "history.db", tmp_path / "broken.json"
+    broken.write_text("{")
+    done = run("audit", "--recording", broken, "--recording", nightly[0], "--history", path)
+    assert done.exit_code == Exit.USAGE
+    assert str(broken) in done.stderr
+    assert len(heads(path)) == 1
+
+
+def test_a_history_that_cannot_be_written_is_said_once(
+    nightly: list[Path], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not once for each job."""
+    path = tmp_path / "history.db"
+    run("audit", "--recording", nightly[0], "--history", path)
+    words = [word for file in nightly for word in ("--recording", file)]
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + bytes(len(content) - 4096))
+    done = run("audit", *words, "--history", path)
+    assert done.exit_code == Exit.USAGE
+    assert done.stderr.count("is damaged") == 1
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
+    """A history in a table of its own."""
+    with dynamodb() as client:
+        history = DynamoHistory(client, new_table(client))
+        monkeypatch.setattr(history_table, "open_table", lambda *_: HistoryTable(None, history))
+        yield history
+
+
+def copied(source: Path, target: History) -> None:
+    """Records in the target what the Lambdas would have recorded there."""
+    with SqliteHistory(source, create=False) as history:
+        for head in heads(source):
+            document = history.audit(head.key)
+            assert document is not None
+            kept = replace(
+                entry(), key=head.key, document=document, detail=history.detail(head.key)
+            )
+            modified = replace(kept, last_modified_at=head.last_modified_at, facts=head.facts)
+            target.record(modified)
+
+
+def test_audit_reads_a_table_and_records_nothing_in_it(
+    table: History, nightly: list[Path], tmp_path: Path, run: Run
+) -> None:
+    """Its notices come from the Lambdas alone; runs of one call see each other all the same."""
+    path = tmp_path / "history.db"
+    run("audit", "--recording", nightly[0], "--history", path)
+    copied(path, table)
+    words = [word for file in nightly[1:] for word in ("--recording", file)]
+    done = run("audit", *words, "--table", "history", "--output", "json")
+    pools = [json.loads(line)["audit"].get("pool") for line in done.stdout.splitlines()]
+    assert [pool and pool["runs"] for pool in pools] == [2, 3]
+    assert [head.name for head in table.by_account(ACCOUNT, f"{BEGIN:%Y-%m}")] == ["nightly-0"]

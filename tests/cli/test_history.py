@@ -1,0 +1,267 @@
+"""`sageaudit history`, `top` and `show`: what people ask of a history, on a file of audits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+import shutil
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.cli import asking
+from sageaudit.domain.audit.sums import Scope, total
+from sageaudit.queries.window import window
+from tests.contract.entries import ended, entry
+from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, fill
+from tests.fakes.command_line import Run
+
+RECORDED = Path(__file__).parents[1] / "recorded/data/jobs/training-020-c4-8xlarge-x2-failed.json"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history of 150 audits in 40 days."""
+    path = tmp_path_factory.mktemp("asked") / "history.db"
+    with SqliteHistory(path) as history:
+        fill(history, 150)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands run on the day of the audits."""
+    monkeypatch.setattr(asking, "now", lambda: NOW)
+
+
+def test_the_newest_audits_are_a_table_of_80_columns(run: Run, file: Path) -> None:
+    """Twenty of them, and on stderr the command for the next ones."""
+    done = run("history", "--history", file)
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["Ended", "Job", "Bill", "Avoidable", "Lost", "Top", "finding"]
+    assert len(lines) == 21
+    assert max(map(len, lines)) <= 80
+    assert f"more rows: sageaudit history --history {file} --cursor " in done.stderr
+
+
+def test_the_command_for_the_next_rows_continues(run: Run, file: Path) -> None:
+    """To the last page, which names no more; together they are all rows, each once."""
+    words = ["history", "--history", str(file), "--limit", "40", "--output", "jsonl"]
+    jobs, pages = [], 0
+    while True:
+        done = run(*words)
+        jobs += [json.loads(line)["job"] for line in done.stdout.splitlines()]
+        pages += 1
+        *_, last = done.stderr.strip().splitlines() or [""]
+        if "more rows: " not in last:
+            break
+        words = shlex.split(last.partition("more rows: ")[2])[1:]
+        assert words.count("--cursor") == 1
+    everything = run(*words[:3], "--all", "--output", "jsonl").stdout.splitlines()
+    assert jobs == [json.loads(line)["job"] for line in everything]
+    assert pages == -(-len(jobs) // 40)
+
+
+def test_json_has_rows_cursor_and_what_was_read(run: Run, file: Path) -> None:
+    """And the schema, by which scripts know its keys."""
+    page = run("history", "--history", file, "--limit", 2, "--output", "json").document()
+    assert set(page) == {"schema", "rows", "cursor", "read"}
+    assert page["schema"] == 1
+    assert page["read"] == {"rows": 3, "sums": 0}
+    rows = page["rows"]
+    later = run("history", "--history", file, "--limit", 2, "--cursor", page["cursor"])
+    assert rows[0]["job"] not in later.stdout
+    assert {"arn", "rollup", "total_usd", "owner", "severity"} <= set(rows[0])
+
+
+@pytest.mark.parametrize("filters", [[], ["--family", "training/bert"], ["--owner", "ana"]])
+def test_the_columns_of_the_csv_add_up_to_the_daily_sums(
+    run: Run, file: Path, filters: list[str]
+) -> None:
+    """To the cent and below: a roll-up's row has only what no training job of it counts."""
+    done = run("history", "--history", file, "--all", "--output", "csv", *filters)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert any(row["rollup"] == "true" for row in rows) or filters
+    scope = {"--family": Scope.FAMILY, "--owner": Scope.OWNER}.get(
+        filters[0] if filters else "", Scope.ACCOUNT
+    )
+    days = window("30d", None, NOW)
+    with SqliteHistory(file) as history:
+        name = filters[1] if filters else None
+        sums = total(history.sums(scope, days.first_day, days.last_day, name=name))
+    for column in ("total_usd", "avoidable_usd", "lost_usd", "lost_up_to_usd", "possible_usd"):
+        assert sum(Decimal(row[column] or 0) for row in rows) == getattr(sums, column), column
+    assert sum(Decimal(row["waste_usd"] or 0) for row in rows) == sums.avoidable_usd + sums.lost_usd
+    assert len([row for row in rows if row["rollup"] == "false"]) == sums.jobs
+
+
+def test_a_filter_without_an_index_says_what_it_read(run: Run, file: Path) -> None:
+    """One with an index says nothing."""
+    done = run("history", "--history", file, "--region", REGIONS[0], "--limit", 3)
+    assert "audits to show 3: --region has no index" in done.stderr
+    assert "index" not in run("history", "--history", file, "--owner", "ana").stderr
+    done = run("history", "--history", file, "--owner", "bo", "--kind", "tuning", "--min-usd", "1")
+    assert "--kind and --min-usd have no index" in done.stderr
+
+
+def test_a_family_is_found_in_each_account_and_region(run: Run, file: Path) -> None:
+    """By its daily sums, where neither is given."""
+    rows = run(
+        *("history", "--history", file, "--family", "training/resnet", "--all"),
+        *("--output", "json"),
+    ).document()["rows"]
+    assert {row["family"] for row in rows} == {"training/resnet"}
+    assert {(row["account"], row["region"]) for row in rows} == {
+        (account, region) for account in ACCOUNTS for region in REGIONS
+    }
+    ends = [row["ended_at"] for row in rows]
+    assert ends == sorted(ends, reverse=True)
+
+
+def test_findings_of_a_rule_have_their_own_columns(run: Run, file: Path) -> None:
+    """By name or id; a field of the audit is read where it is asked for."""
+    done = run("history", "--history", file, "--rule", "GPU_IDLE", "--limit", 3)
+    assert done.stdout.split("\n")[0].split() == ["Ended", "Job", "Severity", "Saving", "Finding"]
+    by_id = run("history", "--history", file, "--rule", "SA201", "--limit", 3)
+    assert by_id.stdout == done.stdout
+    rows = run(
+        *("history", "--history", file, "--rule", "gpu-idle", "--fields", "job,status,saving_usd"),
+        *("--output", "json"),
+    ).document()["rows"]
+    assert {row["status"] for row in rows} <= {"Completed", "Failed"}
+    assert set(rows[0]) == {"job", "status", "saving_usd"}
+
+
+def test_an_unknown_field_lists_the_known_ones(run: Run, file: Path) -> None:
+    """Before anything is read."""
+    done = run("history", "--history", file.with_name("none.db"), "--fields", "job,color")
+    assert done.exit_code == 2
+    assert "there is no field color: the fields are ended_at, job, kind" in done.stderr
+    assert run("history", "--history", file, "--fields", ",").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--since", "soon"], "--since soon is not a time: write 30d"),
+        (["--since", "2031-01-01"], "--since 2031-01-01 is in the future"),
+        (["--since", "1d", "--until", "2d"], "is not before --until 2d"),
+        (["--min-usd", "much"], "--min-usd much is not an amount in USD"),
+        (["--min-usd", "-1"], "--min-usd -1 is not an amount in USD"),
+        (["--cursor", "x"], "--cursor does not belong to this question"),
+        (["--all", "--cursor", "x"], "leave out --cursor"),
+        (["--table", "t"], "either a file with --history or a table with --table"),
+    ],
+)
+def test_a_wrong_question_is_one_sentence(
+    run: Run, file: Path, words: list[str], sentence: str
+) -> None:
+    """With exit code 2 and nothing on stdout."""
+    done = run("history", "--history", file, *words)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--family", "nope"], "`sageaudit families` lists the families"),
+        (["--owner", "nobody"], "`sageaudit owners` lists the owners"),
+        (["--rule", "gpu-idel"], "there is no rule gpu-idel: did you mean gpu-idle?"),
+        (["--since", "0d", "--status", "Lost"], "an earlier --since shows older ones"),
+    ],
+)
+def test_nothing_found_is_no_error_and_says_where_to_look(
+    run: Run, file: Path, words: list[str], hint: str
+) -> None:
+    """Scripts get an empty list."""
+    done = run("history", "--history", file, *words, "--output", "json")
+    assert done.document()["rows"] == []
+    assert hint in done.stderr
+    assert run("history", "--history", file, *words).stdout == ""
+
+
+def test_the_dearest_jobs_are_those_with_the_most_avoidable_and_lost(run: Run, file: Path) -> None:
+    """`top` shows what `history --sort waste` shows first; it reads fewer audits than there are."""
+    top = run("top", "--history", file, "--limit", 4, "--output", "json").document()
+    whole = run(
+        *("history", "--history", file, "--sort", "waste", "--all", "--output", "json")
+    ).document()
+    assert top["rows"] == whole["rows"][:4]
+    assert top["read"]["rows"] < whole["read"]["rows"] / 2
+    assert run("top", "--history", file, "--rule", "gpu-idle").exit_code == 2
+    assert max(map(len, run("top", "--history", file).stdout.splitlines())) <= 80
+
+
+def test_a_scanned_job_is_shown_as_audit_shows_it(run: Run, tmp_path: Path) -> None:
+    """By its name or ARN; its fixes as code, too. A history also knows the job's family."""
+    (tmp_path / "jobs").mkdir()
+    shutil.copy(RECORDED, tmp_path / "jobs")
+    file = tmp_path / "history.db"
+    scanned = run("scan", "--recordings", tmp_path / "jobs", "--history", file)
+    assert scanned.exit_code == 0, scanned.stderr
+    words = ("--history", file, "--since", "4000d")
+    [row] = run("history", *words, "--output", "json").document()["rows"]
+    by_name = run("show", row["job"], *words)
+    audited = run("audit", "--recording", RECORDED).stdout
+    assert "Findings" in audited.partition("Not judged")[0]
+    assert by_name.stdout.splitlines()[:30] == audited.splitlines()[:30]
+    assert run("show", row["arn"], *words).stdout == by_name.stdout
+    assert "Fixes as boto3" in run("show", row["job"], *words, "--fix-as", "boto3").stdout
+    assert run("show", row["job"], *words, "--output", "json").document()["schema"] == 1
+
+
+def test_versions_of_a_job_are_listed_and_shown(run: Run, tmp_path: Path) -> None:
+    """The newest first; one that does not exist is said with how many there are."""
+    file = tmp_path / "history.db"
+    with SqliteHistory(file) as history:
+        history.record(entry())
+        history.record(entry(modified_s=60, bill={"total_usd": Decimal("9.99")}))
+    listed = run("show", "train-1", "--versions", "--history", file, "--output", "json").document()
+    assert [row["version"] for row in listed["rows"]] == [2, 1]
+    assert [row["total_usd"] for row in listed["rows"]] == [9.99, 4.545]
+    first = run("show", "train-1", "--version", 1, "--history", file, "--output", "json")
+    assert first.document()["audit"]["version"] == 1
+    none = run("show", "train-1", "--version", 7, "--history", file)
+    assert none.exit_code == 3
+    assert "train-1 has no version 7: it has 2 versions" in none.stderr
+    assert run("show", "train-1", "--versions", "--version", 1, "--history", file).exit_code == 2
+
+
+def test_a_name_of_two_jobs_is_not_guessed(run: Run, tmp_path: Path) -> None:
+    """Their ARNs are listed; a filter or an ARN chooses."""
+    file = tmp_path / "history.db"
+    with SqliteHistory(file) as history:
+        for kind in ("training", "processing"):
+            made = ended("twin", NOW, job={"kind": kind, "family": f"{kind}/-/-/twin"})
+            arn = made.key.arn.replace("training-job", f"{kind}-job")
+            history.record(replace(made, key=replace(made.key, arn=arn)))
+    done = run("show", "twin", "--history", file)
+    assert done.exit_code == 2
+    assert "twin is several jobs, arn:" in done.stderr
+    assert "give the ARN of one" in done.stderr
+    chosen = run("show", "twin", "--kind", "training", "--history", file, "--output", "json")
+    assert chosen.document()["job"]["kind"] == "training"
+
+
+@pytest.mark.parametrize(
+    "job", ["nobody", "arn:aws:sagemaker:us-east-1:111122223333:training-job/x"]
+)
+def test_a_job_that_is_not_there_is_exit_3(run: Run, file: Path, job: str) -> None:
+    """With what to try."""
+    done = run("show", job, "--history", file)
+    assert done.exit_code == 3
+    assert f"no audit of {job} since 2026-08-22 is in this history" in done.stderr
+
+
+def test_what_is_no_job_is_exit_2(run: Run, file: Path) -> None:
+    """An ARN of something else."""
+    done = run("show", "arn:aws:s3:::bucket", "--history", file)
+    assert done.exit_code == 2

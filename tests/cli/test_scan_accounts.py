@@ -1,0 +1,478 @@
+"""`sageaudit scan` of several accounts: moto has each account's jobs and the roles to assume."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from sageaudit.adapters.aws.assumed_role import AssumedRoles, Role
+from sageaudit.adapters.aws.clients import CONFIG
+from tests.fakes.aws_calls import AwsCalls, aws_calls
+from tests.fakes.command_line import Result, Run
+
+OWN = "123456789012"
+"""Moto's account of credentials that it did not give out."""
+FIRST, SECOND, ABSENT = "222233334444", "333344445555", "444455556666"
+ROLE = "sageaudit-read"
+REGION = "us-east-1"
+
+
+class Cloud:
+    """Several accounts in moto; a role that is not trusted is refused, as AWS does."""
+
+    def __init__(self, calls: AwsCalls) -> None:
+        self.calls = calls
+        self.session = boto3.Session(region_name=REGION)
+        calls.refuse(
+            "sts:AssumeRole",
+            "AccessDenied",
+            when=lambda params: ABSENT in params["RoleArn"],
+        )
+
+    def client(self, account: str, service: str) -> Any:
+        """A client of one account."""
+        if account == OWN:
+            return self.session.client(service)
+        answer = self.session.client("sts").assume_role(
+            RoleArn=f"arn:aws:iam::{account}:role/{ROLE}", RoleSessionName="test"
+        )["Credentials"]
+        return self.session.client(
+            service,
+            aws_access_key_id=answer["AccessKeyId"],
+            aws_secret_access_key=answer["SecretAccessKey"],
+            aws_session_token=answer["SessionToken"],
+        )
+
+    def add(self, account: str, name: str) -> None:
+        """Puts one finished training job into an account."""
+        self.client(account, "sagemaker").create_training_job(
+            TrainingJobName=name,
+            RoleArn=f"arn:aws:iam::{account}:role/x",
+            AlgorithmSpecification={"TrainingImage": "image", "TrainingInputMode": "File"},
+            OutputDataConfig={"S3OutputPath": "s3://bucket/"},
+            ResourceConfig={
+                "InstanceType": "ml.m5.large",
+                "InstanceCount": 1,
+                "VolumeSizeInGB": 10,
+            },
+            StoppingCondition={"MaxRuntimeInSeconds": 3600},
+        )
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
+    """Three accounts with jobs, in whose own one the credentials are."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "AKIAOWN",
+        "AWS_SECRET_ACCESS_KEY": "own",
+        "AWS_DEFAULT_REGION": REGION,
+        "XDG_DATA_HOME": str(tmp_path),
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
+    with mock_aws(), aws_calls() as calls:
+        yield Cloud(calls)
+
+
+@pytest.fixture
+def scan(cloud: Cloud, run: Run, tmp_path: Path) -> Run:
+    """`sageaudit scan` of the accounts of a file through the role, into a file of the test."""
+    del cloud
+
+    def call(*words: str | Path, accounts: str = "", role: str | None = ROLE) -> Result:
+        file = tmp_path / "accounts.txt"
+        file.write_text(accounts or f"{OWN}  # ours\n\n{FIRST}\n{SECOND}\n{ABSENT}\n")
+        named = () if role is None else ("--role", role)
+        return run("scan", "--accounts", file, *named, *words)
+
+    return call
+
+
+def document(done: Result) -> Any:
+    """The JSON of a scan, whatever its exit code."""
+    return json.loads(done.stdout, parse_float=Decimal)
+
+
+def test_every_account_has_a_row_and_one_that_refuses_stops_no_other(
+    cloud: Cloud, scan: Run
+) -> None:
+    """The own one is read without a role; the exit code comes after the results."""
+    cloud.add(OWN, "own-1")
+    cloud.add(FIRST, "first-1")
+    done = scan("--output", "json")
+    found = document(done)
+    rows = {row["account"]: row for row in found["accounts"]}
+    assert {account: row["status"] for account, row in rows.items()} == {
+        OWN: "audited",
+        FIRST: "audited",
+        SECOND: "no_jobs",
+        ABSENT: "role_refused",
+    }
+    assert (rows[OWN]["jobs"]["audited"], rows[FIRST]["jobs"]["audited"]) == (1, 1)
+    assert rows[ABSENT]["reasons"][0].startswith(f"arn:aws:iam::{ABSENT}:role/{ROLE} cannot be")
+    assert found["ranking"]["total"]["jobs"] == 2
+    assert sum(row["total_usd"] for row in rows.values()) == found["ranking"]["total"]["total_usd"]
+    assert done.exit_code == 4
+    roles = [call.params["RoleArn"] for call in cloud.calls.of("sts:AssumeRole")]
+    assert f"arn:aws:iam::{OWN}:role/{ROLE}" not in roles
+
+
+def test_each_account_is_asked_with_its_own_credentials_and_prices_once(
+    cloud: Cloud, scan: Run
+) -> None:
+    """A job is described by the account it is in; the price list is the own account's."""
+    cloud.add(OWN, "own-1")
+    cloud.add(FIRST, "first-1")
+    cloud.calls.made.clear()
+    scan()
+    described = cloud.calls.of("sagemaker:DescribeTrainingJob")
+    assert {(call.account, call.params["TrainingJobName"]) for call in described} == {
+        (OWN, "own-1"),
+        (FIRST, "first-1"),
+    }
+    assert {call.account for call in cloud.calls.of("pricing:GetProducts")} <= {OWN}
+
+
+def test_all_accounts_are_in_one_history(cloud: Cloud, scan: Run) -> None:
+    """A later scan of one of them ranks that one, and counts nothing twice."""
+    cloud.add(FIRST, "first-1")
+    cloud.add(OWN, "own-1")
+    assert document(scan("--output", "json"))["ranking"]["total"]["jobs"] == 2
+    assert document(scan("--output", "json"))["ranking"]["total"]["jobs"] == 2
+    alone = document(scan("--output", "json", accounts=f"{FIRST}\n"))
+    assert alone["ranking"]["total"]["jobs"] == 1
+
+
+def test_an_account_whose_lists_are_denied_is_partly_audited_or_denied(
+    cloud: Cloud, scan: Run
+) -> None:
+    """It says which action, and the other accounts are audited."""
+    cloud.add(OWN, "own-1")
+    cloud.calls.refuse("sagemaker:ListTrainingJobs", "AccessDeniedException", FIRST)
+    done = scan("--output", "json", accounts=f"{OWN}\n{FIRST}\n")
+    rows = {row["account"]: row for row in document(done)["accounts"]}
+    assert (rows[OWN]["status"], rows[FIRST]["status"]) == ("audited", "partly")
+    assert "sagemaker:ListTrainingJobs" in rows[FIRST]["reasons"][0]
+    assert done.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "exit_code"),
+    [
+        ("AccessDenied", "role_refused", 4),
+        ("ExpiredToken", "no_credentials", 4),
+        ("Throttling", "throttled", 5),
+        ("InternalFailure", "unavailable", 5),
+    ],
+)
+def test_why_an_account_was_not_audited_has_a_word_and_a_code(
+    cloud: Cloud, scan: Run, code: str, status: str, exit_code: int
+) -> None:
+    """For scripts as for people."""
+    cloud.calls.refuse("sts:AssumeRole", code)
+    done = scan("--output", "json", accounts=f"{OWN}\n{FIRST}\n")
+    assert [row["status"] for row in document(done)["accounts"]] == ["no_jobs", status]
+    assert done.exit_code == exit_code
+
+
+def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> None:
+    """The same client goes on with new ones."""
+    expires = [datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (5, 60)]
+    keys = iter(("ASIAFIRST", "ASIASECOND", "ASIATHIRD"))
+
+    def answer(_: str, __: Any) -> Any:
+        found = {"AccessKeyId": next(keys), "SecretAccessKey": "x", "SessionToken": "y"}
+        return {"Credentials": {**found, "Expiration": expires.pop(0)}}
+
+    cloud.calls.answer("sts:AssumeRole", answer)
+    roles = AssumedRoles(cloud.session, Role(ROLE), REGION)
+    client = roles.session(FIRST).client("sagemaker", region_name=REGION, config=CONFIG)
+    client.list_training_jobs()
+    client.list_training_jobs()
+    assert len(cloud.calls.of("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
+
+
+def test_the_external_id_and_a_path_go_with_the_role(cloud: Cloud, scan: Run) -> None:
+    """As the role's trust policy wants it; the session name says who asks."""
+    scan("--external-id", "team-7", accounts=f"{FIRST}\n", role="audit/reader")
+    [asked] = cloud.calls.of("sts:AssumeRole")
+    assert asked.params == {
+        "RoleArn": f"arn:aws:iam::{FIRST}:role/audit/reader",
+        "RoleSessionName": "sageaudit",
+        "ExternalId": "team-7",
+    }
+
+
+def organization(*rows: dict[str, str]) -> Any:
+    """Organizations' answer: one account a page."""
+
+    def answer(_: str, params: Any) -> dict[str, Any]:
+        at = int(params.get("NextToken", 0))
+        more = {"NextToken": str(at + 1)} if at + 1 < len(rows) else {}
+        return {"Accounts": [rows[at]], **more}
+
+    return answer
+
+
+def test_the_active_accounts_of_an_organization_are_asked(cloud: Cloud, run: Run) -> None:
+    """Page by page; State decides, and Status where an answer has no State."""
+    cloud.add(FIRST, "first-1")
+    cloud.calls.answer(
+        "organizations:ListAccounts",
+        organization(
+            {"Id": SECOND, "Name": "sleeping", "State": "SUSPENDED", "Status": "ACTIVE"},
+            {"Id": FIRST, "Name": "research\x1b[2J", "State": "ACTIVE"},
+            {"Id": OWN, "Name": "management", "Status": "ACTIVE"},
+        ),
+    )
+    done = run("scan", "--organization", "--role", ROLE)
+    assert done.exit_code == 0, done.stderr
+    assert "2 accounts" in done.stdout
+    assert "management" in done.stdout
+    assert SECOND not in done.stdout
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "said"),
+    [
+        ("AccessDeniedException", 4, "management account or of a delegated administrator"),
+        ("AWSOrganizationsNotInUseException", 2, "is in no organization; name the accounts with"),
+        ("TooManyRequestsException", 5, "organizations:ListAccounts is throttled"),
+    ],
+)
+def test_an_organization_that_cannot_be_listed_is_one_sentence(
+    cloud: Cloud, run: Run, code: str, exit_code: int, said: str
+) -> None:
+    """Nothing is scanned then."""
+    cloud.calls.refuse("organizations:ListAccounts", code)
+    done = run("scan", "--organization", "--role", ROLE)
+    assert (done.exit_code, done.stdout) == (exit_code, "")
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--organization"], "--organization needs --role NAME"),
+        (["--role", ROLE], "--role needs the accounts that have it"),
+        (["--external-id", "x"], "--external-id needs --role"),
+        (["--organization", "--role", "arn:aws:iam::1:role/x"], "is not the name of a role"),
+        (["--organization", "--role", ROLE, "--external-id", "a b"], "--external-id must have"),
+        (["--organization", "--role", ROLE, "--recordings", "."], "--recordings needs no AWS"),
+    ],
+)
+@pytest.mark.usefixtures("cloud")
+def test_options_that_do_not_fit_together_say_what_is_missing(
+    run: Run, words: list[str], said: str
+) -> None:
+    """Exit 2, before anything is asked."""
+    done = run("scan", *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "names no account"),
+        (b"# only a comment\n", "names no account"),
+        (b"222233334444\n12345\n", "line 2: '12345' is not an account id, which has 12 digits"),
+        (b"[accounts]\n", "line 1: '[accounts]' is not an account id"),
+        ("\u0661".encode() * 12, "line 1:"),
+        (b"\xff\xfe", "is not a text file in UTF-8"),
+        (b"1" * 1_000_001, "is over 1 MB"),
+    ],
+)
+def test_a_file_of_accounts_that_is_none_names_its_line(
+    cloud: Cloud, run: Run, tmp_path: Path, content: bytes, said: str
+) -> None:
+    """Exit 2, and AWS is not asked."""
+    file = tmp_path / "accounts"
+    file.write_bytes(content)
+    cloud.calls.made.clear()
+    done = run("scan", "--accounts", file, "--role", ROLE)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert not cloud.calls.made
+
+
+@pytest.mark.usefixtures("cloud")
+def test_a_file_that_is_not_there_is_said(run: Run, tmp_path: Path) -> None:
+    """With its name."""
+    done = run("scan", "--accounts", tmp_path / "absent.txt", "--role", ROLE)
+    assert done.exit_code == 2
+    assert "absent.txt cannot be read: No such file" in done.stderr
+
+
+def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:
+    """The own one alone needs none."""
+    cloud.add(OWN, "own-1")
+    refused = scan(accounts=f"{OWN}\n{FIRST}\n", role=None)
+    assert refused.exit_code == 2
+    assert f"--accounts names {FIRST}, which is not your own account {OWN}" in refused.stderr
+    assert scan(accounts=f"{OWN}\n", role=None).exit_code == 0
+
+
+def test_a_limit_counts_the_jobs_of_all_accounts(cloud: Cloud, scan: Run) -> None:
+    """Those that ended last, wherever they ran."""
+    for account, name in ((OWN, "own-1"), (FIRST, "first-1"), (SECOND, "second-1")):
+        cloud.add(account, name)
+    found = document(scan("--limit", "2", "--output", "json"))
+    assert sum(row["jobs"]["audited"] for row in found["accounts"]) == 2
+
+
+def billed(*groups: tuple[str, str, str]) -> Any:
+    """Cost Explorer's answer: usage type, region and dollars, or dollars by account."""
+
+    def answer(_: str, params: Any) -> dict[str, Any]:
+        by = [group["Key"] for group in params["GroupBy"]]
+        rows = [([usage_type, region], usd) for usage_type, region, usd in groups]
+        if by == ["LINKED_ACCOUNT"]:
+            rows = [([OWN], "40"), ([FIRST], "13")]
+        return {
+            "ResultsByTime": [
+                {
+                    "Groups": [
+                        {
+                            "Keys": keys,
+                            "Metrics": {
+                                "UsageQuantity": {"Amount": "1", "Unit": "Hrs"},
+                                "UnblendedCost": {"Amount": usd, "Unit": "USD"},
+                            },
+                        }
+                        for keys, usd in rows
+                    ]
+                }
+            ]
+        }
+
+    return answer
+
+
+BILL = billed(
+    ("USE1-Train:ml.m5.large", "us-east-1", "12"),
+    ("USE1-Host:ml.m5.large", "us-east-1", "30.5"),
+    ("USE1-Notebk:VolumeUsage.gp2", "us-east-1", "3"),
+    ("EU-Train:ml.m5.large", "eu-west-1", "7"),
+    ("USE1-Weird:thing", "us-east-1", "0.5"),
+)
+
+
+def pays(cloud: Cloud, account: str) -> None:
+    """Makes an account the one that pays."""
+    cloud.calls.answer(
+        "organizations:DescribeOrganization",
+        lambda *_: {"Organization": {"MasterAccountId": account}},
+    )
+
+
+def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
+    cloud: Cloud, run: Run, tmp_path: Path
+) -> None:
+    """What it costs is said before; what no audit covers has its rows."""
+    cloud.add(OWN, "own-1")
+    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    done = run("scan", "--coverage", "--history", tmp_path / "h.db")
+    today = datetime.now(UTC).date()
+    days = f"{today - timedelta(days=30)}..{today}"
+    first = done.stdout.splitlines()[0]
+    assert first == f"$0.00 of the $53.00 SageMaker bill of {days} was audited (0%)"
+    for name in ("endpoints", "storage of notebooks", "jobs in regions that", "Weird:thing"):
+        assert name in done.stdout
+    assert "--coverage takes 1 Cost Explorer request or more at $0.01 each" in done.stderr
+    [asked] = cloud.calls.of("ce:GetCostAndUsage")
+    assert asked.params["TimePeriod"]["End"] == str(today + timedelta(days=1))
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_coverage_adds_up_to_the_bill(cloud: Cloud, run: Run, tmp_path: Path) -> None:
+    """Audited usage types and what is outside; the audited dollars are the ranking's."""
+    cloud.add(OWN, "own-1")
+    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    found = document(run("scan", "--coverage", "--output", "json", "--history", tmp_path / "h.db"))
+    covered = found["coverage"]
+    parts = [row["bill_usd"] for row in covered["jobs"]]
+    assert sum(parts) + sum(row["usd"] for row in covered["outside"]) == covered["bill_usd"] == 53
+    assert covered["audited_usd"] == found["ranking"]["total"]["total_usd"]
+    assert covered["accounts"] == [
+        {"account": OWN, "bill_usd": 53, "audited_usd": covered["audited_usd"]}
+    ]
+    assert (covered["requests"], covered["requests_usd"]) == (1, Decimal("0.01"))
+
+
+def test_the_payer_asks_for_all_accounts_at_once(cloud: Cloud, scan: Run) -> None:
+    """Two requests for any number of accounts, those that refused the role included."""
+    cloud.add(FIRST, "first-1")
+    pays(cloud, OWN)
+    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    covered = document(scan("--coverage", "--output", "json"))["coverage"]
+    asked = cloud.calls.of("ce:GetCostAndUsage")
+    assert [call.account for call in asked] == [OWN, OWN]
+    assert asked[0].params["Filter"]["And"][1]["Dimensions"] == {
+        "Key": "LINKED_ACCOUNT",
+        "Values": [OWN, FIRST, SECOND, ABSENT],
+    }
+    bills = {row["account"]: row["bill_usd"] for row in covered["accounts"]}
+    assert bills == {OWN: 40, FIRST: 13, SECOND: 0, ABSENT: 0}
+
+
+def test_without_the_payer_each_account_is_asked_for_its_own_bill(cloud: Cloud, scan: Run) -> None:
+    """One that refuses is said, and its bill is not known, never 0."""
+    pays(cloud, SECOND)
+    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    usual = cloud.calls.answers["ce:GetCostAndUsage"]
+    cloud.calls.refuse("ce:GetCostAndUsage", "AccessDeniedException", FIRST)
+    refuse = cloud.calls.answers["ce:GetCostAndUsage"]
+    cloud.calls.answer(
+        "ce:GetCostAndUsage",
+        lambda account, params: refuse(account, params) or usual(account, params),
+    )
+    done = scan("--coverage", "--output", "json", accounts=f"{OWN}\n{FIRST}\n")
+    covered = document(done)["coverage"]
+    bills = {row["account"]: row["bill_usd"] for row in covered["accounts"]}
+    assert bills == {OWN: 53, FIRST: None}
+    assert f"the SageMaker bill of {FIRST} is not known: ce:GetCostAndUsage" in done.stderr
+    assert done.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code"), [("AccessDeniedException", 4), ("LimitExceededException", 5)]
+)
+def test_without_an_answer_about_the_bill_the_scan_goes_on(
+    cloud: Cloud, run: Run, tmp_path: Path, code: str, exit_code: int
+) -> None:
+    """One sentence, the results, and then the code."""
+    cloud.add(OWN, "own-1")
+    cloud.calls.refuse("ce:GetCostAndUsage", code)
+    done = run("scan", "--coverage", "--output", "json", "--history", tmp_path / "h.db")
+    found = document(done)
+    assert (found["coverage"], found["ranking"]["total"]["jobs"]) == (None, 1)
+    assert "is not known: ce:GetCostAndUsage" in done.stderr
+    assert done.exit_code == exit_code
+
+
+def test_a_dry_run_says_what_the_bill_would_cost_and_does_not_ask(
+    cloud: Cloud, run: Run, tmp_path: Path
+) -> None:
+    """Nothing is spent."""
+    done = run("scan", "--coverage", "--dry-run", "--history", tmp_path / "h.db")
+    assert "about $0.01" in done.stderr
+    assert not cloud.calls.of("ce:GetCostAndUsage")
+
+
+@pytest.mark.usefixtures("cloud")
+def test_recordings_have_no_bill(run: Run, tmp_path: Path) -> None:
+    """Exit 2."""
+    done = run("scan", "--coverage", "--recordings", tmp_path)
+    assert done.exit_code == 2
+    assert "recordings have no bill" in done.stderr

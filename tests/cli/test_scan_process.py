@@ -1,0 +1,122 @@
+"""`sageaudit scan` as a process of its own against moto over HTTP, as its user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.fakes.moto_http import MotoHttp, moto_http
+from tests.fakes.moto_jobs import add_training_job
+
+ROOT = Path(__file__).parents[2]
+MAIN = "from sageaudit.cli.main import main; main()"
+
+
+@dataclass
+class User:
+    """A person with jobs in AWS, a terminal, and an own folder for data."""
+
+    session: Any
+    aws: MotoHttp
+    home: Path
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        return subprocess.Popen(
+            [sys.executable, "-c", MAIN, *words],
+            cwd=ROOT,
+            env={
+                **environ,
+                "PYTHONPATH": str(ROOT / "functions"),
+                "AWS_ENDPOINT_URL": self.aws.url,
+                "AWS_ACCESS_KEY_ID": "testing",
+                "AWS_SECRET_ACCESS_KEY": "testing",
+                "AWS_DEFAULT_REGION": "eu-west-1",
+                "XDG_DATA_HOME": str(self.home),
+                "COLUMNS": "80",
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def scan(self, *words: str) -> tuple[int, str, str]:
+        process = self.start("scan", *words)
+        printed, said = process.communicate(timeout=120)
+        return process.returncode, printed, said
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    """One with six jobs."""
+    with mock_aws(), moto_http() as aws:
+        session = boto3.Session(region_name="eu-west-1")
+        for number in range(6):
+            add_training_job(session, f"bert-{number}", days_ago=6 - number, minutes=30)
+        yield User(session, aws, tmp_path)
+
+
+def test_from_nothing_to_a_ranking(user: User) -> None:
+    """The history lies in the user's data folder, for this user alone; a second scan is free."""
+    code, printed, said = user.scan()
+    assert (code, printed.splitlines()[0][:14]) == (0, "6 audited jobs"), said
+    path = user.home / "sageaudit" / "history.db"
+    assert path.stat().st_mode & 0o077 == 0
+    user.aws.calls.clear()
+    code, printed, said = user.scan("--output", "json")
+    assert code == 0
+    found = json.loads(printed, parse_float=Decimal)
+    assert found["schema"] == 1
+    assert found["scan"]["jobs"]["known"] == 6
+    assert found["ranking"]["total"]["avoidable_usd"] > 0
+    assert {call.partition(".")[2][:4] for call in user.aws.calls} == {"List"}
+
+
+def test_ctrl_c_keeps_and_ranks_what_is_done(user: User) -> None:
+    """Exit 130 after the ranking; the next scan goes on from there."""
+    user.aws.slow_s = 0.4
+    process = user.start("scan", "--output", "json")
+    while sum("Describe" in call for call in user.aws.calls) < 3:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    printed, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "stopping: what is done is kept" in said
+    assert "run the same command again" in said
+    assert "Traceback" not in said
+    first = json.loads(printed)
+    assert first["scan"]["jobs"]["left"] + first["scan"]["jobs"]["audited"] == 6
+    assert first["ranking"]["total"]["jobs"] == first["scan"]["jobs"]["audited"] < 6
+    user.aws.slow_s = 0
+    code, printed, _ = user.scan("--output", "json")
+    second = json.loads(printed)["scan"]["jobs"]
+    assert (code, second["known"]) == (0, first["scan"]["jobs"]["audited"])
+    assert second["known"] + second["audited"] == 6
+
+
+def test_a_process_that_is_killed_loses_no_audit_that_was_recorded(user: User) -> None:
+    """Each audit is in the file as soon as it is made."""
+    user.aws.slow_s = 0.4
+    process = user.start("scan")
+    while sum("Describe" in call for call in user.aws.calls) < 6:
+        time.sleep(0.05)
+    time.sleep(1)
+    process.kill()
+    process.communicate(timeout=60)
+    user.aws.slow_s = 0
+    code, printed, _ = user.scan("--output", "json")
+    found = json.loads(printed)["scan"]["jobs"]
+    assert (code, found["known"] + found["audited"]) == (0, 6)

@@ -1,0 +1,113 @@
+"""`sageaudit scan --recordings`: the same ranking of recorded jobs, without AWS."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.sums import Scope, total
+from tests.fakes.command_line import Run
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "local" / "recordings"
+JOBS = ROOT / "tests" / "recorded" / "data" / "jobs"
+FAILED = JOBS / "processing-067-failed.json"
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """The file of the history."""
+    return tmp_path / "history.db"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one recording, in a folder below it."""
+    below = tmp_path / "recordings" / "below"
+    below.mkdir(parents=True)
+    shutil.copy(FAILED, below)
+    return below.parent
+
+
+def scanned(run: Run, folder: Path, history: Path, *words: str) -> Any:
+    """What it prints as JSON."""
+    done = run("scan", "--recordings", folder, "--history", history, "--output", "json", *words)
+    return json.loads(done.stdout, parse_float=Decimal)
+
+
+def test_recordings_are_audited_and_kept(run: Run, history: Path) -> None:
+    """The jobs of the demo: the ranking is the history's sums to the microdollar."""
+    found = scanned(run, DEMO, history)
+    assert found["scan"]["jobs"]["audited"] >= 25
+    assert found["scan"]["metrics_requested"] == 0
+    ranking = found["ranking"]
+    with SqliteHistory(history, create=False) as kept:
+        days = (ranking["since"], ranking["until"])
+        sums = total(kept.sums(Scope.ACCOUNT, *map(date.fromisoformat, days)))
+    for key in ("total_usd", "avoidable_usd", "lost_usd", "possible_usd"):
+        assert ranking["total"][key] == getattr(sums, key)
+    assert ranking["total"]["jobs"] == sums.jobs
+    assert ranking["families"][0]["fix"]["fix"]
+    assert scanned(run, DEMO, history)["ranking"] == ranking
+
+
+def test_an_audit_is_that_of_the_audit_command(run: Run, folder: Path, history: Path) -> None:
+    """In its dollars and findings."""
+    ranking = scanned(run, folder, history)["ranking"]
+    alone = run("audit", "--recording", FAILED, "--output", "json").document(parse_float=Decimal)
+    assert ranking["total"]["total_usd"] == alone["bill"]["total_usd"]
+    assert ranking["total"]["lost_usd"] == alone["lost_usd"] > 0
+    assert ranking["families"][0]["name"] == alone["job"]["family"]
+
+
+def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history: Path) -> None:
+    """Exit 2 after the results; the others are audited."""
+    (folder / "broken.json").write_text("{")
+    (folder / "other.json").write_text('{"hello": "world"}')
+    (folder / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    (folder / "notes.txt").write_text("not looked at")
+    bad = json.loads(FAILED.read_text(encoding="utf-8"))
+    bad["describe"]["CreationTime"] = "yesterday"
+    (folder / "bad.json").write_text(json.dumps(bad))
+    done = run("scan", "--recordings", folder, "--history", history)
+    assert done.exit_code == 2
+    assert len(done.stderr.splitlines()) == 4
+    for name in ("broken.json", "other.json", "bytes.json", "bad.json"):
+        assert name in done.stderr
+    assert "1 audited job that ended" in done.stdout
+    assert "4  a file is not a recording" in done.stdout
+
+
+def test_a_folder_without_recordings_is_refused(run: Run, tmp_path: Path, history: Path) -> None:
+    """Exit 2."""
+    done = run("scan", "--recordings", tmp_path, "--history", history)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "has no .json file" in done.stderr
+
+
+def test_days_and_kinds_choose_among_recordings(run: Run, history: Path) -> None:
+    """As they do in an account."""
+    kinds = scanned(run, DEMO, history, "--kind", "processing")["scan"]["jobs"]
+    assert 0 < kinds["audited"] < 10
+    none = scanned(run, DEMO, history, "--since", "1d")
+    assert none["scan"]["jobs"]["audited"] == 0
+
+
+def test_hostile_names_are_inert_on_the_terminal(run: Run, folder: Path, history: Path) -> None:
+    """A tag of the owner and a name of a file cannot move the cursor."""
+    recording = json.loads(FAILED.read_text(encoding="utf-8"))
+    recording["tags"] = [{"Key": "owner", "Value": "\x1b[2J\u202eann[bold]"}]
+    (folder / "a\x1b[31m.json").write_text(json.dumps(recording))
+    (folder / "below" / FAILED.name).unlink()
+    (folder / "\x1b]0;title\x07.json").write_text("{")
+    done = run("scan", "--recordings", folder, "--history", history)
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\u202e" not in done.stdout
+    assert "ann[bold]" in done.stdout

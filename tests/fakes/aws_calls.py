@@ -1,0 +1,86 @@
+"""Every request of every boto3 client: who asked what, and the answers that a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+from moto.iam.models import get_account_id_from
+
+Answer = Callable[[str, Mapping[str, Any]], "Mapping[str, Any] | None"]
+"""From account and parameters to an answer; None leaves the call to moto."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: the account whose credentials signed it, and what was asked."""
+
+    account: str
+    service: str
+    operation: str
+    params: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Such as `sagemaker:ListTrainingJobs`."""
+        return f"{self.service}:{self.operation}"
+
+
+@dataclass
+class AwsCalls:
+    """The calls so far, and what is answered instead of moto."""
+
+    made: list[Call] = field(default_factory=list)
+    answers: dict[str, Answer] = field(default_factory=dict)
+
+    def answer(self, name: str, answer: Answer) -> None:
+        """Has a call such as `ce:GetCostAndUsage` answered by a function."""
+        self.answers[name] = answer
+
+    def refuse(
+        self, name: str, code: str, *accounts: str, when: Callable[[Any], bool] = lambda _: True
+    ) -> None:
+        """Has a call refused with an error code, in these accounts or in all."""
+
+        def refused(account: str, params: Mapping[str, Any]) -> Mapping[str, Any] | None:
+            if (accounts and account not in accounts) or not when(params):
+                return None
+            raise ClientError(
+                {"Error": {"Code": code, "Message": "refused"}, "ResponseMetadata": {}},
+                name.partition(":")[2],
+            )
+
+        self.answers[name] = refused
+
+    def of(self, name: str) -> list[Call]:
+        """The calls of one name."""
+        return [call for call in self.made if call.name == name]
+
+    @property
+    def names(self) -> set[str]:
+        """What was called at all."""
+        return {call.name for call in self.made}
+
+
+@contextmanager
+def aws_calls() -> Iterator[AwsCalls]:
+    """Notes the calls of all clients while it is open."""
+    calls, original = AwsCalls(), BaseClient._make_api_call
+
+    def call(client: Any, operation: str, params: Mapping[str, Any]) -> Any:
+        key = client._request_signer._credentials
+        account = "" if key is None else get_account_id_from(key.access_key)
+        service = client.meta.service_model.service_name
+        made = Call(account, service, operation, dict(params))
+        calls.made.append(made)
+        answer = calls.answers.get(made.name)
+        found = None if answer is None else answer(account, params)
+        return original(client, operation, params) if found is None else found
+
+    with mock.patch.object(BaseClient, "_make_api_call", call):
+        yield calls

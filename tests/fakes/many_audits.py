@@ -1,0 +1,245 @@
+"""Thousands of made-up audits, always the same for one seed, and histories that hold them.
+
+`MemoryHistory` records them. A table of moto's gets the same items at once (`fill`), since moto
+needs 20 ms for a transaction and sorts the whole table for each Query (`quick_queries`).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from inspect import signature
+from itertools import accumulate
+from typing import Any
+from unittest.mock import patch
+
+from boto3.dynamodb.types import TypeSerializer
+from moto.dynamodb.models import dynamodb_backends
+from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
+from moto.dynamodb.models.table import Table
+from moto.dynamodb.responses import DynamoHandler
+
+from sageaudit.adapters.dynamo import items, keys
+from sageaudit.adapters.dynamo.daily_sums import changes
+from sageaudit.adapters.dynamo.rows import finding_rows, head_of
+from sageaudit.adapters.dynamo.stored_document import digest_of
+from sageaudit.adapters.dynamo.sum_table import directory_item, sum_item
+from sageaudit.adapters.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
+from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import Entry, Head
+from sageaudit.domain.audit.sums import SumRow
+from sageaudit.domain.job.job import Purchase
+from tests.contract.entries import entry, finding, key
+
+LAST_END = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+ACCOUNTS = ("111122223333", "444455556666")
+REGIONS = ("us-east-1", "eu-central-1")
+OWNERS = (None, *(f"person-{number:02d}" for number in range(40)))
+TYPES = (None, "ml.g5.xlarge", "ml.g5.2xlarge", "ml.p4d.24xlarge", "ml.m5.large", "ml.c6i.4xlarge")
+RULES = {
+    "gpu-underused": "avoidable",
+    "idle-tail": "avoidable",
+    "download-dominates": "avoidable",
+    "volume-oversized": "avoidable",
+    "failed-spend": "lost",
+    "spot-not-used": "possible",
+    "mixed-precision-candidate": "possible",
+}
+_BUCKETS = ("avoidable", "lost", "possible")
+
+
+def many_audits(
+    count: int,
+    *,
+    seed: int = 1,
+    days: int = 60,
+    last_end: datetime = LAST_END,
+    families: int = 200,
+    owners: Sequence[str | None] = OWNERS,
+    accounts: Sequence[str] = ACCOUNTS,
+    regions: Sequence[str] = REGIONS,
+) -> Iterator[Entry]:
+    """Audits of different jobs that ended in the days before `last_end`, in no order of time.
+
+    Few families have most of the jobs. One job in 50 could not be audited, one in 40 has no price.
+    """
+    chance = random.Random(seed)
+    weights = list(accumulate(1 / (place + 1) for place in range(families)))
+    for number in range(count):
+        [family] = chance.choices(range(families), cum_weights=weights)
+        ended_at = last_end - timedelta(seconds=chance.randrange(days * 86_400))
+        account, region = accounts[family % len(accounts)], chance.choice(regions)
+        name = f"family-{family:03d}-{number:06d}"
+        yield _audit(
+            chance,
+            name,
+            ended_at,
+            account=account,
+            region=region,
+            family=f"training/family-{family:03d}",
+            owner=owners[family * 7 % len(owners)],
+            arn=f"arn:aws:sagemaker:{region}:{account}:training-job/{name}",
+        )
+
+
+def _audit(chance: random.Random, name: str, ended_at: datetime, **job: Any) -> Entry:
+    total_usd = Decimal(chance.randrange(1, 50_000_000)).scaleb(-6)
+    unpriced, unauditable = chance.random() < 1 / 40, chance.random() < 1 / 50
+    found = [] if unauditable else _findings(chance, total_usd, known=not unpriced)
+    sums = (
+        {
+            bucket: sum((one["saving_usd"] for one in found if one["bucket"] == bucket), Decimal(0))
+            for bucket in _BUCKETS
+        }
+        if not unpriced and not unauditable
+        else dict.fromkeys(_BUCKETS)
+    )
+    created_at = ended_at - timedelta(minutes=chance.randrange(5, 600))
+    given = entry(
+        name,
+        job={
+            **job,
+            "status": "Failed" if any(one["bucket"] == "lost" for one in found) else "Completed",
+            "created_at": created_at.isoformat(),
+            "ended_at": ended_at.isoformat(),
+        },
+        bill={"total_usd": None if unpriced or unauditable else total_usd},
+        findings=found,
+        unauditable="It was deleted before it was described." if unauditable else None,
+        judged="no" if unauditable else chance.choice(("yes", "yes", "yes", "partly")),
+        avoidable_usd=sums["avoidable"],
+        lost_usd=sums["lost"],
+        lost_up_to_usd=sums["lost"],
+        possible_usd=sums["possible"],
+    )
+    facts = RunFacts(Purchase.ON_DEMAND, instance_type=chance.choice(TYPES), instance_count=1)
+    return replace(
+        given,
+        key=replace(key(name, created_at), arn=job["arn"]),
+        last_modified_at=ended_at,
+        facts=None if unauditable else facts,
+    )
+
+
+def _findings(chance: random.Random, total_usd: Decimal, *, known: bool) -> list[dict[str, Any]]:
+    """Up to three findings, each of at most a fifth of the bill."""
+    return [
+        finding(
+            rule,
+            bucket=RULES[rule],
+            severity=chance.choice(("info", "low", "medium", "high")),
+            saving_usd=(total_usd * chance.randrange(200) / 1000).quantize(Decimal("0.000001"))
+            if known
+            else None,
+            saving_alone_usd=None,
+            evidence={},
+            fix=[],
+        )
+        for rule in chance.sample(list(RULES), chance.choice((0, 0, 1, 1, 2, 3)))
+    ]
+
+
+def fill(table_name: str, entries: Iterable[Entry], *, documents: bool = True) -> Counter[str]:
+    """Puts what recording these entries of different jobs leaves behind; counts the items.
+
+    Without `documents` there are no AUDIT# items, which are most of the bytes and in no list.
+    Family rows and details are left out. The table is one of moto's in us-east-1.
+    """
+    counts: Counter[str] = Counter()
+    sums: dict[tuple[str, str], list[SumRow]] = defaultdict(list)
+    put = _putter(table_name)
+    for given in entries:
+        findings = finding_rows(given)
+        digest = digest_of(given.document) if documents else "0" * 64
+        head = head_of(given, 1, digest=digest, findings=findings)
+        put({**items.head_item(head), "revision": 1})
+        if documents:
+            put(items.audit_item(head, given.document))
+        for row in findings:
+            put(items.finding_item(row))
+        for changed in changes(None, head):
+            sums[_place(changed, head)].append(changed)
+        counts.update(head=1, audit=int(documents), finding=len(findings))
+    for (_, sk), rows in sums.items():
+        put(sum_item(_together(rows), int(sk[-1])))
+    named = {(row.account, keys.month_of_day(row.day)) for [row, *_] in sums.values()}
+    for account, month in named:
+        put(directory_item(account, month))
+    counts.update(sums=len(sums), directory=len(named))
+    return counts
+
+
+def _place(row: SumRow, head: Head) -> tuple[str, str]:
+    shard = keys.sums_shard(head.key, row.scope, 0)
+    return keys.sums_pk(row.account, keys.month_of_day(row.day)), keys.sums_sk(row, shard)
+
+
+def _together(rows: Sequence[SumRow]) -> SumRow:
+    sums = rows[0].sums
+    for row in rows[1:]:
+        sums += row.sums
+    return replace(rows[0], sums=sums)
+
+
+def _putter(table_name: str) -> Callable[[dict[str, Any]], None]:
+    """Puts items into moto's table without the calls, which take most of the time."""
+    table = _moto_table(table_name)
+    serialize = TypeSerializer().serialize
+
+    def put(item: dict[str, Any]) -> None:
+        typed = {name: serialize(value) for name, value in item.items()}
+        hash_key, range_key = DynamoType(typed[PARTITION_KEY]), DynamoType(typed[SORT_KEY])
+        stored = Item(hash_key, range_key, {})
+        for name, value in typed.items():
+            dict.__setitem__(stored.attrs, name, DynamoType(value))
+        table.items[hash_key][range_key] = stored
+
+    return put
+
+
+def _moto_table(table_name: str) -> Table:
+    """In whichever account moto made it: that depends on what was imported first."""
+    backends = (accounts["us-east-1"] for accounts in dynamodb_backends.values())
+    return next(one.tables[table_name] for one in backends if table_name in one.tables)
+
+
+@contextmanager
+def quick_queries(table_name: str) -> Iterator[None]:
+    """Answers Queries on a table that does not change meanwhile from each index's own partitions.
+
+    moto decides as ever what it gives, in which order and page; it only looks at fewer items, and
+    neither measures each attribute nor looks each value of the answer up in the service's model.
+    """
+    table = _moto_table(table_name)
+    partitions: dict[tuple[str | None, str], list[Item]] = defaultdict(list)
+    for item in table.all_items():
+        partitions[None, item.hash_key.value].append(item)
+        for index in INDEXES:
+            if index.partition_key in item.attrs:
+                partitions[index.name, item.attrs[index.partition_key].value].append(item)
+    ask, asks = Table.query, signature(Table.query)
+
+    def query(*args: Any, **limits: Any) -> Any:
+        asked = asks.bind(*args, **limits).arguments
+        if asked["self"] is not table:
+            return ask(*args, **limits)
+        found = partitions.get((asked.get("index_name"), asked["hash_key"].value), [])
+        with patch.object(table, "all_items", lambda: found):
+            return ask(*args, **limits)
+
+    def answer(handler: DynamoHandler) -> Any:
+        return json.dumps(answered(handler).result, default=vars)
+
+    answered: Any = DynamoHandler.query
+    with (
+        patch.object(Table, "query", query),
+        patch.object(DynamoHandler, "query", answer),
+        patch.object(LimitedSizeDict, "__setitem__", dict.__setitem__),
+    ):
+        yield

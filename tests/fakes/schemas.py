@@ -1,0 +1,25 @@
+"""The JSON Schemas of docs/schema, and what they say against a document."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from docs import build_schemas
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    """Of the schema that is in the repository."""
+    path = build_schemas.FOLDER / f"{name}.schema.json"
+    return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
+
+
+def wrong(name: str, value: Any) -> list[str]:
+    """The first errors of a document; none for a valid one."""
+    found = islice(validator(name).iter_errors(value), 5)
+    return [f"{error.json_path}: {error.message[:200]}" for error in found]

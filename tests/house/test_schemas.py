@@ -1,0 +1,174 @@
+"""The JSON Schemas under docs/schema are what the program prints and reads."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from docs import build_schemas
+from sageaudit.adapters.files import recording, recording_file
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.domain.policy.policy import Policy
+from tests.fakes import recorded
+from tests.fakes.schemas import validator, wrong
+
+NAMES = sorted(build_schemas.schemas())
+ONE = "profiled-053-g4dn-xlarge.json"
+SET = "tuning-set-bayesian-221019-1807.json"
+
+
+@cache
+def audit(file: str) -> Any:
+    """The audit of one recording, as it is printed."""
+    path = recorded.DATA / "jobs" / file
+    return from_json(to_json(of_recording(path, Policy())))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_file_is_what_make_docs_writes(name: str) -> None:
+    """So that no type and no key changes without its schema."""
+    written = (build_schemas.FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
+    assert written == build_schemas.text_of(build_schemas.schemas()[name])
+
+
+def test_every_schema_is_one_of_the_2020_dialect_and_listed() -> None:
+    """None is left over from before."""
+    for name in NAMES:
+        Draft202012Validator.check_schema(validator(name).schema)
+    files = {path.name for path in build_schemas.FOLDER.iterdir()}
+    assert files == {f"{name}.schema.json" for name in NAMES}
+
+
+@pytest.mark.parametrize("path", recorded.files(), ids=lambda path: path.stem)
+def test_every_recording_and_its_audit_are_valid(path: Path) -> None:
+    """As it is, and as `record` writes it."""
+    assert wrong("recording", json.loads(path.read_text(encoding="utf-8"))) == []
+    written = recording_file.text_of(recording_file.document_of(recording.read(path)))
+    assert wrong("recording", json.loads(written)) == []
+    assert wrong("audit", audit(path.name)) == []
+
+
+def test_the_schema_of_the_audit_names_every_key() -> None:
+    """A document has none that the schema does not know."""
+    schema = copy.deepcopy(build_schemas.schemas()["audit"])
+    for shape in schema["$defs"].values():
+        shape["additionalProperties"] = False
+    closed = Draft202012Validator(schema)
+    for file in (ONE, SET):
+        assert [error.message for error in closed.iter_errors(audit(file))] == []
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of every value inside a document."""
+    if isinstance(value, dict):
+        pairs: list[tuple[str | int, Any]] = list(value.items())
+    else:
+        pairs = list(enumerate(value)) if isinstance(value, list) else []
+    for key, inner in pairs:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+def changed(document: Any, path: tuple[str | int, ...], new: Any) -> Any:
+    """A copy with another value, or without the key where it is None."""
+    whole = copy.deepcopy(document)
+    inner = whole
+    for key in path[:-1]:
+        inner = inner[key]
+    if new is None:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = new
+    return whole
+
+
+_FREE = {"evidence", "old", "new", "share"}
+"""Keys of an audit that hold anything, or not always the same."""
+_LATER = {"lost_up_to_usd", "own_rules", "estimated", "said_of"}
+
+
+def required(file: str) -> list[tuple[str | int, ...]]:
+    """The keys that an audit must have."""
+    return [
+        path
+        for path in places(audit(file))
+        if isinstance(path[-1], str) and not _FREE & {*path[:-1]} and path[-1] not in _LATER
+    ]
+
+
+@given(st.data())
+def test_an_audit_without_one_of_its_keys_is_not_valid(data: st.DataObject) -> None:
+    """Keys are always present."""
+    path = data.draw(st.sampled_from(required(ONE)))
+    assert wrong("audit", changed(audit(ONE), path, None))
+
+
+@given(st.data())
+def test_an_audit_with_a_value_of_another_type_is_not_valid(data: st.DataObject) -> None:
+    """Wherever it stands."""
+    path = data.draw(st.sampled_from([path for path in places(audit(ONE)) if not _FREE & {*path}]))
+    assert wrong("audit", changed(audit(ONE), path, {"a": [Decimal(1)]}))
+
+
+_RECORDED = {
+    "schema": 1,
+    "account": "111122223333",
+    "region": "eu-west-1",
+    "as_of": "2026-05-20T12:00:00Z",
+    "notes": ["tags: sagemaker:ListTags is not permitted"],
+    "describe": {"TrainingJobName": "a", "TrainingJobStatus": "Completed"},
+    "tags": [{"Key": "owner", "Value": "ana"}],
+    "buckets": {"data": "eu-west-1", "other": None},
+    "metrics": {
+        "absent": {"code": "metric_missing", "reason": "no points", "advice": None},
+        "notes": ["CloudWatch returned Forbidden for some series"],
+        "series": [
+            {
+                "host": "a/algo-1",
+                "metric": "CPUUtilization",
+                "start": "2026-05-20T10:00:00Z",
+                "period_s": 60,
+                "values": [1.5, None],
+            }
+        ],
+    },
+    "prices": {
+        "region": "eu-west-1",
+        "component": "Training",
+        "read_at": "2026-05-20T11:00:00Z",
+        "why": None,
+        "managed_spot": [],
+        "rates": {
+            "ml.m5.large": {"usd": "0.128", "effective": "2026-05-01", "usage_type": "x"},
+            "ml.m5.xlarge": {"ambiguous_usd": ["1", "2"]},
+            "ml.m4.xlarge": {"refused": "priced in CNY"},
+        },
+    },
+}
+
+
+def test_a_recording_with_every_key_is_valid_and_read() -> None:
+    """The schema and the reader agree on what is there."""
+    assert wrong("recording", _RECORDED) == []
+    read = recording.parsed(_RECORDED)
+    assert isinstance(read, recording.Recording)
+    known = {"buckets": {"data": "eu-west-1"}}
+    assert recording_file.document_of(read) == _RECORDED | known
+
+
+@given(st.data())
+def test_a_mutant_of_a_recording_is_not_valid(data: st.DataObject) -> None:
+    """A value of another type, wherever it stands; no mutant is read without a word either."""
+    path = data.draw(st.sampled_from(list(places(_RECORDED))))
+    assert wrong("recording", changed(_RECORDED, path, {"a": [Decimal(1)]}))

@@ -1,0 +1,283 @@
+"""`check` against requests that an expert labelled without knowing the rules (`before_run/`).
+
+An expert's word stands for what a rule says; the table below translates. Where the expert and the
+code differ on purpose, the case stands in DIFFERS with the reason, and fails when it agrees.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import pytest
+
+from sageaudit.checking import FamilyHistory, PlannedJob
+from sageaudit.cli.sources.planned_jobs import Checks
+from sageaudit.cli.views.check_document import CheckedFile, document
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.policy.policy import Policy
+from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
+
+NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
+"""The day of the packaged prices that the expert's figures rest on."""
+BY_NAME = {case.name: case for case in CASES}
+NAMES = list(BY_NAME)
+
+WORDS = {
+    "spot-without-checkpoint": "spot-no-checkpoint",
+    "spot-not-used": "spot-candidate",
+    "max-runtime-loose": "run-limit-high",
+    "tuning-limits": "run-limit-high",
+    "limit-short": "run-limit-short",
+    "processing-replicated": "replicated-input",
+    "file-mode-large": "file-mode-large-data",
+    "one-object": "more-instances-than-objects",
+    "one-instance-algorithm": "single-instance-algorithm",
+    "one-gpu-of-several": "gpus-not-used",
+    "image-refuses-type": "gpu-not-used",
+    "volume-ignored": "local-volume-ignored",
+    "volume-large": "volume-too-big",
+    "keep-alive-cost": "warm-pool-idle",
+    "profiler-rule-dropped": "retired-rule",
+    "tuning-strategy": "tuning-parallel-high",
+    "tuning-refused": "tuning-early-stop-conflict",
+    "transform-payloads": "transform-payload-limit",
+    "transform-split": "transform-batch-strategy",
+    "transform-one-request": "transform-serial",
+}
+"""A rule's name, and the expert's word for it; other rules have the same name there."""
+PARTS = {
+    "spot-wait": {
+        "may wait for": "spot-builtin-wait",
+        "is missing": "spot-max-wait-missing",
+        "is less than": "spot-max-wait-short",
+        "is not on": "max-wait-without-spot",
+    },
+    "limit-cost": {"is not set": "run-limit-default", "allows": "run-limit-high"},
+    "spot-conflict": {
+        "a warm pool": "spot-with-warm-pool",
+        "a list of preferred types": "preferences-conflict",
+        "instance groups": "type-and-groups",
+    },
+    "request-conflict": {
+        "InstanceType and InstanceGroups": "type-and-groups",
+        "InstancePreferences": "preferences-conflict",
+        "a warm pool": "groups-with-warm-pool",
+        "which is not there": "unknown-group",
+    },
+    "volume-over-local": {
+        "AWS refuses": "volume-over-local",
+        "no volume beside": "local-volume-ignored",
+    },
+}
+"""By rule: a part of its sentence, and the expert's word for that."""
+AS_MISSING = {("volume-refused", "VolumeSizeInGB is missing"), ("request-conflict", "neither"),
+              ("request-conflict", "no instance type")}  # fmt: skip
+"""What the expert counts as a missing parameter: AWS's model requires it in words only."""
+FAULTS = {
+    "unknown-parameter": "unknown",
+    "missing-parameter": "missing",
+    "unknown-value": "enum",
+    "outside-limits": "range",
+    "wrong-type": "type",
+}
+
+DIFFERS = {
+    ("spot_built_in_short", "ceiling"): "the expert rounds both ends to one cent",
+    ("limit_left_out_cheap", "ceiling"): "the expert left the volume of 30 GB for a day out",
+    ("groups_and_type", "ceiling"): "AWS refuses type beside groups: the type is priced here",
+    ("typo_in_limit", "ceiling"): "the limit is priced as it was meant, not as if there were none",
+    ("tuning_invalid", "ceiling"): "the dearest training job is known, and so is their number",
+    ("family_growing", "prediction"): "no trend is followed: the median of the runs is given,"
+    " and limit-short warns by the newest",
+}
+"""By case and aspect: why the code stays with its own answer."""
+
+
+def history_of(case: Case) -> FamilyHistory | None:
+    """The expert's runs as the history has them."""
+    if case.history is None:
+        return None
+    spot = json.loads(case.file.read_text(encoding="utf-8")).get("EnableManagedSpotTraining")
+    runs = [
+        EarlierRun(
+            name=f"run-{number}",
+            kind="training",
+            status=run.status,
+            family="family",
+            owner=None,
+            ended_at=datetime.fromisoformat(run.ended).replace(tzinfo=UTC),
+            total_usd=Decimal(str(run.usd)),
+            avoidable_usd=None,
+            lost_usd=None,
+            facts=RunFacts(
+                purchase=Purchase.SPOT if spot else Purchase.ON_DEMAND,
+                elapsed_s=Decimal(run.billable_seconds),
+                billable_s=Decimal(run.billable_seconds),
+                instance_type=run.instance_type,
+                instance_count=run.instances,
+            ),
+        )
+        for number, run in enumerate(case.history.runs)
+    ]
+    return FamilyHistory(tuple(sorted(runs, key=lambda run: run.ended_at, reverse=True)), ())
+
+
+@cache
+def checked(name: str) -> CheckedFile:
+    """What `check` says of a case's file."""
+    case = BY_NAME[name]
+    history = history_of(case)
+
+    def read(_: PlannedJob) -> FamilyHistory:
+        assert history is not None
+        return history
+
+    checks = Checks(
+        policy=Policy(),
+        now=NOW,
+        form=None,
+        pipeline=None,
+        region=case.region,
+        account=None,
+        settings_region=lambda: None,
+        read_family=read if history else None,
+    )
+    file, found, answers = checks.file(str(case.file))
+    return document(file.name, found.form, "test", answers, file.lines(), found.left_out)
+
+
+def rows(name: str) -> Iterator[dict[str, Any]]:
+    """All findings of a file that count."""
+    for job in checked(name)["jobs"]:
+        yield from (row for row in job["findings"] if row["not_counted"] is None)
+
+
+def is_missing(row: dict[str, Any]) -> bool:
+    """Whether a rule says what the expert counts as a missing parameter."""
+    return any(row["rule"] == rule and part in row["summary"] for rule, part in AS_MISSING)
+
+
+def told(name: str) -> dict[str, list[str]]:
+    """The expert's words for what was found, each with its severities."""
+    found = defaultdict(list)
+    for row in rows(name):
+        rule = row["rule"]
+        if row["source"] == "api" or is_missing(row):
+            continue
+        parts = [word for part, word in PARTS.get(rule, {}).items() if part in row["summary"]]
+        for word in parts or [WORDS.get(rule, rule)]:
+            found[word].append(row["severity"])
+    for job in checked(name)["jobs"]:
+        why = job["cost"]["why_not_known"] or ""
+        for part, word in (("training plan", "training-plan"), ("price", "price-unknown")):
+            if part in why and "serverless" not in why:
+                found[word].append("info")
+        if job["not_known"]:
+            found["value-unknown"].append("info")
+    return found
+
+
+def rank(severity: str) -> int:
+    """0 for the least severe."""
+    return SEVERITIES.index(severity)
+
+
+def last_part(path: str) -> str:
+    """A path inside its request, in one form for the API and for Terraform."""
+    inside = (
+        path.rsplit("|", maxsplit=1)[-1]
+        .rsplit(".Arguments.", maxsplit=1)[-1]
+        .rsplit("change.after.", maxsplit=1)[-1]
+    )
+    return re.sub(r"\[[^\]]*\]|_", "", inside).lower()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_form_is_recognised(name: str) -> None:
+    """By what is in the file."""
+    assert checked(name)["form"] == BY_NAME[name].form
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_must_be_told_is_told(name: str) -> None:
+    """At the expert's severity, or one step beside it."""
+    found = told(name)
+    for issue in BY_NAME[name].must:
+        assert issue.word in found, issue
+        assert min(abs(rank(s) - rank(issue.severity)) for s in found[issue.word]) <= 1, issue
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_told_that_is_not_so(name: str) -> None:
+    """Remarks are no alarm, and spot is an opinion."""
+    case = BY_NAME[name]
+    must = {issue.word for issue in case.must}
+    loudest = {issue.word: rank(issue.severity) for issue in case.may}
+    loudest.setdefault("spot-candidate", rank("low"))
+    for word, severities in told(name).items():
+        for severity in severities:
+            allowed = word in must or rank(severity) <= loudest.get(word, rank("info"))
+            assert allowed, (word, severity)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tempting_false_alarm_is_not_raised(name: str) -> None:
+    """Whatever is banned for the whole file; at one path only, another may be right."""
+    case = BY_NAME[name]
+    fine = {issue.word for issue in (*case.must, *case.may)} | {"value-unknown"}
+    banned = {ban.word for ban in case.must_not if not ban.path} - fine
+    assert not banned & set(told(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_compared_with_the_api(name: str) -> None:
+    """Each problem with its path and kind, and no other."""
+    found = sorted(
+        (last_part(row["path"]), FAULTS.get(row["rule"], "missing"))
+        for row in rows(name)
+        if row["source"] == "api" or is_missing(row)
+    )
+    assert found == sorted((last_part(p.path), p.kind) for p in BY_NAME[name].problems)
+
+
+def ceiling_agrees(name: str) -> bool:
+    """Whether the most that the file can cost lies in the expert's range."""
+    costs = [
+        job["cost"]["at_most_usd"]
+        for job in checked(name)["jobs"]
+        if not job["trial"] and job["kind"] != "transform"
+    ]
+    expected = BY_NAME[name].ceiling_usd
+    total = None if None in costs else sum(costs, Decimal(0))
+    if expected is None:
+        return total is None or not costs
+    return total is not None and expected[0] <= float(total) <= expected[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_most_that_it_costs_is_the_experts(name: str) -> None:
+    """To within the volumes; DIFFERS says where not."""
+    assert ceiling_agrees(name) is ((name, "ceiling") not in DIFFERS)
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES if case.history])
+def test_the_prediction_is_the_experts(name: str) -> None:
+    """Where nothing comparable ran there is none; one run is no range."""
+    [job] = [job for job in checked(name)["jobs"] if not job["trial"]]
+    history = BY_NAME[name].history
+    assert history is not None
+    usd, expected = job["history"]["usd"], history.usd
+    if expected is None or usd is None:
+        assert usd is None
+        assert expected is None
+        return
+    near = abs(float(usd["median"]) - expected.median) <= 0.05 * expected.median
+    assert near is ((name, "prediction") not in DIFFERS)

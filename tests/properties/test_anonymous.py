@@ -1,0 +1,304 @@
+"""What `record --anonymize` shares: the same dollars, the same families, and no name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.adapters.files import anonymous_recording, recording, recording_file
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.cli.sources import recorded_audit
+from sageaudit.cli.sources.recorded_run import RecordedRuns, of_recording
+from sageaudit.domain.audit.pseudonyms import Pseudonyms
+from sageaudit.domain.job.addresses import SOME_VERSION
+from sageaudit.domain.job.aws_images import AWS_REGISTRIES
+from sageaudit.domain.job.buckets import bucket_of
+from sageaudit.domain.job.family import family, stem
+from sageaudit.domain.job.image import cuda, pytorch
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.rules import catalogue
+from tests.fakes import recorded
+
+RULES = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
+SALT = b"a salt"
+NAMES = Pseudonyms(SALT)
+LEAST = 4
+"""Characters of a name from which on it must not survive."""
+
+
+def shared(document: dict[str, Any], salt: bytes = SALT) -> dict[str, Any]:
+    """The recording for sharing, as it is read back."""
+    written = anonymous_recording.anonymized(document, salt, RULES)
+    read: dict[str, Any] = json.loads(recording_file.text_of(written))
+    return read
+
+
+def audit(document: dict[str, Any]) -> Any:
+    """The audit of a recording's JSON."""
+    read = recording.parsed(document)
+    return from_json(to_json(recorded_audit.of_recorded(read, Policy(), RecordedRuns(()))))
+
+
+def dollars(audited: Any) -> Any:
+    """Sums, lines and findings, without their words."""
+    kept = ("rule", "severity", "confidence", "bucket", "saving_usd", "saving_range_usd")
+    return (
+        [audited[key] for key in ("judged", "avoidable_usd", "lost_usd", "possible_usd")],
+        [audited["bill"]["total_usd"], *(line["usd"] for line in audited["bill"]["lines"])],
+        [[one[key] for key in kept] for one in audited["findings"]],
+        audited["clear"],
+        [one["rule"] for one in audited["not_applicable"]],
+        [(one["rule"], one["code"]) for one in audited["unknown"]],
+    )
+
+
+@pytest.mark.parametrize("path", recorded.files(), ids=lambda path: path.stem)
+def test_every_recorded_job_keeps_its_dollars_and_findings(path: Path) -> None:
+    """And the answers of all other rules."""
+    document = recording_file.document_of(recording.read(path))
+    assert dollars(audit(shared(document))) == dollars(audit(document))
+
+
+_HOSTILE = st.one_of(
+    st.sampled_from(
+        [
+            "acme-churn-2026-05-20-10-11-12-123", "Acme.Corp_ümläut", "111122223333", "ml.acme",
+            "a" * 63, "latest-v12-secret", "s3://inner/acme", "arn:aws:iam::444455556666:role/Acme",
+            "../../etc/passwd", "train-acme-fraud", "pytorch-acme", "huggingface-acme", "cu121-acm",
+            "1234567890", "deadbeef00112233", "\x1b[31macme", "acme\nline", "acme-debugger-rules",
+            "algo-acme", "-acme-", "acme/algo-1", "loss-acme:accuracy", "ACME" * 20,
+        ]
+    ),
+    st.text("aeiouAEIOU0123456789-_/.: é", min_size=LEAST, max_size=40).filter(
+        lambda text: any(char in "aeiouAEIOU" for char in text)
+    ),
+)  # fmt: skip
+"""Letters of pseudonyms are g to z without vowels, so that none of these occurs by chance."""
+
+
+def hostile_job(name: st.DataObject) -> tuple[dict[str, Any], list[str]]:
+    """A recording full of drawn names, and these names."""
+    drawn: list[str] = []
+
+    def text() -> str:
+        drawn.append(name.draw(_HOSTILE))
+        return drawn[-1]
+
+    account = f"{name.draw(st.integers(10**11, 8 * 10**11))}"
+    drawn.append(account)
+    job = text()
+    answer = {
+        "TrainingJobName": job,
+        "TrainingJobArn": f"arn:aws:sagemaker:eu-west-1:{account}:training-job/{job.lower()}",
+        "TuningJobArn": f"arn:aws:sagemaker:eu-west-1:{account}:automl-job/{text()}",
+        "TrainingJobStatus": "Failed",
+        "FailureReason": text(),
+        "RoleArn": text(),
+        "AlgorithmSpecification": {
+            "TrainingImage": f"{account}.dkr.ecr.eu-west-1.amazonaws.com/{text()}:{text()}",
+            "MetricDefinitions": [{"Name": (metric := text()), "Regex": text()}],
+        },
+        "EntryPoint": "train.py",
+        "InputDataConfig": [
+            {
+                "ChannelName": text(),
+                "DataSource": {
+                    "S3DataSource": {"S3Uri": f"s3://{text()}/{text()}", "S3DataType": "S3Prefix"},
+                    "FileSystemDataSource": {"FileSystemId": text(), "DirectoryPath": text()},
+                },
+            }
+        ],
+        "OutputDataConfig": {"S3OutputPath": text(), "KmsKeyId": text()},
+        "CheckpointConfig": {"S3Uri": text(), "LocalPath": text()},
+        "ModelArtifacts": {"S3ModelArtifacts": text()},
+        "VpcConfig": {"SecurityGroupIds": [text()], "Subnets": [text()]},
+        "ResourceConfig": {
+            "InstanceGroups": [
+                {
+                    "InstanceGroupName": text(),
+                    "InstanceType": "ml.m5.large",
+                    "InstanceCount": 1,
+                }
+            ],
+            "VolumeKmsKeyId": text(),
+        },
+        "SecondaryStatusTransitions": [
+            {"Status": "Training", "StartTime": "2026-05-20T10:00:00Z", "StatusMessage": text()}
+        ],
+        "DebugRuleEvaluationStatuses": [
+            {
+                "RuleConfigurationName": text(),
+                "RuleEvaluationStatus": "Error",
+                "StatusDetails": text(),
+                "RuleEvaluationJobArn": text(),
+            }
+        ],
+        "FinalMetricDataList": [{"MetricName": metric, "Value": 0.5}],
+        "ExperimentConfig": {"ExperimentName": text()},
+        "SomethingNew": {"Deep": [text(), {"Deeper": text()}]},
+    }
+    start = {"start": "2026-05-20T10:00:00Z", "period_s": 60, "values": [1.0, None]}
+    document = {
+        "schema": 1,
+        "account": account,
+        "region": "eu-west-1",
+        "as_of": "2026-05-21T10:00:00Z",
+        "notes": [text()],
+        "describe": answer,
+        "tags": [{"Key": text(), "Value": text()}, {"Key": "owner", "Value": text()},
+                 {"Key": "sageaudit:ignore", "Value": text()}],
+        "buckets": {text(): "eu-west-1"},
+        "metrics": {
+            "absent": {"code": text(), "reason": text(), "advice": text()},
+            "notes": [text()],
+            "series": [
+                {"host": f"{job}/algo-1", "metric": "CPUUtilization", **start},
+                {"host": f"{job}/{text()}", "metric": "CPUUtilization", **start},
+                {"host": job, "metric": metric, **start},
+            ],
+        },
+        "prices": {
+            "region": "eu-west-1", "component": "Training", "read_at": None, "why": text(),
+            "managed_spot": [], "rates": {},
+        },
+    }  # fmt: skip
+    return document, drawn
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text in a document, keys included."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+@given(st.data())
+def test_no_name_survives(data: st.DataObject) -> None:
+    """Of jobs, accounts, data, people, hosts, keys and networks, in any field; nor a free text."""
+    document, drawn = hostile_job(data)
+    kept = "\n".join(texts(shared(document)))
+    survivors = [name for name in drawn if len(name) >= LEAST and name in kept]
+    assert not survivors
+
+
+@given(st.data())
+def test_pseudonyms_are_stable_for_a_salt_and_others_for_another(data: st.DataObject) -> None:
+    """The same file twice is the same; with another salt no pseudonym is."""
+    document, _ = hostile_job(data)
+    assert shared(document) == shared(document)
+    other = shared(document, b"another salt")
+    assert other["describe"]["TrainingJobName"] != shared(document)["describe"]["TrainingJobName"]
+    assert other["account"] != shared(document)["account"]
+
+
+@pytest.mark.parametrize("path", recorded.files()[:60], ids=lambda path: path.stem)
+def test_an_anonymised_recording_is_read_and_anonymised_again_without_a_fault(path: Path) -> None:
+    """What is shared is a recording like any other."""
+    once = shared(recording_file.document_of(recording.read(path)))
+    assert once["anonymized"] is True
+    assert dollars(audit(shared(once))) == dollars(audit(once))
+
+
+@given(
+    st.sampled_from(["train-vision", "Churn", "xgb-v2", "pipelines-abc"]),
+    st.sampled_from(["-2026-05-20-10-11-12-123", "-20260520", "-17", "-9f3a2b1c", ""]),
+    st.sampled_from(["-2026-05-21-10-11-12-999", "-18", ""]),
+)
+def test_two_runs_have_one_family_after_it_if_they_had_one_before(
+    name: str, one: str, other: str
+) -> None:
+    """By the names of the jobs, for one salt; different names stay different."""
+    first, second = f"{name}{one}", f"{name}{other}"
+    same = stem(first) == stem(second)
+    assert (stem(NAMES.job(first)) == stem(NAMES.job(second))) == same
+    assert (NAMES.job(first) == NAMES.job(second)) == (first == second)
+
+
+def test_the_runs_of_a_recorded_family_stay_one_family() -> None:
+    """With the name of the image and of the script in it."""
+    families: dict[str, set[str]] = {}
+    for path in recorded.files():
+        read = recording.read(path)
+        if isinstance(read, recording.Recording):
+            own = family(of_recording(read).job)
+            again = recording.parsed(shared(recording_file.document_of(read)))
+            assert isinstance(again, recording.Recording)
+            families.setdefault(own, set()).add(family(of_recording(again).job))
+    assert max(map(len, families.values())) == 1
+    assert len({name for names in families.values() for name in names}) == len(families)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "763104351884.dkr.ecr.eu-west-1.amazonaws.com/pytorch-training:2.1.0-gpu-py310-cu121-x",
+        "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1",
+    ],
+)
+def test_the_images_of_aws_stay(image: str) -> None:
+    """They are public, and rules read them; unless the job's own account has that number."""
+    assert NAMES.image(image, "111122223333") == image
+    assert NAMES.image(image, image[:12]) != image
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "111122223333.dkr.ecr.eu-west-1.amazonaws.com/acme/torch:2.1-cu118",
+        "111122223333.dkr.ecr.eu-west-1.amazonaws.com/pytorch-training:2.1.0-gpu-py310",
+        "registry.acme.example:5000/team/pytorch-thing:1.13-cuda11.7",
+        "acme/tensorflow:latest@sha256:0123",
+    ],
+)
+def test_other_images_keep_what_their_names_say_of_the_toolkit(image: str) -> None:
+    """The CUDA toolkit and PyTorch's version, and whether two images are one."""
+    shared_name = NAMES.image(image, "111122223333")
+    assert (cuda(shared_name), pytorch(shared_name)) == (cuda(image), pytorch(image))
+    assert "acme" not in shared_name
+    assert NAMES.image(image, None) == shared_name
+
+
+def test_an_address_keeps_its_bucket_and_that_it_names_a_version() -> None:
+    """Two addresses of one bucket still share it."""
+    one = NAMES.address("s3://acme-data/churn/2026-05-20/")
+    other = NAMES.address("s3://acme-data/churn/latest/")
+    assert bucket_of(one) == bucket_of(other) == NAMES.bucket("acme-data")
+    assert (one.endswith(SOME_VERSION), other.endswith(SOME_VERSION)) == (True, False)
+    assert bucket_of(NAMES.address("s3://arn:aws:s3:eu-west-1:1:accesspoint/acme")) is None
+
+
+@given(st.text(max_size=20), st.binary(min_size=1, max_size=40))
+def test_an_account_is_twelve_digits_that_are_nobodys_image(account: str, salt: bytes) -> None:
+    """So that no rule takes a pseudonym for AWS."""
+    found = Pseudonyms(salt).account(account)
+    assert (len(found), found.isdigit(), found in AWS_REGISTRIES) == (12, True, False)
+
+
+def test_an_exemption_stays_in_force_and_its_other_words_do_not() -> None:
+    """The tag has names of rules and a date; everything else in it is a name of somebody."""
+    document = {
+        "schema": 1,
+        "describe": {"TrainingJobName": "x", "TrainingJobStatus": "Failed"},
+        "tags": [
+            {"Key": "sageaudit:ignore", "Value": "gpu-idle until=2027-01-31"},
+            {"Key": "cost-center", "Value": "Acme 42"},
+            {"Key": "acme:team", "Value": ""},
+        ],
+        "metrics": {"series": []},
+    }
+    tags = {item["Key"]: item["Value"] for item in shared(document)["tags"]}
+    assert tags["sageaudit:ignore"] == "gpu-idle until=2027-01-31"
+    assert tags["cost-center"].startswith("val-")
+    assert "acme:team" not in tags

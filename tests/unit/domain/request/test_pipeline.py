@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from typing import Any
+
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.pipeline import of_definition
+from sageaudit.domain.request.values import NotKnown
+
+PARAMETERS = [
+    {"Name": "Type", "Type": "String", "DefaultValue": "ml.m5.xlarge"},
+    {"Name": "Count", "Type": "Integer"},
+]
+
+
+def step(name: str, kind: str, **arguments: Any) -> dict[str, Any]:
+    """One step."""
+    return {"Name": name, "Type": kind, "Arguments": arguments}
+
+
+def read(*steps: dict[str, Any], **more: Any) -> Any:
+    """What a definition of these steps has."""
+    return of_definition({"Parameters": PARAMETERS, "Steps": list(steps)}, **more)
+
+
+def test_parameters_get_their_defaults() -> None:
+    """One without a default is known later, and so is an output of another step."""
+    config = {
+        "InstanceType": {"Get": "Parameters.Type"},
+        "InstanceCount": {"Get": "Parameters.Count"},
+        "VolumeSizeInGB": {"Get": "Parameters.Absent"},
+        "TrainingPlanArn": {"Get": "Steps.Other.Arn"},
+    }
+    [request] = read(step("Train", "Training", ResourceConfig=config)).requests
+    resolved = request.body["ResourceConfig"]
+    assert resolved["InstanceType"] == "ml.m5.xlarge"
+    assert "Count has no default" in resolved["InstanceCount"].why
+    assert "no parameter Absent" in resolved["VolumeSizeInGB"].why
+    assert isinstance(resolved["TrainingPlanArn"], NotKnown)
+    assert request.parameters[("ResourceConfig", "InstanceType")] == "Type"
+
+
+def test_texts_are_joined() -> None:
+    """Where all parts are known."""
+    known = {"Std:Join": {"On": "/", "Values": ["s3:/", "b", {"Get": "Parameters.Type"}]}}
+    unknown = {"Std:Join": {"On": "", "Values": ["s3://", {"Get": "Execution.PipelineName"}]}}
+    [request] = read(step("T", "Transform", A=known, B=unknown)).requests
+    assert request.body["A"] == "s3://b/ml.m5.xlarge"
+    assert isinstance(request.body["B"], NotKnown)
+
+
+def test_branches_of_conditions_are_read() -> None:
+    """However deep they are; the branch is named."""
+    inner = step("Inner", "Condition", ElseSteps=[step("Deep", "Processing")])
+    outer = step("Outer", "Condition", IfSteps=[inner, step("Tune", "Tuning")])
+    found = read(outer)
+    assert [(r.label, r.kind, r.note) for r in found.requests] == [
+        ("step Deep", JobKind.PROCESSING, "runs only in ElseSteps of Inner"),
+        ("step Tune", JobKind.TUNING, "runs only in IfSteps of Outer"),
+    ]
+    assert found.requests[0].origin.base == (
+        *("Steps", 0, "Arguments", "IfSteps", 0, "Arguments", "ElseSteps", 0, "Arguments"),
+    )
+
+
+def test_checks_run_processing_jobs_and_other_steps_are_named() -> None:
+    """ClarifyCheck and QualityCheck start jobs of their own."""
+    found = read(step("Q", "QualityCheck"), step("L", "Lambda"))
+    assert [request.kind for request in found.requests] == [JobKind.PROCESSING]
+    assert found.left_out == ("step L: a Lambda step is not checked",)
+
+
+def test_the_family_needs_the_pipelines_name() -> None:
+    """As the history writes it: pipeline names are in lower case in ARNs."""
+    [request] = read(step("Train", "Training"), name="Nightly").requests
+    assert request.step == "pipeline/nightly/Train"
+    [unnamed] = read(step("Train", "Training")).requests
+    assert unnamed.step is None
+
+
+def test_nonsense_is_no_step() -> None:
+    """A definition that somebody writes by hand."""
+    assert of_definition({"Steps": [1, None, {"Type": "Training"}]}).requests[0].body == {}
+    assert of_definition({"Steps": "none", "Parameters": 3}).requests == ()

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.aws.api_model import api_model
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.recognise import Form, recognise
+from sageaudit.errors import Malformed
+from tests.fakes.planned import body
+
+STEPS = {"Steps": [{"Name": "T", "Type": "Training", "Arguments": {}}]}
+
+
+@pytest.mark.parametrize("kind", JobKind)
+def test_a_request_is_recognised_by_its_name_key_or_its_parameters(kind: JobKind) -> None:
+    """Also without the job's name."""
+    made = body(kind)
+    assert recognise(made, api_model()).form.value == kind.value
+    made.pop(f"{kind.row.prefix}JobName")
+    assert recognise(made, api_model()).form.value == kind.value
+
+
+@pytest.mark.parametrize(
+    "document",
+    [STEPS, {"PipelineName": "p", "PipelineDefinition": json.dumps(STEPS)},
+     {"PipelineDefinition": STEPS}],
+)  # fmt: skip
+def test_a_pipeline_may_be_wrapped(document: dict[str, Any]) -> None:
+    """As create-pipeline takes it, and describe-pipeline prints it."""
+    found = recognise(document, api_model())
+    assert found.form is Form.PIPELINE
+    assert [request.label for request in found.requests] == ["step T"]
+
+
+def test_the_region_of_a_pipeline_is_that_of_its_arn() -> None:
+    """As describe-pipeline prints it; the definition has none."""
+    arn = "arn:aws:sagemaker:eu-west-1:111122223333:pipeline/p"
+    answer = {"PipelineArn": arn, "PipelineName": "p", "PipelineDefinition": json.dumps(STEPS)}
+    assert recognise(answer, api_model()).requests[0].region == "eu-west-1"
+    assert recognise({**answer, "PipelineArn": 3}, api_model()).requests[0].region is None
+
+
+def test_a_tuning_job_asks_for_training_jobs() -> None:
+    """Each definition is a request of its own, after the tuning job's."""
+    [tuning, trial] = recognise(body(JobKind.TUNING), api_model()).requests
+    assert trial.trial_of is tuning
+    assert trial.kind is JobKind.TRAINING
+    assert trial.origin.in_file(("ResourceConfig",)) == ("TrainingJobDefinition", "ResourceConfig")
+
+
+def test_the_user_may_say_what_it_is() -> None:
+    """Where nothing in it says so."""
+    assert recognise({}, api_model(), form=Form.TRANSFORM).form is Form.TRANSFORM
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ([], "is a list"),
+        (3, "is no object"),
+        ({}, "told apart"),
+        ({"RoleArn": "x"}, "told apart"),
+        ({"describe": {}}, "audit --recording"),
+        ({"TrainingJobName": "x", "TrainingJobStatus": "Completed"}, "DescribeTrainingJob"),
+        ({"terraform_version": "1.9", "values": {}}, "Terraform state"),
+        ({"AWSTemplateFormatVersion": "2010-09-09", "Resources": {}}, "CloudFormation"),
+        ({"planned_values": {"root_module": {}}}, "without any resource of AWS"),
+        ({"PipelineDefinition": "{"}, "not JSON"),
+        ({"PipelineDefinition": "[]"}, "no pipeline definition"),
+    ],
+)
+def test_what_is_no_request_is_refused_with_what_to_do(document: object, says: str) -> None:
+    """In one sentence."""
+    with pytest.raises(Malformed, match=says):
+        recognise(document, api_model())

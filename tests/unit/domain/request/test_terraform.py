@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sageaudit.adapters.aws.api_model import api_model
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.terraform import Plan, of_plan
+from sageaudit.domain.request.values import NotKnown
+
+TRAINING = "aws_sagemaker_training_job"
+VALUES: dict[str, Any] = {
+    "training_job_name": "train",
+    "resource_config": [
+        {"instance_type": "ml.g5.xlarge", "instance_count": 1, "volume_size_in_gb": 50}
+    ],
+    "checkpoint_config": [{"local_path": None}],
+    "serverless_job_config": [],
+    "output_data_config": [{"kms_key_id": "", "s3_output_path": "s3://b/o"}],
+    "hyper_parameters": {"epochs": "10"},
+    "tags": {"owner": "vision"},
+    "region": "eu-west-1",
+    "timeouts": None,
+}
+
+
+def resource(kind: str, values: dict[str, Any], name: str = "x") -> dict[str, Any]:
+    """One resource as planned_values has it."""
+    return {"address": f"{kind}.{name}", "mode": "managed", "type": kind, "values": values}
+
+
+def plan(*resources: dict[str, Any], unknown: object = None, actions: Any = None) -> Plan:
+    """The plan of these resources, in a module inside the root."""
+    changes = [
+        {
+            "address": one["address"],
+            "change": {"actions": actions or ["create"], "after_unknown": unknown or {}},
+        }
+        for one in resources
+    ]
+    module = {"address": "module.m", "resources": list(resources)}
+    return of_plan(
+        {
+            "planned_values": {"root_module": {"child_modules": [module]}},
+            "resource_changes": changes,
+        },
+        api_model(),
+    )
+
+
+def test_arguments_become_the_apis_parameters() -> None:
+    """Snake case, lists of one, maps of tags and empty texts are Terraform's form."""
+    [request] = plan(resource(TRAINING, VALUES)).requests
+    assert request.body == {
+        "TrainingJobName": "train",
+        "ResourceConfig": {
+            "InstanceType": "ml.g5.xlarge", "InstanceCount": 1, "VolumeSizeInGB": 50,
+        },
+        "CheckpointConfig": {},
+        "OutputDataConfig": {"S3OutputPath": "s3://b/o"},
+        "HyperParameters": {"epochs": "10"},
+        "Tags": [{"Key": "owner", "Value": "vision"}],
+    }  # fmt: skip
+    assert (request.kind, request.region) == (JobKind.TRAINING, "eu-west-1")
+
+
+def test_each_parameter_is_found_in_the_file() -> None:
+    """In a child module too."""
+    [request] = plan(resource(TRAINING, VALUES)).requests
+    assert request.origin.in_file(("ResourceConfig", "InstanceType")) == (
+        *("planned_values", "root_module", "child_modules", 0, "resources", 0, "values"),
+        *("resource_config", 0, "instance_type"),
+    )
+
+
+def test_what_is_known_after_apply_is_not_known() -> None:
+    """Beside values that are."""
+    later = {"role_arn": True, "checkpoint_config": [{"s3_uri": True}]}
+    [request] = plan(resource(TRAINING, VALUES), unknown=later).requests
+    assert isinstance(request.body["RoleArn"], NotKnown)
+    assert isinstance(request.value("CheckpointConfig.S3Uri"), NotKnown)
+
+
+def test_a_resource_that_does_not_change_starts_nothing() -> None:
+    """It is named."""
+    found = plan(resource(TRAINING, VALUES), actions=["no-op"])
+    assert found.requests == ()
+    assert found.left_out == (f"{TRAINING}.x: the plan does not change it",)
+
+
+def test_a_tuning_job_has_shorter_names_in_terraform() -> None:
+    """`config` and `objective`."""
+    values = {
+        "name": "search",
+        "config": [
+            {"strategy": "Bayesian", "objective": [{"metric_name": "m", "type": "Minimize"}]}
+        ],
+    }
+    [request] = plan(resource("aws_sagemaker_hyper_parameter_tuning_job", values)).requests
+    assert request.name == "search"
+    config = "HyperParameterTuningJobConfig"
+    assert request.value(f"{config}.HyperParameterTuningJobObjective.MetricName") == "m"
+
+
+def test_pipelines_of_both_providers_are_read() -> None:
+    """Their definition is one string of the file."""
+    text = json.dumps({"Steps": [{"Name": "T", "Type": "Training", "Arguments": {}}]})
+    aws = resource("aws_sagemaker_pipeline", {"pipeline_name": "P", "pipeline_definition": text})
+    awscc = resource(
+        "awscc_sagemaker_pipeline",
+        {"pipeline_name": "P", "pipeline_definition": {"pipeline_definition_body": text}},
+    )
+    found = plan(aws, awscc)
+    assert [r.label for r in found.requests] == [
+        "aws_sagemaker_pipeline.x, step T",
+        "awscc_sagemaker_pipeline.x, step T",
+    ]
+    assert {r.step for r in found.requests} == {"pipeline/p/T"}
+    assert found.requests[0].origin.in_file(("ResourceConfig",))[-1] == "pipeline_definition"
+
+
+def test_a_definition_that_cannot_be_read_is_named() -> None:
+    """In S3, known after apply, or no JSON."""
+    kind = "aws_sagemaker_pipeline"
+    assert "in S3" in plan(resource(kind, {})).left_out[0]
+    later = plan(resource(kind, {}), unknown={"pipeline_definition": True})
+    assert "after apply" in later.left_out[0]
+    assert "not JSON" in plan(resource(kind, {"pipeline_definition": "{"})).left_out[0]
+
+
+def test_a_processing_job_of_awscc_is_read() -> None:
+    """Its tags are a list, and AWS names it."""
+    values = {
+        "processing_resources": {"cluster_config": {"instance_type": "ml.m5.xlarge"}},
+        "tags": [{"key": "owner", "value": "x"}],
+    }
+    [request] = plan(resource("awscc_sagemaker_processing_job", values)).requests
+    assert request.value("ProcessingResources.ClusterConfig.InstanceType") == "ml.m5.xlarge"
+    assert request.tags == {"owner": "x"}
+    assert request.named_later == "AWS"
+
+
+def test_other_providers_are_told_apart() -> None:
+    """So that a plan of another cloud is no plan without jobs."""
+    assert not plan(resource("google_storage_bucket", {})).aws
+    assert plan(resource("aws_s3_bucket", {})).aws
+
+
+def test_nonsense_in_a_plan_never_raises() -> None:
+    """Each part of another type."""
+    for part in (None, 3, "x", [], [3], {"root_module": 3}):
+        of_plan({"planned_values": part, "resource_changes": part, "configuration": part},
+                api_model())  # fmt: skip
+    [request] = plan(resource(TRAINING, {"resource_config": 3, "tags": 4})).requests
+    assert request.body["ResourceConfig"] == 3

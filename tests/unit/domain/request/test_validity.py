@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.adapters.aws.api_model import api_model
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.request import CREATE
+from sageaudit.domain.request.validity import Fault, Problem, corrected
+from tests.fakes.planned import LATER, body
+
+MODEL = api_model()
+TRAINING = JobKind.TRAINING
+
+
+def problems(changes: dict[str, Any], kind: JobKind = TRAINING) -> list[Problem]:
+    """What AWS would refuse of a changed request."""
+    return list(MODEL.problems(CREATE[kind], body(kind, changes)))
+
+
+@pytest.mark.parametrize("kind", JobKind)
+def test_a_healthy_request_has_no_problem(kind: JobKind) -> None:
+    """Of each kind."""
+    assert problems({}, kind) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault", "path", "near"),
+    [
+        ({"ResourceConfg": {}}, Fault.UNKNOWN, "ResourceConfg", "ResourceConfig"),
+        ({"stoppingcondition": {}}, Fault.UNKNOWN, "stoppingcondition", "StoppingCondition"),
+        ({"RoleArn": None}, Fault.MISSING, "RoleArn", None),
+        ({"ResourceConfig.InstanceCount": "2"}, Fault.TYPE, "InstanceCount", None),
+        ({"EnableManagedSpotTraining": 1}, Fault.TYPE, "EnableManagedSpotTraining", None),
+        ({"ResourceConfig.InstanceCount": True}, Fault.TYPE, "InstanceCount", None),
+        ({"ResourceConfig.InstanceCount": 0}, Fault.LIMITS, "InstanceCount", None),
+        ({"StoppingCondition.MaxRuntimeInSeconds": 2_419_201}, Fault.LIMITS,
+         "MaxRuntimeInSeconds", None),
+        ({"TrainingJobName": "a b"}, Fault.LIMITS, "TrainingJobName", None),
+        ({"AlgorithmSpecification.TrainingInputMode": "file"}, Fault.VALUE, "TrainingInputMode",
+         "File"),
+        ({"ResourceConfig.InstanceType": "ml.g5.2xlarg"}, Fault.VALUE, "InstanceType",
+         "ml.g5.2xlarge"),
+        ({"ResourceConfig.SelectedInstanceType": "ml.g5.2xlarge"}, Fault.UNKNOWN,
+         "SelectedInstanceType", None),
+    ],
+)  # fmt: skip
+def test_each_fault_has_its_word_and_path(
+    changes: dict[str, Any], fault: Fault, path: str, near: str | None
+) -> None:
+    """And the name or value that was probably meant."""
+    [problem] = problems(changes)
+    assert (problem.fault, problem.place[-1], problem.near) == (fault, path, near)
+
+
+def test_a_type_that_is_newer_than_the_sdk_is_no_problem() -> None:
+    """AWS adds families; a size that no other type has is a mistake."""
+    assert problems({"ResourceConfig.InstanceType": "ml.g9.2xlarge"}) == []
+    assert problems({"ResourceConfig.InstanceType": "g5.2xlarge"})
+    assert problems({"ResourceConfig.InstanceType": "ml.g9.huge"})
+
+
+def test_what_is_known_later_is_neither_wrong_nor_missing() -> None:
+    """The role of a plan that makes it."""
+    assert problems({"RoleArn": LATER, "ResourceConfig": LATER}) == []
+
+
+def test_the_name_may_be_given_later() -> None:
+    """By a pipeline."""
+    made = body(TRAINING, {"TrainingJobName": None})
+    assert MODEL.problems(CREATE[TRAINING], made, ("TrainingJobName",)) == ()
+
+
+def test_a_misspelled_parameter_is_judged_as_it_was_meant() -> None:
+    """And not reported as missing too; a name that is only somewhat near is not taken for one."""
+    made = body(TRAINING, {"RoleArn": None, "RoleARN": "arn:aws:iam::111122223333:role/train"})
+    found = MODEL.problems(CREATE[TRAINING], made)
+    [problem] = found
+    assert problem.meant
+    assert corrected(made, found)["RoleArn"].endswith("role/train")
+    [other] = problems({"Resources": {}})
+    assert not other.meant
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+        max_leaves=10,
+    )
+)
+def test_any_value_is_reported_and_never_raises(value: object) -> None:
+    """Whatever stands where an object is expected."""
+    for path in ("ResourceConfig", "InputDataConfig", "Tags", "HyperParameters"):
+        MODEL.problems(CREATE[TRAINING], {path: value})

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sageaudit.domain.bill.finding import Clear
+from tests.fakes.planned import LDA, PYTORCH, SKLEARN, said, told
+
+RULE = "one-instance-algorithm"
+IMAGE, COUNT = "AlgorithmSpecification.TrainingImage", "ResourceConfig.InstanceCount"
+
+
+def test_more_instances_than_the_algorithm_uses_are_found() -> None:
+    """The fix is billed again: three of four instances for an hour, and their volumes."""
+    finding = told(RULE, {IMAGE: LDA, COUNT: 4})
+    assert finding.found.summary.startswith("LDA trains on one instance")
+    assert finding.alone_usd is not None
+    assert finding.alone_usd > Decimal("0.69")
+
+
+def test_scikit_learn_has_no_distribution() -> None:
+    """Its container fits one model a host."""
+    assert told(RULE, {IMAGE: SKLEARN, COUNT: 2})
+
+
+def test_one_instance_or_another_image_is_clear() -> None:
+    """PyTorch scripts may be distributed."""
+    assert said(RULE, {IMAGE: LDA}) == Clear()
+    assert said(RULE, {IMAGE: PYTORCH, COUNT: 4}) == Clear()
