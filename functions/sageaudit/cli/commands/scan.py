@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from rich.text import Text
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
 from sageaudit.adapters.files import policy_file
@@ -336,8 +337,9 @@ def _show_plan(run: ScanRun, cost: ScanCost, output: str) -> None:
     if output == "json":
         echo_json({"schema": 1, **view.plan(run.lanes, cost)})
     else:
+        console = console_for()
         for line in view.plan_lines(run.lanes, cost):
-            click.echo(line)
+            console.print(Text(line))
 
 
 @dataclass(frozen=True, slots=True)
