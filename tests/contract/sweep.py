@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -82,4 +83,4 @@ def _lines() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(_lines()))
+    sys.stdout.write("\n".join(_lines()) + "\n")
