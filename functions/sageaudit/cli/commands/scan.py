@@ -171,9 +171,9 @@ def scan(
             else:
                 lanes = begun.lanes_of_account(ScannedAccount(session, pace), places)
                 whose = partial(billed.of_one, session, named[0])
+            interruption.sleep(0)  # raises Stopped, if that came while the last page was read
         except Stopped:
-            lanes = []
-        if _ended_early(interruption):
+            say("interrupted before the first audit")
             return int(Exit.INTERRUPTED)
         run = ScanRun(opened.history, lanes, begun.tally, begun.statuses)
         cost = scan_cost([] if recordings else run.to_audit())
@@ -202,13 +202,6 @@ def _check_needs_no_aws(profile: str | None, coverage: bool, *, some: bool) -> N
         raise BadUsage("--recordings needs no AWS: leave out regions, accounts and --profile")
     if coverage:
         raise BadUsage("--coverage needs an account: recordings have no bill")
-
-
-def _ended_early(interruption: Interruption) -> bool:
-    """Whether Ctrl-C was pressed while the jobs were listed, which is then said."""
-    if interruption.wished:
-        say("interrupted before the first audit")
-    return interruption.wished
 
 
 def _open(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
