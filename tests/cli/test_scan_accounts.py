@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -15,6 +16,7 @@ from moto import mock_aws
 
 from sageaudit.adapters.aws.assumed_role import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import CONFIG
+from sageaudit.cli.sources import account_list
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 
@@ -258,6 +260,23 @@ def test_an_organization_that_cannot_be_listed_is_one_sentence(
     done = run("scan", "--organization", "--role", ROLE)
     assert (done.exit_code, done.stdout) == (exit_code, "")
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("own", "regions", "every", "home"),
+    [
+        ("eu-west-1", ["af-south-1", "eu-west-1"], True, "eu-west-1"),
+        (None, ["af-south-1", "eu-west-1"], True, "us-east-1"),
+        (None, ["af-south-1"], False, "af-south-1"),
+        ("eu-west-1", ["cn-north-1"], False, "cn-north-1"),
+    ],
+)
+def test_roles_are_assumed_in_a_region_that_is_enabled(
+    own: str | None, regions: list[str], every: bool, home: str
+) -> None:
+    """Of all regions, the first one may have to be enabled; partitions have their own roles."""
+    session = SimpleNamespace(region_name=own)
+    assert account_list.home_region(session, regions, every=every) == home
 
 
 @pytest.mark.parametrize(

@@ -160,20 +160,20 @@ def scan(
         pace = Pace(time.monotonic, interruption.sleep)
         begun = _Begun(opened.history, asked, workers, ScanTally())
         places = _Places(tuple(named), some=all_regions)
+        home = account_list.home_region(session, named, every=all_regions) if named else ""
         try:
             if recordings:
                 lanes = begun.lanes_of_recordings(recordings)
             elif many:
-                listed = account_list.account_list(session, named[0], accounts, assumed)
-                several = ScannedAccounts(session, listed, named[0], pace)
+                listed = account_list.account_list(session, home, accounts, assumed)
+                several = ScannedAccounts(session, listed, home, pace)
                 lanes = begun.lanes_of_accounts(several, places, interruption)
-                whose = partial(billed.of_several, several, named[0])
+                whose = partial(billed.of_several, several, home)
             else:
                 lanes = begun.lanes_of_account(ScannedAccount(session, pace), places)
-                whose = partial(billed.of_one, session, named[0])
+                whose = partial(billed.of_one, session, home)
+            interruption.sleep(0)  # raises Stopped, if that came while the last page was read
         except Stopped:
-            lanes = []
-        if interruption.wished:
             say("interrupted before the first audit")
             return int(Exit.INTERRUPTED)
         run = ScanRun(opened.history, lanes, begun.tally, begun.statuses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.assumed_role import Role
 from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.aws.organization import NamedAccount
+from sageaudit.domain.job.ref import partition_of
 from sageaudit.errors import BadUsage
 
 _ACCOUNT = re.compile(r"\d{12}\Z", re.ASCII)
@@ -37,6 +39,17 @@ class AccountList:
     def names(self) -> dict[str, str | None]:
         """What the organization calls each account."""
         return {account.id: account.name for account in self.accounts}
+
+
+def home_region(session: Any, regions: Sequence[str], *, every: bool) -> str:
+    """Where STS is asked: an enabled region, in the partition of the regions to scan.
+
+    The first of all regions may be one that the account has not enabled.
+    """
+    own, partition = session.region_name, partition_of(regions[0])
+    if own is not None and partition_of(own) == partition:
+        return str(own)
+    return "us-east-1" if every and partition == "aws" else regions[0]
 
 
 def identity(session: Any, region: str | None) -> Identity:

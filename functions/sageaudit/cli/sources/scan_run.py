@@ -78,7 +78,8 @@ class ScanRun:
         """What became of each account, with the history's sums: they add up to the ranking's."""
         rows = self._rows(period)(Scope.ACCOUNT) if self.statuses else ()
         for account, sums in grouped(rows, lambda row: row.account).items():
-            self.statuses[account].sums = sums
+            if (status := self.statuses.get(account)) is not None:
+                status.sums = sums
         return [*self.statuses.values()]
 
     def _rows(self, period: Period) -> Callable[[Scope], Iterator[SumRow]]:
