@@ -48,7 +48,7 @@ def history(
     where: Where,
     shown: Shown,
 ) -> int:
-    """Lists audits, the newest first; with --rule, the findings of a rule.
+    """Lists audits, newest first, or the findings of a rule.
 
     A roll-up (a tuning job) repeats the dollars of its training jobs, so its row has only those
     that it adds: the columns add up to the sums of the days.

@@ -28,8 +28,7 @@ Examples:
 def top(filters: Filters, sort: str, limit: int, where: Where, shown: Shown) -> int:
     """Ranks jobs by their avoidable and lost dollars.
 
-    Daily sums say in which families to look, so few audits are read. Jobs without such dollars are
-    left out.
+    Daily sums say in which families to look first. Jobs without such dollars are left out.
     """
     question = filters.question(asking.now(), Sort(sort))
     if question.rule is not None:
