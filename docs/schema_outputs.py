@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from docs.schema_of_types import Definitions, Schema
 from sageaudit.cli.views import lists
+from sageaudit.cli.views.check_document import CheckedFile, FindingRow
 from sageaudit.cli.views.formats import Kind, Listing
 from sageaudit.cli.views.type_rates import TypeRate
 from sageaudit.domain.audit.document import (
@@ -15,6 +16,7 @@ from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves
 from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules.card import Threshold
 from sageaudit.scanning import Result
@@ -251,3 +253,98 @@ def _inside(found: Definitions, shape: type) -> dict[str, Schema]:
     found.of(shape)
     keys: dict[str, Schema] = found.found.pop(shape.__name__)["properties"]
     return keys
+
+
+def check(found: Definitions) -> Schema:
+    """`sageaudit check`, one document for each file."""
+    own = found.of(CheckedFile)
+    job = {
+        "type": "object",
+        "properties": {"findings": _list(found.of(FindingRow))},
+        "required": ["label", "kind", "cost", "findings"],
+    }
+    found.found["CheckedFile"]["properties"]["jobs"] = _list(job)
+    found.found["CheckedFile"]["properties"]["schema"] = {"const": 1}
+    return own
+
+
+def prices_learn(_: Definitions) -> Schema:
+    """`sageaudit prices learn`."""
+    day = {"type": ["string", "null"], "format": "date"}
+    product = {"type": _TEXT, "region": _TEXT, "component": _TEXT}
+    rate = _keys(
+        **product,
+        usd={"type": "number"},
+        unit={"enum": ["GB-month", "hour"]},
+        first=day,
+        last=day,
+        quantity=_AMOUNT,
+        cost_usd=_AMOUNT,
+        list_usd=_AMOUNT,
+        list_source=_TEXT_OR_NULL,
+        difference_percent=_AMOUNT,
+        note=_TEXT_OR_NULL,
+        change={"enum": ["added", "same", "changed"]},
+        before_usd=_AMOUNT,
+        wins={"enum": ["learnt", "policy"]},
+        policy_usd=_AMOUNT,
+    )
+    seen = _keys(usage=_TEXT, area=_TEXT_OR_NULL, why=_TEXT, quantity=_AMOUNT, usd=_AMOUNT)
+    return _document(
+        basis=_TEXT,
+        currency={"const": "USD"},
+        rates=_list(rate),
+        not_learnt=_list(_keys(**product, first=day, last=day, why=_TEXT)),
+        seen=_list(seen),
+        left_out=_list(_keys(kind=_TEXT, lines=_COUNT, usd=_AMOUNT)),
+        notes=_TEXTS,
+    )
+
+
+def reconcile(_: Definitions) -> Schema:
+    """`sageaudit reconcile`."""
+    places = {"enum": [presence.value for presence in Presence]}
+    row = _keys(
+        usage=_TEXT,
+        region=_TEXT_OR_NULL,
+        job=_TEXT_OR_NULL,
+        area=_TEXT_OR_NULL,
+        place=places,
+        unit=_TEXT_OR_NULL,
+        **{
+            f"{side}_{what}": _AMOUNT for side in ("aws", "history") for what in ("quantity", "usd")
+        },
+        **{f"{what}_{how}": _AMOUNT for what in _COMPARED for how in ("difference", "percent")},
+        jobs=_COUNT,
+        jobs_across_months=_COUNT,
+        history_estimated=_FLAG,
+    )
+    totals = _keys(**dict.fromkeys(_TOTALS, _AMOUNT))
+    counts = {"type": ["object", "null"], "additionalProperties": _COUNT}
+    return _document(
+        month=_TEXT,
+        account=_TEXT_OR_NULL,
+        source=_TEXT,
+        by_job=_FLAG,
+        requests=_COUNT,
+        requests_usd={"type": "number"},
+        estimated=_FLAG,
+        totals=totals,
+        jobs=counts,
+        areas=_list(_keys(area=_TEXT, usd=_AMOUNT, percent=_AMOUNT)),
+        rows=_list(row),
+        excluded=_list(_keys(kind=_TEXT, lines=_COUNT, usd=_AMOUNT)),
+        left_out={"type": "object", "additionalProperties": _COUNT},
+        estimated_lines=_COUNT,
+        managed_spot_usage_types=_TEXTS,
+        notes=_TEXTS,
+    )
+
+
+_COMPARED = ("quantity", "usd")
+_TOTALS = (
+    *("aws_usd", "matched_aws_usd", "matched_aws_percent", "only_in_aws_usd", "history_usd"),
+    *("matched_history_usd", "only_in_history_usd", "not_comparable_usd", "outside_audits_usd"),
+    *("outside_audits_percent", "jobs_only_in_aws_usd", "jobs_only_in_aws_percent"),
+    "estimated_history_usd",
+)

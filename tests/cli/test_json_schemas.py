@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 
@@ -82,3 +83,24 @@ def test_a_shown_audit_is_an_audit(run: Run, history: Path) -> None:
     arn = listed.document()["rows"][0]["arn"]
     shown = run("show", arn, "--history", history, "--since", "2017-01-01", "--output", "json")
     assert wrong("audit", shown.document(parse_float=Decimal)) == []
+
+
+def test_a_checked_request_is_valid(run: Run, tmp_path: Path) -> None:
+    """One document for a file."""
+    request = {
+        "TrainingJobName": "churn-1",
+        "AlgorithmSpecification": {"TrainingInputMode": "File"},
+        "ResourceConfig": {
+            "InstanceType": "ml.p2.xlarge",
+            "InstanceCount": 2,
+            "VolumeSizeInGB": 30,
+        },
+        "EnableManagedSpotTraining": True,
+        "StoppingCondition": {"MaxRuntimeInSeconds": 86400},
+    }
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(request), encoding="utf-8")
+    done = run("check", path, "--region", "eu-west-1", "--output", "json")
+    printed = json.loads(done.stdout, parse_float=Decimal)
+    assert wrong("check", printed) == []
+    assert printed["jobs"][0]["findings"]

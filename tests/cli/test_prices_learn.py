@@ -21,6 +21,7 @@ from tests.fakes import cost_reports
 from tests.fakes.command_line import Run
 from tests.fakes.cost_reports import ACCOUNT, SHAPES, Charge, hours_of
 from tests.fakes.jobs import training_answer
+from tests.fakes.schemas import wrong
 
 CENT = Decimal("0.01")
 START = datetime(2026, 10, 5, 10, tzinfo=UTC)
@@ -86,6 +87,7 @@ def test_json_has_every_figure(learn: Run, report: Report) -> None:
     few = replace(G5, what="ml.m5.large", seconds=10)
     done = learn("--cur", report(*OCTOBER, spot, tax, few), "--output", "json")
     document = done.document(parse_float=Decimal)
+    assert wrong("prices-learn", document) == []
     assert set(document) == {
         "schema", "basis", "currency", "rates", "not_learnt", "seen", "left_out", "notes",
     }  # fmt: skip

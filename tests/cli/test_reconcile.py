@@ -26,6 +26,7 @@ from sageaudit.ports import History
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.command_line import Result, Run
 from tests.fakes.documents import document, job, line
+from tests.fakes.schemas import wrong
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 ACCOUNT, MONTH = "111122223333", "2023-02"
@@ -128,6 +129,7 @@ def reconcile(run: Run, cloud: Cloud) -> Run:
 def of(done: Result) -> dict[str, Any]:
     """The JSON that was printed."""
     printed: dict[str, Any] = done.document(parse_float=Decimal)
+    assert wrong("reconcile", printed) == []
     return printed
 
 

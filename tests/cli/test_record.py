@@ -34,9 +34,11 @@ PASSWORD = "hunter2-Tr0ub4dor"
 class _Clock(datetime):
     """A day on which CloudWatch still has the recorded jobs' points."""
 
+    moment = datetime(2022, 10, 30, 12, tzinfo=UTC)
+
     @classmethod
     def now(cls, tz: Any = None) -> Any:
-        return datetime(2022, 10, 30, 12, tzinfo=tz or UTC)
+        return cls.moment.astimezone(tz or UTC)
 
 
 class Account:
@@ -124,6 +126,29 @@ def test_a_tuning_job_is_recorded_with_its_training_jobs(
     live_one, again = audits(run, account.tuning(), tmp_path / "tuning.json")
     assert again == live_one
     assert len(again["children"]) == 5
+
+
+def test_a_job_that_still_runs_is_audited_as_of_the_moment_it_was_read(
+    account: Account, run: Run, tmp_path: Path
+) -> None:
+    """Its bill so far, and when to audit it again."""
+    job = account.add(DATA / "transform-130-inprogress.json")
+    live_one, again = audits(run, job.arn, tmp_path / "job.json")
+    assert again == live_one
+    assert (again["audit"]["settled"], again["audit"]["due_at"]) == (False, "2022-10-30T13:00:00Z")
+
+
+def test_metrics_that_are_not_there_yet_are_late_in_the_file_too(
+    account: Account, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that ended minutes ago: its audit is provisional, and says to audit it again."""
+    monkeypatch.setattr(_Clock, "moment", datetime(2022, 10, 27, 12, 10, tzinfo=UTC))
+    [job] = of_file(WITH_METRICS)
+    account.jobs.add(job)
+    live_one, again = audits(run, job.arn, tmp_path / "job.json")
+    assert again == live_one
+    assert again["audit"]["settled"] is False
+    assert "Audit it again in some minutes." in " ".join(again["not_judged"])
 
 
 def test_what_was_denied_is_in_the_audit_of_the_file_too(

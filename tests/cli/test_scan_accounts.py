@@ -329,3 +329,150 @@ def test_a_limit_counts_the_jobs_of_all_accounts(cloud: Cloud, scan: Run) -> Non
         cloud.add(account, name)
     found = document(scan("--limit", "2", "--output", "json"))
     assert sum(row["jobs"]["audited"] for row in found["accounts"]) == 2
+
+
+def billed(*groups: tuple[str, str, str]) -> Any:
+    """Cost Explorer's answer: usage type, region and dollars, or dollars by account."""
+
+    def answer(_: str, params: Any) -> dict[str, Any]:
+        by = [group["Key"] for group in params["GroupBy"]]
+        rows = [([usage_type, region], usd) for usage_type, region, usd in groups]
+        if by == ["LINKED_ACCOUNT"]:
+            rows = [([OWN], "40"), ([FIRST], "13")]
+        return {
+            "ResultsByTime": [
+                {
+                    "Groups": [
+                        {
+                            "Keys": keys,
+                            "Metrics": {
+                                "UsageQuantity": {"Amount": "1", "Unit": "Hrs"},
+                                "UnblendedCost": {"Amount": usd, "Unit": "USD"},
+                            },
+                        }
+                        for keys, usd in rows
+                    ]
+                }
+            ]
+        }
+
+    return answer
+
+
+BILL = billed(
+    ("USE1-Train:ml.m5.large", "us-east-1", "12"),
+    ("USE1-Host:ml.m5.large", "us-east-1", "30.5"),
+    ("USE1-Notebk:VolumeUsage.gp2", "us-east-1", "3"),
+    ("EU-Train:ml.m5.large", "eu-west-1", "7"),
+    ("USE1-Weird:thing", "us-east-1", "0.5"),
+)
+
+
+def pays(cloud: Cloud, account: str) -> None:
+    """Makes an account the one that pays."""
+    cloud.calls.answer(
+        "organizations:DescribeOrganization",
+        lambda *_: {"Organization": {"MasterAccountId": account}},
+    )
+
+
+def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
+    cloud: Cloud, run: Run, tmp_path: Path
+) -> None:
+    """What it costs is said before; what no audit covers has its rows."""
+    cloud.add(OWN, "own-1")
+    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    done = run("scan", "--coverage", "--history", tmp_path / "h.db")
+    today = datetime.now(UTC).date()
+    days = f"{today - timedelta(days=30)}..{today}"
+    first = done.stdout.splitlines()[0]
+    assert first == f"$0.00 of the $53.00 SageMaker bill of {days} was audited (0%)"
+    for name in ("endpoints", "storage of notebooks", "jobs in regions that", "Weird:thing"):
+        assert name in done.stdout
+    assert "--coverage takes 1 Cost Explorer request or more at $0.01 each" in done.stderr
+    [asked] = cloud.calls.of("ce:GetCostAndUsage")
+    assert asked.params["TimePeriod"]["End"] == str(today + timedelta(days=1))
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_coverage_adds_up_to_the_bill(cloud: Cloud, run: Run, tmp_path: Path) -> None:
+    """Audited usage types and what is outside; the audited dollars are the ranking's."""
+    cloud.add(OWN, "own-1")
+    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    found = document(run("scan", "--coverage", "--output", "json", "--history", tmp_path / "h.db"))
+    covered = found["coverage"]
+    parts = [row["bill_usd"] for row in covered["jobs"]]
+    assert sum(parts) + sum(row["usd"] for row in covered["outside"]) == covered["bill_usd"] == 53
+    assert covered["audited_usd"] == found["ranking"]["total"]["total_usd"]
+    assert covered["accounts"] == [
+        {"account": OWN, "bill_usd": 53, "audited_usd": covered["audited_usd"]}
+    ]
+    assert (covered["requests"], covered["requests_usd"]) == (1, Decimal("0.01"))
+
+
+def test_the_payer_asks_for_all_accounts_at_once(cloud: Cloud, scan: Run) -> None:
+    """Two requests for any number of accounts, those that refused the role included."""
+    cloud.add(FIRST, "first-1")
+    pays(cloud, OWN)
+    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    covered = document(scan("--coverage", "--output", "json"))["coverage"]
+    asked = cloud.calls.of("ce:GetCostAndUsage")
+    assert [call.account for call in asked] == [OWN, OWN]
+    assert asked[0].params["Filter"]["And"][1]["Dimensions"] == {
+        "Key": "LINKED_ACCOUNT",
+        "Values": [OWN, FIRST, SECOND, ABSENT],
+    }
+    bills = {row["account"]: row["bill_usd"] for row in covered["accounts"]}
+    assert bills == {OWN: 40, FIRST: 13, SECOND: 0, ABSENT: 0}
+
+
+def test_without_the_payer_each_account_is_asked_for_its_own_bill(cloud: Cloud, scan: Run) -> None:
+    """One that refuses is said, and its bill is not known, never 0."""
+    pays(cloud, SECOND)
+    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    usual = cloud.calls.answers["ce:GetCostAndUsage"]
+    cloud.calls.refuse("ce:GetCostAndUsage", "AccessDeniedException", FIRST)
+    refuse = cloud.calls.answers["ce:GetCostAndUsage"]
+    cloud.calls.answer(
+        "ce:GetCostAndUsage",
+        lambda account, params: refuse(account, params) or usual(account, params),
+    )
+    done = scan("--coverage", "--output", "json", accounts=f"{OWN}\n{FIRST}\n")
+    covered = document(done)["coverage"]
+    bills = {row["account"]: row["bill_usd"] for row in covered["accounts"]}
+    assert bills == {OWN: 53, FIRST: None}
+    assert f"the SageMaker bill of {FIRST} is not known: ce:GetCostAndUsage" in done.stderr
+    assert done.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code"), [("AccessDeniedException", 4), ("LimitExceededException", 5)]
+)
+def test_without_an_answer_about_the_bill_the_scan_goes_on(
+    cloud: Cloud, run: Run, tmp_path: Path, code: str, exit_code: int
+) -> None:
+    """One sentence, the results, and then the code."""
+    cloud.add(OWN, "own-1")
+    cloud.calls.refuse("ce:GetCostAndUsage", code)
+    done = run("scan", "--coverage", "--output", "json", "--history", tmp_path / "h.db")
+    found = document(done)
+    assert (found["coverage"], found["ranking"]["total"]["jobs"]) == (None, 1)
+    assert "is not known: ce:GetCostAndUsage" in done.stderr
+    assert done.exit_code == exit_code
+
+
+def test_a_dry_run_says_what_the_bill_would_cost_and_does_not_ask(
+    cloud: Cloud, run: Run, tmp_path: Path
+) -> None:
+    """Nothing is spent."""
+    done = run("scan", "--coverage", "--dry-run", "--history", tmp_path / "h.db")
+    assert "about $0.01" in done.stderr
+    assert not cloud.calls.of("ce:GetCostAndUsage")
+
+
+@pytest.mark.usefixtures("cloud")
+def test_recordings_have_no_bill(run: Run, tmp_path: Path) -> None:
+    """Exit 2."""
+    done = run("scan", "--coverage", "--recordings", tmp_path)
+    assert done.exit_code == 2
+    assert "recordings have no bill" in done.stderr

@@ -29,7 +29,7 @@ LDA = "766337827248.dkr.ecr.us-east-1.amazonaws.com/lda:1"
 KMEANS = "382416733822.dkr.ecr.us-east-1.amazonaws.com/kmeans:1"
 PYTORCH = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5-gpu-py311-cu124"
 
-_TRAINING = {
+_TRAINING: dict[str, Any] = {
     "TrainingJobName": "train-1",
     "RoleArn": ROLE,
     "AlgorithmSpecification": {"TrainingImage": PYTORCH, "TrainingInputMode": "FastFile"},
@@ -49,7 +49,7 @@ _TRAINING = {
     "ResourceConfig": {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30},
     "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
 }
-_PROCESSING = {
+_PROCESSING: dict[str, Any] = {
     "ProcessingJobName": "prepare-1",
     "RoleArn": ROLE,
     "AppSpecification": {"ImageUri": SKLEARN},
@@ -69,7 +69,7 @@ _PROCESSING = {
     },
     "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
 }
-_TRANSFORM = {
+_TRANSFORM: dict[str, Any] = {
     "TransformJobName": "score-1",
     "ModelName": "churn-1",
     "TransformInput": {
@@ -80,7 +80,7 @@ _TRANSFORM = {
     "TransformResources": {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1},
     "MaxConcurrentTransforms": 4,
 }
-_TUNING = {
+_TUNING: dict[str, Any] = {
     "HyperParameterTuningJobName": "search-1",
     "HyperParameterTuningJobConfig": {
         "Strategy": "Bayesian",
@@ -91,7 +91,7 @@ _TUNING = {
         key: value for key, value in _TRAINING.items() if key != "TrainingJobName"
     },
 }
-_BODIES = {
+_BODIES: Mapping[JobKind, dict[str, Any]] = {
     JobKind.TRAINING: _TRAINING,
     JobKind.PROCESSING: _PROCESSING,
     JobKind.TRANSFORM: _TRANSFORM,

@@ -6,14 +6,14 @@ with real audits into a history file, the time by AWS's rates, that of this mach
 
 from __future__ import annotations
 
-import gc
+import resource
 import sys
 import tempfile
 import time
-import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -64,22 +64,21 @@ class QuotaScan:
         return self.time.now_s
 
 
-def measure(jobs: int, folder: Path) -> str:
-    """One line about a scan with real audits."""
+def measure(jobs: int) -> str:
+    """One line about a scan with real audits, in a process of its own."""
     account, begun_s = QuotaScan(jobs), time.process_time()
-    with SqliteHistory(folder / f"{jobs}.db", clock=lambda: NOW) as history:
-        gc.collect()
-        tracemalloc.start()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SqliteHistory(Path(folder) / "history.db", clock=lambda: NOW) as history,
+    ):
         took_s = account.run(account.dependencies(history=history))
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
     cpu_s = time.process_time() - begun_s
-    return f"{jobs} jobs: {took_s:.0f} s by the rates, {cpu_s:.0f} s of CPU, {peak / 1e6:.1f} MB"
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    return f"{jobs} jobs: {took_s:.0f} s by the rates, {cpu_s:.0f} s of CPU, {peak_mb:.0f} MB\n"
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:
-        measure(20, Path(temporary))  # what is loaded once
-        for number in map(int, sys.argv[1:]):
-            sys.stdout.write(f"{measure(number, Path(temporary))}\n")
+    with get_context("spawn").Pool(1, maxtasksperchild=1) as processes:
+        for line in processes.imap(measure, map(int, sys.argv[1:])):
+            sys.stdout.write(line)
             sys.stdout.flush()

@@ -15,6 +15,8 @@ from rich.console import Console
 from audit.handler import audit_message
 from sageaudit.adapters.channels.catalogue import CHANNELS, writers
 from sageaudit.adapters.dynamo.items import audit_item, detail_item, finding_item, head_item
+from sageaudit.adapters.files import anonymous_recording, recording_file
+from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.cli.messages import echo_json
@@ -88,7 +90,18 @@ def sinks(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> d
     with redirect_stdout(printed):
         echo_json(document)
     found["JSON"] = printed.getvalue()
+    found.update(_recordings(answer, tags))
     return found
+
+
+def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str]:
+    """The files that `sageaudit record` writes of the job, for oneself and for others."""
+    document = recording_file.document_of(Recording(answer, tags, (), ACCOUNT, REGION))
+    shared = anonymous_recording.anonymized(document, b"salt", frozenset())
+    return {
+        "recording": recording_file.text_of(document),
+        "anonymised recording": recording_file.text_of(shared),
+    }
 
 
 def _log(deps: Any, tags: Mapping[str, str]) -> str:

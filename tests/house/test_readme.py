@@ -11,6 +11,7 @@ from docs import build_readme
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.rules import catalogue
+from sageaudit.rules.card import RequestCase
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -50,7 +51,8 @@ def test_the_quality_is_that_of_the_labelled_set() -> None:
     _, *lines = build_readme.CONFUSION.read_text(encoding="utf-8").splitlines()
     [percent] = re.findall(r"every rule reaches (\d+)% precision and recall", WORDS)
     rates = [line.split()[-2:] for line in lines if re.search(r"\d\.\d\d +\d\.\d\d$", line)]
-    assert len(rates) >= len(catalogue.load()), "confusion.txt lacks a rule: run make golden"
+    of_runs = [rule for rule in catalogue.load() if rule.scope is not RequestCase]
+    assert len(rates) >= len(of_runs), "confusion.txt lacks a rule: run make golden"
     assert all(float(rate) >= int(percent) / 100 for pair in rates for rate in pair)
 
 

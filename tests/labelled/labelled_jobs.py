@@ -16,7 +16,7 @@ from sageaudit.cli.sources.recorded_run import of_recording
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import AccountCase
+from sageaudit.rules.card import AccountCase, RequestCase
 from tests.labelled.collected import families, searches, stories
 from tests.labelled.expert_jobs import Range, compared
 from tests.labelled.large import Expert
@@ -51,7 +51,7 @@ class LabelledJob:
 @cache
 def rules() -> tuple[str, ...]:
     """Those that judge jobs, families and tuning jobs: an account is no recording."""
-    return tuple(r.name.name for r in catalogue.load() if r.scope is not AccountCase)
+    return tuple(r.name.name for r in catalogue.load() if r.scope not in {AccountCase, RequestCase})
 
 
 @cache

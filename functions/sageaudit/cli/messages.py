@@ -32,7 +32,12 @@ def echo_json(value: object) -> None:
 
 def json_line(value: object) -> str:
     """The line that `echo_json` prints."""
-    return _NOT_ASCII.sub(_escaped, to_json(value))
+    return inert_json(to_json(value))
+
+
+def inert_json(text: str) -> str:
+    """JSON text in which control, format and separator characters are escapes."""
+    return _NOT_ASCII.sub(_escaped, text)
 
 
 def _escaped(hit: re.Match[str]) -> str:

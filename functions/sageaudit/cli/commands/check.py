@@ -69,7 +69,8 @@ OUTPUTS = ("table", "json", "markdown", "github")
 @click.option(
     "--fail-on",
     type=click.Choice([severity.value for severity in reversed(Severity)]),
-    help="Exit with code 10 if a finding has this severity or a higher one.",
+    help="Exit with code 10 if a finding has this severity or a higher one, with 11 if none has"
+    " and a request could not be judged.",
 )
 @options.NO_COLOR
 def check(
@@ -145,7 +146,17 @@ def _run(
         say(str(error))
         return exit_of(error)
     show(written)
-    return Exit.FINDINGS if fail_on and _fails(written, fail_on) else Exit.DONE
+    return _gate(written, fail_on) if fail_on else Exit.DONE
+
+
+def _gate(written: CheckedFile, fail_on: str) -> Exit:
+    """A request that could not be judged does not pass: no finding is no proof then."""
+    if _fails(written, fail_on):
+        return Exit.FINDINGS
+    if any(job["unreadable"] for job in written["jobs"]):
+        say(f"{written['file']}: could not be judged, so --fail-on does not pass it")
+        return Exit.NOT_JUDGED
+    return Exit.DONE
 
 
 def _fails(written: CheckedFile, severity: str) -> bool:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from rich.text import Text
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
 from sageaudit.adapters.files import policy_file
@@ -62,9 +63,8 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    default=None,
-    show_default="30d",
-    help="First day on which a job ended, in UTC: 30d, or a date such as 2026-11-01.",
+    help="First day on which a job ended, in UTC, as 30d or 2026-11-01; by default 30d, of"
+    " recordings all days.",
 )
 @click.option("--until", help="Last day on which a job ended; by default today.")
 @click.option(
@@ -172,6 +172,8 @@ def scan(
                 lanes = begun.lanes_of_account(ScannedAccount(session, pace), places)
                 whose = partial(billed.of_one, session, named[0])
         except Stopped:
+            lanes = []
+        if interruption.wished:
             say("interrupted before the first audit")
             return int(Exit.INTERRUPTED)
         run = ScanRun(opened.history, lanes, begun.tally, begun.statuses)
@@ -335,8 +337,9 @@ def _show_plan(run: ScanRun, cost: ScanCost, output: str) -> None:
     if output == "json":
         echo_json({"schema": 1, **view.plan(run.lanes, cost)})
     else:
+        console = console_for()
         for line in view.plan_lines(run.lanes, cost):
-            click.echo(line)
+            console.print(Text(line))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ is null. The other outputs show this document.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypedDict
@@ -27,6 +28,7 @@ from sageaudit.domain.request.values import Path, place_of
 from sageaudit.rules import catalogue
 
 SCHEMA = 1
+_SNAKE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 Lines = Mapping[Path, int]
 
 
@@ -177,7 +179,15 @@ def _of_api(problem: Problem, request: Request, lines: Lines) -> FindingRow:
         new = problem.near
         if problem.fault.value == "unknown-parameter":
             new = request.said((*problem.place[:-1], problem.near))
-        fix = [{"parameter": path, "old": None, "new": new, "pipeline_parameter": None}]
+        fix = [
+            {
+                "parameter": path,
+                "old": None,
+                "new": new,
+                "pipeline_parameter": None,
+                "argument": None,
+            }
+        ]
     return {
         "rule": problem.fault.value,
         "id": None,
@@ -281,7 +291,21 @@ def _parameter(parameter: Parameter, request: Request) -> dict[str, Any]:
         "old": parameter.old,
         "new": parameter.new,
         "pipeline_parameter": request.parameters.get(place_of(request.body, parameter.path)),
+        "argument": _argument(request, parameter.path),
     }
+
+
+def _argument(request: Request, path: str) -> str | None:
+    """The parameter as Terraform names it; None in every other form."""
+    if not request.origin.exact:
+        return None
+    known = place_of(request.body, path)
+    whole = request.trial_of or request
+    there = request.origin.in_file(known)[len(whole.origin.base) :]
+    named = [step for step in there if isinstance(step, str)]
+    asked = [step for step in re.split(r"[.\[\]]+", path) if step]
+    rest = asked[len(known) :]
+    return ".".join([*named, *(_SNAKE.sub("_", step).lower() for step in rest)])
 
 
 def _whole(request: Request, path: str) -> str:

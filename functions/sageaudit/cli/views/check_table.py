@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
@@ -29,13 +28,9 @@ _UNKNOWN_SHOWN = 5
 
 def show(document: CheckedFile, console: Console) -> None:
     """Prints one file: each job with its cost, its history and its findings."""
-    console.print(
-        Text.assemble(
-            (terminal(middle(document["file"], _NAME)), "bold"),
-            f"  {document['form_said']}, ",
-            counted(sum(not job["trial"] for job in document["jobs"]), "job"),
-        )
-    )
+    console.print(Text(terminal(middle(document["file"], _NAME)), "bold"))
+    many = counted(sum(not job["trial"] for job in document["jobs"]), "job")
+    _line(console, f"{document['form_said']}, {many}")
     for job in document["jobs"]:
         console.print()
         _job(job, console)
@@ -46,11 +41,10 @@ def show(document: CheckedFile, console: Console) -> None:
 
 
 def _job(job: dict[str, Any], console: Console) -> None:
-    title = terminal(middle(job["name"] or job["label"], _NAME))
+    console.print(Text(terminal(middle(job["name"] or job["label"], _NAME)), "bold"))
     kind = "training jobs" if job["trial"] else f"{job['kind']} job"
-    where = job["region"] or "region unknown"
-    on = f", {terminal(job['instances'])}" if job["instances"] else ""
-    console.print(Text.assemble((title, "bold"), f"  {kind}{on}, {where}"))
+    parts = (kind, job["instances"], job["region"] or "region unknown")
+    _line(console, ", ".join(part for part in parts if part))
     if job["name"] and job["label"] != f"{job['kind']} job":
         _line(console, job["label"], "dim")
     if job["note"]:
@@ -92,7 +86,11 @@ def _finding(row: dict[str, Any], console: Console) -> None:
 
 
 def _not_known(job: dict[str, Any], console: Console) -> None:
-    rows = job["not_known"]
+    """What keeps the cost or a rule from an answer; --output json has all of it."""
+    reasons = [row["reason"] for row in job["unknown"]] + [job["cost"]["why_not_known"] or ""]
+    rows = [
+        row for row in job["not_known"] if any(f"{row['path']} " in reason for reason in reasons)
+    ]
     if not rows:
         return
     console.print()
@@ -108,10 +106,3 @@ def _line(console: Console, text: str, style: str = "") -> None:
 
 def _block(text: Text, indent: int) -> Padding:
     return Padding(text, (0, 0, 0, indent), expand=False)
-
-
-def total_usd(document: CheckedFile) -> Decimal | None:
-    """The most that all jobs of a file can cost; None where one of them is not known."""
-    costs = [job["cost"]["at_most_usd"] for job in document["jobs"] if not job["trial"]]
-    known = [usd for usd in costs if usd is not None]
-    return sum(known, Decimal(0)) if costs and len(known) == len(costs) else None

@@ -6,6 +6,7 @@ from collections import Counter
 from decimal import Decimal
 from typing import Any
 
+from sageaudit.domain.audit.document import FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.request.forecast import Basis
@@ -18,7 +19,9 @@ def cost_sentence(cost: dict[str, Any], kind: str) -> str:
     hourly = f"{usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
     if cost["at_most_usd"] is None:
         rate = f" It costs {hourly}." if hourly else ""
-        return f"What it costs at most is not known: {cost['why_not_known']}.{rate}"
+        why = cost["why_not_known"]
+        option = " (give --region)" if why == "the region is not known" else ""
+        return f"What it costs at most is not known: {why}{option}.{rate}"
     about = "about " if cost["estimated"] else ""
     amount = f"At most {about}{usd(cost['at_most_usd'])}"
     dated = f" Prices of {cost['price_as_of']}." if cost["price_as_of"] else ""
@@ -81,7 +84,9 @@ def fix_lines(row: dict[str, Any]) -> list[str]:
         was = "not set" if fix["old"] is None else str(fix["old"])
         by = fix["pipeline_parameter"]
         source = f", the default of the pipeline parameter {by}" if by else ""
-        lines.append(f"{assignment(fix)}  # now: {was}{source}")
+        name = fix["argument"] or fix["parameter"]
+        named: FixDocument = {"parameter": name, "old": fix["old"], "new": fix["new"]}
+        lines.append(f"{assignment(named)}  # now: {was}{source}")
     return lines
 
 

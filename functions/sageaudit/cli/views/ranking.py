@@ -21,12 +21,15 @@ from sageaudit.domain.audit.ranking import (
     Ranking,
 )
 from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.text.estimate import about
 from sageaudit.text.money import rough_low, roughly, share, usd
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import assignment, counted
 
-_NAME = 38
+_WIDTH, _NAME = 80, 38
+"""A terminal's usual width, and that of names on it; names take what a terminal differs by."""
+_SHORTEST, _LONGEST = 16, 64
 _MONEY = ("Spend", "Avoidable", "Lost")
 _RULES, _FIX_LINES = 10, 3
 _NO_NAME = {"owner": "(no owner)", "type": "(several types, or not known)"}
@@ -109,7 +112,7 @@ def _of_spend(sums: Sums) -> str:
     """What the spend does not contain, and which part of it is an estimate."""
     parts = (
         (sums.unpriced, "without a known price: not in it"),
-        (sums.incomplete, "lack a part"),
+        (sums.incomplete, "without a part of the bill"),
         (sums.estimated, "at estimated rates"),
     )
     return "; ".join(f"{counted(count, 'job')} {words}" for count, words in parts if count)
@@ -128,16 +131,18 @@ def _show_families(ranking: Ranking, console: Console) -> None:
         table.add_row(Text(name), *_row(one.family.sums))
     console.print(table)
     _more(ranking.family_count - len(ranking.families), "family", "families", console)
-    for number, (one, name) in enumerate(zip(ranking.families, names, strict=True), 1):
-        for line in _fix_lines(number, one, name):
+    for number, one in enumerate(ranking.families, 1):
+        for line in _fix_lines(number, one, console):
             console.print(line)
 
 
-def _fix_lines(number: int, one: RankedFamily, name: str) -> Iterator[Text | Padding]:
+def _fix_lines(number: int, one: RankedFamily, console: Console) -> Iterator[Text | Padding]:
     fix = one.fix
     if fix is None:
         return
-    worth = usd(fix.saving_usd) if fix.saving_usd is not None else "no dollars counted"
+    name = middle(terminal(one.family.name or ""), console.width - 4)
+    form = usd if Bucket(fix.bucket).counted else rough_low
+    worth = form(fix.saving_usd) if fix.saving_usd is not None else "no dollars counted"
     of_run = f"{fix.rule}, {fix.bucket} {worth} in {middle(terminal(fix.job), _NAME)}"
     yield Text(f"{number}. {name}", "bold")
     yield Padding(Text(of_run, "dim"), (0, 0, 0, 3), expand=False)
@@ -181,7 +186,7 @@ def _row(sums: Sums) -> tuple[str, ...]:
 
 
 def _shown_name(ranked: RankedName, scope: str, console: Console) -> str:
-    room = max(_NAME + console.width - 80, 16) if console.width < 80 else _NAME  # noqa: PLR2004
+    room = min(max(_NAME + console.width - _WIDTH, _SHORTEST), _LONGEST)
     name = _NO_NAME.get(scope, "(no name)") if ranked.name is None else ranked.name
     return middle(terminal(name), room)
 

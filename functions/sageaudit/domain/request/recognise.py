@@ -45,6 +45,8 @@ _TOP = "the top level"
 _PLAN_KEYS = {"planned_values", "resource_changes"}
 _MANY = 2
 """Parameters of a request that a file without the job's name must have to be taken for one."""
+_REGION_AT = 3
+"""The part of an ARN that names the region."""
 _USE_AUDIT = "audit it with `sageaudit audit --recording` instead"
 
 
@@ -146,7 +148,9 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> Recognised:
             origin = Origin(("PipelineDefinition",))
     if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
         raise Malformed("Steps", "is not a list of steps: this is no pipeline definition")
-    found = of_definition(definition, name=name, origin=origin)
+    arn = document.get("PipelineArn")
+    region = arn.split(":")[3] if isinstance(arn, str) and arn.count(":") > _REGION_AT else None
+    found = of_definition(definition, name=name, region=region or None, origin=origin)
     return Recognised(Form.PIPELINE, with_trials(found.requests), found.left_out)
 
 

@@ -166,6 +166,8 @@ def planned(request: Request, region: str | None) -> Callable[[Decimal, datetime
         body["ResourceConfig"] = body["HyperParameterTuningResourceConfig"]
     if isinstance(body.get("StaticHyperParameters"), Mapping):
         body["HyperParameters"] = body["StaticHyperParameters"]
+    if request.is_set("ServerlessJobConfig"):  # its values do not matter, and may be refused
+        body["ServerlessJobConfig"] = {"JobType": "FineTuning"}
     _prefer_first(body)
     answer = {
         **body,

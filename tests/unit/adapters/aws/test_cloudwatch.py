@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -332,6 +332,19 @@ def test_a_transform_without_listed_hosts_has_no_metrics_yet() -> None:
     """ListMetrics may take a quarter of an hour: missing, so that it is asked again."""
     measured = read(HandMade(), transform())
     assert measured.missing[Metric.CPU].code == "metric_missing"
+
+
+def test_a_reader_of_many_jobs_lists_their_hosts_once() -> None:
+    """For each region; each job has its own hosts still."""
+    client = HandMade(hosts=("train/i-0a", "other/i-0f"))
+    metrics = CloudWatchMetrics(lambda *_: client, TYPES, lists_once=True)
+    one, other = transform(), replace(transform(), name="other")
+    hosts = [metrics.read(of, START + timedelta(hours=1)).hosts for of in (one, other, one)]
+    assert hosts == [("train/i-0a",), ("other/i-0f",), ("train/i-0a",)]
+    assert len(client.listed) == 1
+    assert "RecentlyActive" not in client.listed[0]
+    metrics.read(replace(one, region="eu-west-1"), START)
+    assert len(client.listed) == 2
 
 
 def test_denied_listing_is_named() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sageaudit.adapters.in_memory.history import MemoryHistory
@@ -90,10 +90,11 @@ ROWS = st.lists(
         USD,
         st.sampled_from(["gpu-idle", "old-generation"]),
     ),
-    max_size=20,
+    max_size=8,
 )
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS)
 def test_every_list_adds_up_to_the_total(rows: list[SumRow]) -> None:
     """To the microdollar, in whatever order the history gives its rows."""

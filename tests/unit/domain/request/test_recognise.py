@@ -35,6 +35,14 @@ def test_a_pipeline_may_be_wrapped(document: dict[str, Any]) -> None:
     assert [request.label for request in found.requests] == ["step T"]
 
 
+def test_the_region_of_a_pipeline_is_that_of_its_arn() -> None:
+    """As describe-pipeline prints it; the definition has none."""
+    arn = "arn:aws:sagemaker:eu-west-1:111122223333:pipeline/p"
+    answer = {"PipelineArn": arn, "PipelineName": "p", "PipelineDefinition": json.dumps(STEPS)}
+    assert recognise(answer, api_model()).requests[0].region == "eu-west-1"
+    assert recognise({**answer, "PipelineArn": 3}, api_model()).requests[0].region is None
+
+
 def test_a_tuning_job_asks_for_training_jobs() -> None:
     """Each definition is a request of its own, after the tuning job's."""
     [tuning, trial] = recognise(body(JobKind.TUNING), api_model()).requests

@@ -1,0 +1,162 @@
+"""`sageaudit doctor`: checks what the other commands need, and prints the IAM policy for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sageaudit.adapters.aws.assumed_role import Role
+from sageaudit.cli import options
+from sageaudit.cli.exits import Exit, exit_of, gravest
+from sageaudit.cli.messages import echo_json
+from sageaudit.cli.sources import account_list, checkup, permissions
+from sageaudit.cli.sources.checkup import Check, State
+from sageaudit.cli.sources.permissions import COVERAGE, ORGANIZATION, ROLE, TABLE
+from sageaudit.cli.sources.session import open_session
+from sageaudit.cli.views import doctor as view
+from sageaudit.errors import BadUsage, SageauditError
+
+_EPILOG = """\b
+Examples:
+  sageaudit doctor
+  sageaudit doctor scan --organization --role sageaudit-read
+  sageaudit doctor history --table NAME --region eu-west-1
+  sageaudit doctor --policy scan audit > policy.json"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("commands", nargs=-1, metavar="[COMMAND]...")
+@click.option(
+    "--policy",
+    is_flag=True,
+    help="Print the least IAM policy for the commands as JSON, and check nothing.",
+)
+@options.HISTORY
+@options.TABLE
+@options.ACCOUNTS
+@options.ORGANIZATION
+@options.ROLE
+@options.EXTERNAL_ID
+@click.option("--coverage", is_flag=True, help="Check also what `scan --coverage` needs.")
+@click.option("--region", help="AWS region to ask; by default that of your AWS settings.")
+@options.PROFILE
+@options.OUTPUT
+@options.NO_COLOR
+def doctor(
+    commands: tuple[str, ...],
+    policy: bool,
+    history: Path | None,
+    table: str | None,
+    accounts: Path | None,
+    organization: bool,
+    role: str | None,
+    external_id: str | None,
+    coverage: bool,
+    region: str | None,
+    profile: str | None,
+    output: str,
+    no_color: bool,
+) -> int:
+    """Checks credentials, permissions, prices, history and clock.
+
+    For the commands that you name, by default for all. Each permission is checked by a call that
+    reads nothing of worth. Exits with 0 only if all of it works.
+    """
+    names = _known(commands)
+    given = {TABLE: table, ROLE: role, ORGANIZATION: organization, COVERAGE: coverage}
+    asked = permissions.actions(names, [name for name, value in given.items() if value])
+    if policy:
+        _print_policy(asked, permissions.Where(region, table, role))
+        return int(Exit.DONE)
+    assumed = account_list.check(accounts, role, external_id, organized=organization)
+    several = _Several(accounts, assumed, organized=organization)
+    checks = [
+        checkup.versions(),
+        checkup.prices(datetime.now(UTC).date()),
+        *([] if table and history is None else [checkup.file(history)]),
+        *_of_aws(profile, region, asked, table, several),
+    ]
+    if output == "json":
+        echo_json(view.document(checks))
+    else:
+        view.show(checks, no_color=no_color)
+    return int(gravest(check.code for check in checks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Several:
+    """Which other accounts are checked, if any."""
+
+    file: Path | None
+    role: Role | None
+    organized: bool
+
+    def checks(self, session: Any, region: str, own: account_list.Identity) -> Iterator[Check]:
+        if self.file is None and not self.organized:
+            return
+        try:
+            listed = account_list.account_list(session, region, self.file, self.role)
+        except SageauditError as error:
+            yield checkup.failed("accounts", error, None, exit_of(error))
+            return
+        ids = [account.id for account in listed.accounts]
+        yield checkup.ok("accounts", f"{len(ids)} to ask")
+        if self.role is not None:
+            yield from checkup.roles(ids, session, region, self.role, own)
+
+
+def _of_aws(
+    profile: str | None,
+    region: str | None,
+    asked: Sequence[str],
+    table: str | None,
+    several: _Several,
+) -> Iterator[Check]:
+    """Each check needs those before it: credentials need a region, permissions need credentials."""
+    try:
+        session = open_session(profile, region)
+    except SageauditError as error:
+        yield checkup.failed("AWS settings", error, None, exit_of(error))
+        return
+    found = checkup.region(session.region_name)
+    yield found
+    place = session.region_name if found.state is State.OK else "us-east-1"
+    yield checkup.clock(session, place, lambda: datetime.now(UTC))
+    whose, own = checkup.credentials(session, place)
+    yield whose
+    if own is None or found.state is not State.OK:
+        what = "the region" if own else "credentials"
+        yield Check("permissions", State.NOT_CHECKED, f"without {what} nothing can be asked")
+        return
+    single = [
+        action
+        for action in asked
+        if not action.startswith("dynamodb:") and action != "sts:AssumeRole"
+    ]
+    yield from checkup.actions(single, session, place, own)
+    if table is not None:
+        yield from checkup.table(table, session, place)
+    yield from several.checks(session, place, own)
+
+
+def _known(commands: tuple[str, ...]) -> tuple[str, ...]:
+    """The commands, by default all. Raises BadUsage for one that there is not."""
+    for name in commands:
+        if name not in permissions.COMMANDS:
+            raise BadUsage(f"there is no command {name}: `sageaudit --help` lists them")
+    return commands or tuple(permissions.COMMANDS)
+
+
+def _print_policy(asked: Sequence[str], where: permissions.Where) -> None:
+    if not asked:
+        raise BadUsage(
+            "these commands call nothing of AWS; with --table NAME they read a table, and the"
+            " policy allows that"
+        )
+    click.echo(json.dumps(permissions.policy(asked, where), indent=2))

@@ -1,0 +1,311 @@
+"""`sageaudit check`, as its users run it: forms, outputs, exit codes, bad files."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from local.recorded import of_file
+from sageaudit.cli.commands.check import OUTPUTS
+from sageaudit.domain.job.kinds import JobKind
+from tests.fakes.command_line import Result, Run
+from tests.fakes.planned import body
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "local" / "recordings" / "composed-g4dn-12xlarge.json"
+HOSTILE = "\x1b[31mx\u202e::error::a`|<b>@all"
+SPOT = {"EnableManagedSpotTraining": True}
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No history and no AWS settings of whoever runs the tests."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def saved(folder: Path, document: object, name: str = "request.json") -> Path:
+    """A file with this JSON, one key a line."""
+    path = folder / name
+    path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return path
+
+
+def request(
+    folder: Path, changes: dict[str, Any] | None = None, name: str = "request.json"
+) -> Path:
+    """A training request's file."""
+    return saved(folder, body(JobKind.TRAINING, changes), name)
+
+
+def test_a_healthy_request_has_a_cost_and_no_findings(run: Run, tmp_path: Path) -> None:
+    """The form is said, and the date of the prices."""
+    done = run("check", request(tmp_path))
+    assert done.exit_code == 0
+    assert "CreateTrainingJob request, 1 job" in done.stdout
+    assert "At most $0.24" in done.stdout
+    assert re.search(r"Prices of\s+\d{4}-\d\d-\d\d", done.stdout)
+    assert "No findings." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("severity", "code"), [("high", 10), ("medium", 10), ("info", 10), (None, 0)]
+)
+def test_fail_on_is_the_only_reason_to_fail(
+    run: Run, tmp_path: Path, severity: str | None, code: int
+) -> None:
+    """A spot request without a wait is high."""
+    words = ["--fail-on", severity] if severity else []
+    assert run("check", request(tmp_path, SPOT), *words).exit_code == code
+    assert run("check", request(tmp_path), "--fail-on", "info").exit_code == 0
+
+
+def test_several_files_are_all_checked(run: Run, tmp_path: Path) -> None:
+    """A bad one stops no other, and its code comes after the results."""
+    bad = tmp_path / "bad.json"
+    bad.write_text("{", encoding="utf-8")
+    done = run("check", bad, request(tmp_path, SPOT), "--fail-on", "high", "--output", "json")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["jobs"][0]["findings"][0]["rule"] == "spot-wait"
+
+
+def test_standard_input_is_read(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As Terraform's output."""
+    text = request(tmp_path).read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert "standard input" in run("check", "-").stdout
+
+
+def test_each_finding_has_its_path_line_and_values(run: Run, tmp_path: Path) -> None:
+    """The line is that of the key in the file."""
+    path = request(tmp_path, SPOT | {"StoppingCondition.MaxWaitTimeInSeconds": 60})
+    [job] = json.loads(run("check", path, "--output", "json").stdout)["jobs"]
+    [row] = [row for row in job["findings"] if row["rule"] == "spot-wait"]
+    key = "StoppingCondition.MaxWaitTimeInSeconds"
+    assert (row["path"], row["severity"]) == (key, "high")
+    assert "MaxWaitTimeInSeconds" in path.read_text("utf-8").splitlines()[row["line"] - 1]
+    assert row["fix"] == [
+        {"parameter": key, "old": 60, "new": 7200, "pipeline_parameter": None, "argument": None}
+    ]
+
+
+def test_terraform_reads_its_own_names(run: Run, tmp_path: Path) -> None:
+    """Also of an argument that is not set yet."""
+    values = {
+        "training_job_name": "x",
+        "enable_managed_spot_training": True,
+        "resource_config": [{"instance_type": "ml.g5.2xlarge", "keep_alive_period_in_seconds": 60}],
+    }
+    resource = {"address": "aws_sagemaker_training_job.x", "mode": "managed",
+                "type": "aws_sagemaker_training_job", "values": values}  # fmt: skip
+    plan = saved(tmp_path, {"planned_values": {"root_module": {"resources": [resource]}}})
+    shown = run("check", plan, "--region", "us-east-1").stdout
+    assert "remove resource_config.keep_alive_period_in_seconds" in shown
+    assert "stopping_condition.max_wait_time_in_seconds = 172800" in shown
+
+
+def test_annotations_escape_what_github_reads(run: Run, tmp_path: Path) -> None:
+    """Properties and message have different rules; no name starts a command of its own."""
+    changes = SPOT | {"TrainingJobName": HOSTILE, "Tags": [{"Key": "50%", "Valu": "x"}]}
+    path = request(tmp_path, changes, "a,b:c%.json")
+    lines = run("check", path, "--output", "github").stdout.splitlines()
+    assert lines
+    command = re.compile(r"::(error|warning|notice) file=[^,:\n]+,line=\d+,title=[^,:\n]*::.+")
+    assert all(command.fullmatch(line) for line in lines)
+    assert all("a%2Cb%3Ac%25.json" in line for line in lines)
+    assert not any("\x1b" in line or "\u202e" in line for line in lines)
+    assert any("Tags[50%25].Valu" in line for line in lines)
+
+
+def test_markdown_shows_hostile_names_as_text(run: Run, tmp_path: Path) -> None:
+    """No tag, mention, table cell or code span of theirs."""
+    done = run("check", request(tmp_path, SPOT | {"TrainingJobName": HOSTILE}),
+               "--output", "markdown").stdout  # fmt: skip
+    assert "<b>" not in done.replace("\\<b\\>", "")
+    assert "@all" not in done.replace("\\@all", "")
+    rows = [line for line in done.splitlines() if line.startswith("| ")]
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 6 for line in rows)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -> None:
+    """Wrong types and control characters everywhere."""
+    document = {
+        "TrainingJobName": HOSTILE, "\x1b[2J": 1, "ResourceConfig": {"InstanceType": HOSTILE},
+        "InputDataConfig": [3, {"ChannelName": HOSTILE}], "StoppingCondition": HOSTILE,
+        "Tags": {"a": "b"}, "HyperParameters": {HOSTILE: 1},
+    }  # fmt: skip
+    done = run("check", saved(tmp_path, document), "--output", output)
+    assert done.exit_code == 0
+    assert "\x1b" not in done.stdout
+    assert "\u202e" not in done.stdout
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_no_value_of_the_users_settings_is_shown(run: Run, tmp_path: Path, output: str) -> None:
+    """Hyperparameters, environment and arguments may be secrets, also where they are wrong."""
+    secret = "hunter2-" + "x" * 3000
+    changes = {
+        "HyperParameters": {"token": secret, "other": ["hunter2"]},
+        "Environment": {"PASSWORD": secret},
+        "AlgorithmSpecification.ContainerArguments": ["--key", secret],
+    }
+    done = run("check", request(tmp_path, changes), "--output", output)
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the lines to copy, which the terminal wraps."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run("check", request(tmp_path, SPOT)).stdout.splitlines()
+    assert all(len(line.rstrip()) <= 80 for line in shown if "# now:" not in line)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"{a", "is not JSON (line 1, column 2"),
+        (b"[1]", "is a list"),
+        (b"\xff\xfe{", "is not text in UTF-8"),
+        (b"[" * 100_000, "too many brackets"),
+        (b'{"Steps": [{"Type": "Training", "Arguments": ' + b'{"a":' * 900 + b"1" + b"}" * 901
+         + b"]}", "too many brackets"),
+        (b'{"a": NaN}', "is not JSON"),
+        (b'{"TrainingJobName": "x", "TrainingJobStatus": "Completed"}', "audit --recording"),
+        (b'{"describe": {}}', "audit --recording"),
+        (b'{"planned_values": {"root_module": {"resources": [{"type": "google_x"}]}}}',
+         "without any resource of AWS"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_request_is_one_sentence(
+    run: Run, tmp_path: Path, content: bytes, says: str
+) -> None:
+    """Which names the file, and what to do instead."""
+    path = tmp_path / "file.json"
+    path.write_bytes(content)
+    done = run("check", path)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_huge_file_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No request is so large."""
+    monkeypatch.setattr("sageaudit.adapters.files.request_file.MOST_BYTES", 100)
+    done = run("check", request(tmp_path))
+    assert (done.exit_code, "is larger than" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--region", "moon"), ("--account", "12"), ("--as", "letter"), ("--fail-on", "loud")],
+)
+def test_a_bad_option_is_2(run: Run, tmp_path: Path, words: tuple[str, str]) -> None:
+    """Before any file is read."""
+    assert run("check", request(tmp_path), *words).exit_code == 2
+
+
+def recorded_request() -> dict[str, Any]:
+    """The request of a recorded job, again."""
+    wanted = ("TrainingJobName", "HyperParameters", "AlgorithmSpecification", "RoleArn",
+              "InputDataConfig", "OutputDataConfig", "ResourceConfig", "CheckpointConfig",
+              "StoppingCondition")  # fmt: skip
+    answer = json.loads(RECORDED.read_text("utf-8"))["describe"]
+    return {key: answer[key] for key in wanted if key in answer}
+
+
+@pytest.fixture
+def history(run: Run, tmp_path: Path) -> Path:
+    """A history file with the audit of one recorded run."""
+    path = tmp_path / "history.db"
+    assert run("audit", "--recording", RECORDED, "--history", path).exit_code == 0
+    return path
+
+
+def test_the_history_says_what_the_next_run_costs(run: Run, tmp_path: Path, history: Path) -> None:
+    """And which advice it ignores: the request is that of the run that was told it."""
+    again = saved(tmp_path, recorded_request())
+    shown = " ".join(run("check", again, "--history", history).stdout.split())
+    assert "Will cost about $14.67 in 3 h, by 1 completed run of its family" in shown
+    assert "some-gpus-unused (SA204" in shown
+    assert "The advice for tile-classifier" in shown
+    assert "was told the same" in shown
+
+
+def test_advice_that_was_followed_is_not_repeated(run: Run, tmp_path: Path, history: Path) -> None:
+    """Another type has no run to compare with either."""
+    other = recorded_request()
+    other["ResourceConfig"]["InstanceType"] = "ml.g4dn.2xlarge"
+    shown = " ".join(run("check", saved(tmp_path, other), "--history", history).stdout.split())
+    assert "some-gpus-unused" not in shown
+    assert "none completed on these instances" in shown
+
+
+def test_a_new_family_is_its_first_run(run: Run, tmp_path: Path, history: Path) -> None:
+    """As known from the history, not from its absence."""
+    assert "First run of its family" in run("check", request(tmp_path), "--history", history).stdout
+    assert "First run" not in run("check", request(tmp_path)).stdout
+
+
+def test_a_history_that_is_not_there_is_3(run: Run, tmp_path: Path) -> None:
+    """Without a name it is simply not asked."""
+    done = run("check", request(tmp_path), "--history", tmp_path / "none.db")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert run("check", request(tmp_path)).exit_code == 0
+
+
+def test_without_account_or_region_the_history_is_not_asked(
+    run: Run, tmp_path: Path, history: Path
+) -> None:
+    """The note says which option helps."""
+    nobody = request(tmp_path, {"RoleArn": None})
+    shown = " ".join(run("check", nobody, "--history", history).stdout.split())
+    assert "The history is not asked without account (give --account)" in shown
+    assert (
+        "First run"
+        in run("check", nobody, "--history", history, "--account", "111122223333").stdout
+    )
+
+
+def example() -> dict[str, Any]:
+    """The workflow of docs/check.md."""
+    page = (ROOT / "docs" / "check.md").read_text("utf-8")
+    [text] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def test_the_example_workflow_runs_commands_that_exist(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each `sageaudit` line of it is run on a request here."""
+    [job] = example()["jobs"].values()
+    lines = [step["run"] for step in job["steps"] if "sageaudit check" in step.get("run", "")]
+    assert len(lines) == 2
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs").mkdir()
+    request(tmp_path / "jobs", SPOT)
+    results: list[Result] = []
+    for line in lines:
+        words = shlex.split(line.partition(">>")[0])
+        given = [word.replace("*", "request") for word in words]
+        results.append(run(*given[1:]))
+    assert [done.exit_code for done in results] == [0, 10]
+    assert results[0].stdout.startswith("::error file=jobs/request.json,line=")
+
+
+def test_the_recording_is_the_one_of_the_demo() -> None:
+    """Its figures are asserted above."""
+    assert of_file(RECORDED) is not None

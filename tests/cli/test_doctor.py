@@ -1,0 +1,328 @@
+"""`sageaudit doctor`: every check has a state, a sentence and what to do next."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+from moto import mock_aws
+
+from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.cli.sources import permissions
+from tests.contract.tables import new_table
+from tests.fakes.aws_calls import AwsCalls, aws_calls
+from tests.fakes.command_line import Result, Run
+
+OWN, OTHER, ABSENT = "123456789012", "222233334444", "444455556666"
+REGION = "us-east-1"
+_DENIED = 403
+
+
+def missing(operation: str) -> Any:
+    """SageMaker's answer about a job that does not exist."""
+
+    def answer(_: str, __: Any) -> Any:
+        error = {"Code": "ValidationException", "Message": "Requested resource not found."}
+        raise ClientError({"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}}, operation)
+
+    return answer
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]:
+    """An account that permits everything."""
+    monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with mock_aws(), aws_calls() as made:
+        for action in permissions.actions(permissions.COMMANDS, ()):
+            service, _, operation = action.partition(":")
+            if service == "sagemaker" and not operation.startswith("List"):
+                made.answer(action, missing(operation))
+        made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
+        made.answer(
+            "sagemaker:ListTrainingJobsForHyperParameterTuningJob",
+            missing("ListTrainingJobsForHyperParameterTuningJob"),
+        )
+        made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
+        made.answer("pricing:ListPriceLists", lambda *_: {"PriceLists": []})
+        made.answer("pricing:GetPriceListFileUrl", lambda *_: {"Url": "https://x"})
+        made.answer(
+            "iam:SimulatePrincipalPolicy",
+            lambda *_: {"EvaluationResults": [{"EvalDecision": "allowed"}]},
+        )
+        whose = {"Account": OWN, "Arn": f"arn:aws:iam::{OWN}:user/ana", "UserId": "A"}
+        made.answer("sts:GetCallerIdentity", lambda *_: {**whose, **dated(timedelta(0))})
+        yield made
+
+
+def dated(ahead: timedelta) -> dict[str, Any]:
+    """An answer at AWS's time, which is so much ahead of this machine's."""
+    date = format_datetime(datetime.now(UTC) + ahead, usegmt=True)
+    return {"ResponseMetadata": {"HTTPHeaders": {"date": date}}}
+
+
+def checks(done: Result) -> dict[str, dict[str, Any]]:
+    """The checks by name."""
+    printed = json.loads(done.stdout)
+    assert printed["schema"] == 1
+    return {check["name"]: check for check in printed["checks"]}
+
+
+def test_all_that_works_is_0_and_every_permission_has_its_line(calls: AwsCalls, run: Run) -> None:
+    """And nothing was asked that costs more than a metric."""
+    done = run("doctor", "--output", "json")
+    found = checks(done)
+    assert done.exit_code == 0, done.stdout
+    assert set(permissions.actions(permissions.COMMANDS, ())) <= found.keys()
+    assert {"versions", "prices", "region", "credentials", "clock"} <= found.keys()
+    assert {check["state"] for check in found.values()} == {"ok"}
+    assert not calls.of("ce:GetCostAndUsage")
+    assert len(calls.of("cloudwatch:GetMetricData")) == 1
+
+
+@pytest.mark.usefixtures("calls")
+def test_people_get_one_line_a_check_within_80_columns(run: Run) -> None:
+    """With a count at the end."""
+    done = run("doctor")
+    assert "ok  credentials: arn:aws:iam::123456789012:user/ana" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith(" ok")
+    assert max(map(len, map(str.rstrip, done.stdout.splitlines()))) <= 80
+
+
+@pytest.mark.parametrize(
+    "action", [one for one in permissions.actions(permissions.COMMANDS, ()) if "ce:" not in one]
+)
+def test_a_missing_permission_is_named_with_what_to_do(
+    calls: AwsCalls, run: Run, action: str
+) -> None:
+    """Each of them is really asked for; exit 4."""
+    calls.refuse(action, "AccessDeniedException")
+    done = run("doctor", "--output", "json")
+    failed = [check for check in checks(done).values() if check["state"] == "failed"]
+    assert [check["name"] for check in failed] == [action]
+    assert f"{action} is not permitted" in failed[0]["found"]
+    assert "sageaudit doctor --policy" in failed[0]["next"]
+    assert (done.exit_code, failed[0]["exit_code"]) == (4, 4)
+
+
+def test_only_the_permissions_of_the_commands_that_are_named_are_asked(
+    calls: AwsCalls, run: Run
+) -> None:
+    """`doctor prices` describes no job."""
+    done = run("doctor", "prices", "--output", "json")
+    actions = {name for name in checks(done) if name.partition(":")[2].isalpha()}
+    assert {name for name in actions if ":" in name} == {
+        "pricing:GetProducts",
+        "pricing:ListPriceLists",
+        "pricing:GetPriceListFileUrl",
+    }
+    assert not [call for call in calls.made if call.service == "sagemaker"]
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "exit_code"), [("ThrottlingException", "failed", 5), (None, "ok", 0)]
+)
+def test_throttled_is_5_and_not_found_is_permitted(
+    calls: AwsCalls, run: Run, code: str | None, state: str, exit_code: int
+) -> None:
+    """IAM decides before SageMaker looks for the job."""
+    if code is not None:
+        calls.refuse("sagemaker:DescribeTrainingJob", code)
+    done = run("doctor", "audit", "--output", "json")
+    assert checks(done)["sagemaker:DescribeTrainingJob"]["state"] == state
+    assert done.exit_code == exit_code
+
+
+@pytest.mark.parametrize(
+    ("decision", "arn", "state"),
+    [
+        ("allowed", f"arn:aws:iam::{OWN}:user/ana", "ok"),
+        ("implicitDeny", f"arn:aws:sts::{OWN}:assumed-role/analyst/ana", "failed"),
+        ("allowed", f"arn:aws:sts::{OWN}:assumed-role/AWSReservedSSO_x_1/ana", "not_checked"),
+        (None, f"arn:aws:iam::{OWN}:user/ana", "not_checked"),
+    ],
+)
+def test_what_costs_money_is_looked_up_in_the_policies(
+    calls: AwsCalls, run: Run, decision: str | None, arn: str, state: str
+) -> None:
+    """Cost Explorer is not asked; where IAM does not answer, that is said and fails nothing."""
+    answer = {"Account": OWN, "Arn": arn, **dated(timedelta(0))}
+    calls.answer("sts:GetCallerIdentity", lambda *_: answer)
+    if decision is None:
+        calls.refuse("iam:SimulatePrincipalPolicy", "AccessDenied")
+    else:
+        result = {"EvaluationResults": [{"EvalDecision": decision}]}
+        calls.answer("iam:SimulatePrincipalPolicy", lambda *_: result)
+    done = run("doctor", "reconcile", "--output", "json")
+    assert checks(done)["ce:GetCostAndUsage"]["state"] == state
+    assert done.exit_code == (4 if state == "failed" else 0)
+    asked = calls.of("iam:SimulatePrincipalPolicy")
+    if "analyst" in arn:
+        assert asked[0].params["PolicySourceArn"] == f"arn:aws:iam::{OWN}:role/analyst"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "state", "said"),
+    [(299, "ok", "behind"), (301, "failed", "behind"), (-3600, "failed", "ahead of")],
+)
+def test_a_clock_that_aws_would_refuse_is_said(
+    calls: AwsCalls, run: Run, ahead: int, state: str, said: str
+) -> None:
+    """Five minutes are allowed."""
+    whose = {"Account": OWN, "Arn": f"arn:aws:iam::{OWN}:user/ana"}
+    calls.answer("sts:GetCallerIdentity", lambda *_: {**whose, **dated(timedelta(seconds=ahead))})
+    found = checks(run("doctor", "prices", "--output", "json"))["clock"]
+    assert found["state"] == state
+    assert said in found["found"]
+
+
+def test_without_the_network_it_says_so_and_stops_asking(calls: AwsCalls, run: Run) -> None:
+    """One line for AWS, and one that nothing else was asked."""
+
+    def unreachable(*_: Any) -> Any:
+        raise EndpointConnectionError(endpoint_url="https://sts.us-east-1.amazonaws.com/")
+
+    calls.answer("sts:GetCallerIdentity", unreachable)
+    done = run("doctor", "--output", "json")
+    found = checks(done)
+    assert found["AWS is reached"]["state"] == found["credentials"]["state"] == "failed"
+    assert "HTTPS_PROXY" in found["AWS is reached"]["next"]
+    assert found["permissions"]["state"] == "not_checked"
+    assert done.exit_code == 5
+
+
+def test_expired_credentials_are_4_with_the_login(calls: AwsCalls, run: Run) -> None:
+    """As in every command."""
+    calls.refuse("sts:GetCallerIdentity", "ExpiredToken")
+    done = run("doctor", "--output", "json")
+    assert "aws sso login" in checks(done)["credentials"]["found"]
+    assert done.exit_code == 4
+
+
+@pytest.mark.usefixtures("calls")
+@pytest.mark.parametrize(
+    ("words", "exit_code", "name", "said"),
+    [
+        (["--region", "mars-north-1"], 2, "region", "not a region of SageMaker"),
+        (["--region", "x"], 2, "AWS settings", "is not a region"),
+        (["--profile", "absent"], 4, "AWS settings", "list-profiles"),
+    ],
+)
+def test_settings_that_cannot_be_used_have_their_code(
+    run: Run, words: list[str], exit_code: int, name: str, said: str
+) -> None:
+    """The rest is still checked, as far as it can be."""
+    done = run("doctor", *words, "--output", "json")
+    assert said in checks(done)[name]["found"]
+    assert done.exit_code == exit_code
+
+
+@pytest.mark.usefixtures("calls")
+def test_a_history_file_is_opened(run: Run, tmp_path: Path) -> None:
+    """There, absent, of another tool: each has its sentence and code."""
+    there, other = tmp_path / "h.db", tmp_path / "other.db"
+    SqliteHistory(there).close()
+    with sqlite3.connect(other) as connection:
+        connection.execute("create table t (x)")
+    for path, state, code in (
+        (there, "ok", 0),
+        (other, "failed", 2),
+        (tmp_path / "no", "failed", 3),
+    ):
+        done = run("doctor", "prices", "--history", path, "--output", "json")
+        assert checks(done)[f"history {path}"]["state"] == state
+        assert done.exit_code == code
+
+
+@pytest.mark.usefixtures("calls")
+def test_no_history_yet_is_no_failure(run: Run) -> None:
+    """A new user has none."""
+    found = checks(run("doctor", "prices", "--output", "json"))
+    [name] = [name for name in found if name.startswith("history ")]
+    assert (found[name]["state"], found[name]["next"]) == ("ok", "`sageaudit scan` makes it")
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "said"),
+    [("ours", 0, "permitted"), ("other", 2, "not one of sageaudit"), ("absent", 3, "no such")],
+)
+@pytest.mark.usefixtures("calls")
+def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, said: str) -> None:
+    """A table of another tool is told from one that is not there."""
+    client = boto3.client("dynamodb", region_name=REGION)
+    name = "absent-table"
+    if kind == "ours":
+        name = new_table(client)
+    elif kind == "other":
+        name = "other-table"
+        client.create_table(
+            TableName=name,
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+    done = run("doctor", "history", "--table", name, "--output", "json")
+    found = checks(done)
+    of_table = [check for name, check in found.items() if name.startswith("table ")]
+    assert {check["found"] for check in of_table} == {of_table[0]["found"]}
+    assert said in of_table[0]["found"]
+    assert len(of_table) == (2 if kind == "ours" else 1)
+    assert done.exit_code == code
+
+
+def test_a_role_is_assumed_in_each_account_and_its_permissions_are_asked(
+    calls: AwsCalls, run: Run, tmp_path: Path
+) -> None:
+    """One line an account: assumed, without a permission, or refused."""
+    calls.refuse("sts:AssumeRole", "AccessDenied", when=lambda p: ABSENT in p["RoleArn"])
+    calls.refuse("sagemaker:ListTransformJobs", "AccessDeniedException", OTHER)
+    file = tmp_path / "accounts.txt"
+    file.write_text(f"{OWN}\n{OTHER}\n{ABSENT}\n")
+    words = ("--accounts", file, "--role", "reader", "--output", "json")
+    done = run("doctor", "scan", *words)
+    found = checks(done)
+    assert found[f"account {OWN}"]["state"] == "ok"
+    assert "sagemaker:ListTransformJobs" in found[f"reader in {OTHER}"]["found"]
+    assert "cannot be assumed" in found[f"reader in {ABSENT}"]["found"]
+    assert done.exit_code == 4
+
+
+def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
+    """JSON that IAM takes, narrowed to kinds of job, region, table and role."""
+    calls.made.clear()
+    words = ("--table", "audits", "--role", "reader", "--region", "eu-west-1")
+    done = run("doctor", "--policy", "scan", "history", *words)
+    policy = done.document()
+    assert policy["Version"] == "2012-10-17"
+    resources = {part["Sid"]: part["Resource"] for part in policy["Statement"]}
+    assert resources["Jobs"][0] == "arn:aws:sagemaker:eu-west-1:*:training-job/*"
+    assert resources["HistoryTable"] == [
+        "arn:aws:dynamodb:eu-west-1:*:table/audits",
+        "arn:aws:dynamodb:eu-west-1:*:table/audits/index/*",
+    ]
+    assert resources["Accounts"] == "arn:aws:iam::*:role/reader"
+    assert not calls.made
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--policy", "history"], "call nothing of AWS; with --table NAME"),
+        (["frobnicate"], "there is no command frobnicate"),
+        (["--role", "reader"], "--role needs the accounts"),
+    ],
+)
+@pytest.mark.usefixtures("calls")
+def test_bad_words_are_2(run: Run, words: list[str], said: str) -> None:
+    """One sentence."""
+    done = run("doctor", *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr

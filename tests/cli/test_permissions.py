@@ -1,0 +1,286 @@
+"""The declared IAM actions are the calls that each command makes: none is missing, none spare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from docs import build_permissions
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.cli.command_folder import GROUPS, CommandFolder
+from sageaudit.cli.sources import permissions
+from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.policy import Policy
+from tests.contract.tables import new_table
+from tests.fakes.aws_calls import AwsCalls, aws_calls
+from tests.fakes.command_line import Run
+
+DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
+OWN, OTHER = "123456789012", "222233334444"
+REGION = "us-east-1"
+STORED = of_recording(DATA / "profiled-061-m5-large.json", Policy())["job"]["arn"] or ""
+"""The job whose audit is in the table."""
+FREE = {"sts:GetCallerIdentity", "s3:HeadBucket"}
+"""Calls that need no permission."""
+BEGUN = datetime.now(UTC) - timedelta(days=1)
+ENDED = BEGUN + timedelta(hours=1)
+
+
+def arn(kind: JobKind) -> str:
+    """The ARN of the one job of a kind."""
+    return f"arn:aws:sagemaker:{REGION}:{OWN}:{kind.row.arn_word}/{kind.value}-1"
+
+
+def described(kind: JobKind) -> dict[str, Any]:
+    """Describe's answer about that job: it ended well, an hour after it began."""
+    prefix = kind.row.prefix
+    cluster = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 5}
+    begun = {
+        f"{prefix}JobName": f"{kind.value}-1",
+        f"{prefix}JobArn": arn(kind),
+        f"{prefix}JobStatus": "Completed",
+        "CreationTime": BEGUN,
+        "LastModifiedTime": ENDED,
+    }
+    more: Mapping[JobKind, dict[str, Any]] = {
+        JobKind.TRAINING: {
+            "TrainingStartTime": BEGUN,
+            "TrainingEndTime": ENDED,
+            "TrainingTimeInSeconds": 3600,
+            "BillableTimeInSeconds": 3600,
+            "ResourceConfig": cluster,
+            "InputDataConfig": [
+                {
+                    "ChannelName": "train",
+                    "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/x"}},
+                }
+            ],
+        },
+        JobKind.PROCESSING: {
+            "ProcessingStartTime": BEGUN,
+            "ProcessingEndTime": ENDED,
+            "ProcessingResources": {"ClusterConfig": cluster},
+        },
+        JobKind.TRANSFORM: {
+            "TransformStartTime": BEGUN,
+            "TransformEndTime": ENDED,
+            "TransformResources": {"InstanceType": "ml.m5.large", "InstanceCount": 1},
+        },
+        JobKind.TUNING: {
+            "HyperParameterTuningEndTime": ENDED,
+            "TrainingJobStatusCounters": {"Completed": 1},
+        },
+    }
+    return begun | more[kind]
+
+
+def summary(kind: JobKind) -> dict[str, Any]:
+    """List's row of that job."""
+    row = {key: value for key, value in described(kind).items() if not key.endswith("Config")}
+    return row | {f"{kind.row.prefix}EndTime": ENDED}
+
+
+def describe(kind: JobKind) -> Callable[[str, Mapping[str, Any]], Mapping[str, Any]]:
+    """Answers about the one job, and about no other."""
+
+    def answer(_: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        if params[f"{kind.row.prefix}JobName"] != f"{kind.value}-1":
+            error = {"Code": "ValidationException", "Message": "Requested resource not found."}
+            raise ClientError({"Error": error, "ResponseMetadata": {}}, "Describe")
+        return described(kind)
+
+    return answer
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]:
+    """An account with one job of each kind, and a table with one audit."""
+    monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with mock_aws(), aws_calls() as made:
+        for kind in JobKind:
+            made.answer(f"sagemaker:{kind.row.describe_call}", describe(kind))
+            rows = {f"{kind.row.prefix}JobSummaries": [summary(kind)]}
+            made.answer(f"sagemaker:{kind.row.list_call}", lambda *_, rows=rows: rows)
+        made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
+        made.answer(
+            "sagemaker:ListTrainingJobsForHyperParameterTuningJob",
+            lambda *_: {"TrainingJobSummaries": [summary(JobKind.TRAINING)]},
+        )
+        made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
+        arn_of_past = f"arn:aws:pricing:::price-list/aws/x/USD/20260101000000/{REGION}"
+        past = {"PriceListArn": arn_of_past, "RegionCode": REGION}
+        made.answer("pricing:ListPriceLists", lambda *_: {"PriceLists": [past]})
+        made.answer("pricing:GetPriceListFileUrl", lambda *_: {"Url": "https://not-aws.example/x"})
+        made.answer("ce:GetCostAndUsage", lambda *_: {"ResultsByTime": [{"Groups": []}]})
+        made.answer(
+            "organizations:ListAccounts",
+            lambda *_: {"Accounts": [{"Id": OWN, "State": "ACTIVE"}, {"Id": OTHER}]},
+        )
+        yield made
+
+
+@pytest.fixture
+def table(calls: AwsCalls) -> str:
+    """A table with the audit of one recorded job, as if it had run yesterday."""
+    client = boto3.client("dynamodb", region_name=REGION)
+    name = new_table(client)
+    audit = of_recording(DATA / "profiled-061-m5-large.json", Policy())
+    audit["job"]["created_at"] = audit["job"]["started_at"] = BEGUN.isoformat()
+    audit["job"]["ended_at"] = ENDED.isoformat()
+    key = JobKey(audit["job"]["arn"] or "", BEGUN)
+    DynamoHistory(client, name).record(Entry(key, BEGUN, audit, 1, None, None))
+    calls.made.clear()
+    return name
+
+
+def called(calls: AwsCalls) -> set[str]:
+    """The IAM actions of the calls so far."""
+    return calls.names - FREE
+
+
+def test_audit_and_record_call_what_they_declare(calls: AwsCalls, run: Run, tmp_path: Path) -> None:
+    """By name and by ARN, every kind of job."""
+    for word in ("audit", "record"):
+        calls.made.clear()
+        more = ("-o", tmp_path / "r.json") if word == "record" else ()
+        run(word, "training-1", "--region", REGION, *more)
+        for number, kind in enumerate((JobKind.TRANSFORM, JobKind.TUNING)):
+            to = ("-o", tmp_path / f"{number}.json") if word == "record" else ()
+            run(word, arn(kind), *to)
+        assert called(calls) == permissions.COMMANDS[word].actions(()), word
+
+
+def test_what_if_calls_what_it_declares(calls: AwsCalls, run: Run) -> None:
+    """It reads no tags."""
+    run("what-if", "training-1", "--region", REGION)
+    run("what-if", arn(JobKind.TRANSFORM))
+    run("what-if", arn(JobKind.TUNING))
+    assert called(calls) == permissions.COMMANDS["what-if"].actions(())
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ((), ()),
+        (("--coverage",), (permissions.COVERAGE,)),
+        (("--organization", "--role", "reader"), (permissions.ORGANIZATION, permissions.ROLE)),
+        (
+            ("--organization", "--role", "reader", "--coverage"),
+            (permissions.ORGANIZATION, permissions.ROLE, permissions.COVERAGE),
+        ),
+    ],
+)
+def test_scan_calls_what_it_declares(
+    calls: AwsCalls, run: Run, tmp_path: Path, words: tuple[str, ...], options: tuple[str, ...]
+) -> None:
+    """With each option that needs more; only several accounts have a payer to look for."""
+    calls.answer(
+        "organizations:ListAccounts",
+        lambda *_: {"Accounts": [{"Id": one, "State": "ACTIVE"} for one in (OWN, OTHER)]},
+    )
+    run("scan", "--history", tmp_path / "h.db", "--region", REGION, *words)
+    declared = permissions.COMMANDS["scan"].actions(options)
+    alone = {"organizations:DescribeOrganization"} if "--organization" not in words else set()
+    assert called(calls) == declared - alone
+
+
+def test_a_role_calls_what_it_is_said_to_need(calls: AwsCalls, run: Run, tmp_path: Path) -> None:
+    """Prices are read with the user's own credentials."""
+    file = tmp_path / "accounts.txt"
+    file.write_text(f"{OTHER}\n")
+    words = ("--accounts", file, "--role", "reader", "--region", REGION)
+    run("scan", "--history", tmp_path / "h.db", *words)
+    in_role = {call.name for call in calls.made if call.account == OTHER} - FREE
+    listed = {f"sagemaker:{kind.row.list_call}" for kind in JobKind}
+    assert listed <= in_role <= {*permissions.IN_EACH_ACCOUNT}
+
+
+def test_prices_call_what_they_declare(calls: AwsCalls, run: Run) -> None:
+    """Of today and of a past day."""
+    run("prices", "ml.m5.large", "--region", REGION, "--live")
+    run("prices", "ml.m5.large", "--region", REGION, "--live", "--on", "2026-01-15")
+    assert called(calls) == permissions.COMMANDS["prices"].actions(())
+
+
+def test_reconcile_calls_what_it_declares(calls: AwsCalls, run: Run, table: str) -> None:
+    """The table and Cost Explorer."""
+    run(
+        "reconcile",
+        "--month",
+        f"{ENDED:%Y-%m}",
+        "--table",
+        table,
+        "--yes",
+        "--account",
+        "111122223333",
+    )
+    assert called(calls) == permissions.COMMANDS["reconcile"].actions([permissions.TABLE])
+
+
+def test_the_commands_that_ask_a_history_only_read_the_table(
+    calls: AwsCalls, run: Run, table: str, tmp_path: Path
+) -> None:
+    """Each makes only declared calls, and all of these are made by some."""
+    request = tmp_path / "request.json"
+    request.write_text(json.dumps({"TrainingJobName": "x"}))
+    policy = tmp_path / "policy.toml"
+    policy.write_text("")
+    words: Mapping[str, tuple[str | Path, ...]] = {
+        "account": ("account", "111122223333"),
+        "check": ("check", request, "--region", REGION),
+        "export": ("export", "--format", "jsonl", "-o", tmp_path / "e.jsonl"),
+        "families": ("families",),
+        "history": ("history",),
+        "owners": ("owners",),
+        "replay": ("replay", "--policy", policy),
+        "report": ("report", "-o", tmp_path / "r.html"),
+        "show": ("show", STORED),
+        "top": ("top",),
+        "trend": ("trend",),
+    }
+    every: set[str] = set()
+    for name, call in words.items():
+        if name not in CommandFolder().list_commands(None):  # type: ignore[arg-type]
+            continue
+        calls.made.clear()
+        run(*call, "--table", table)
+        assert called(calls) <= permissions.COMMANDS[name].actions([permissions.TABLE]), name
+        every |= called(calls)
+    assert every == permissions.COMMANDS["history"].actions([permissions.TABLE])
+
+
+def test_every_command_declares_what_it_needs() -> None:
+    """A new one has its row."""
+    names = {name for members in GROUPS.values() for name in members}
+    assert names | {*CommandFolder().list_commands(None)} == {*permissions.COMMANDS}  # type: ignore[arg-type]
+
+
+def test_every_action_has_a_resource_and_none_writes() -> None:
+    """Except AssumeRole, all actions list, read or describe."""
+    options = (permissions.TABLE, permissions.ROLE, permissions.ORGANIZATION, permissions.COVERAGE)
+    every = permissions.actions(permissions.COMMANDS, options)
+    reads = ("Describe", "Get", "List", "Query")
+    assert [one for one in every if not one.partition(":")[2].startswith(reads)] == [
+        "sts:AssumeRole"
+    ]
+    policy = permissions.policy(every, permissions.Where())
+    sids = [part["Sid"] for part in policy["Statement"]]
+    assert len(sids) == len({*sids})
+    assert sorted(one for part in policy["Statement"] for one in part["Action"]) == every
+    assert len(json.dumps(policy)) < 2_048, "the most that an inline policy of a user has"
+
+
+def test_the_page_is_what_the_lists_say() -> None:
+    """`make docs` writes it."""
+    assert build_permissions.PAGE.read_text(encoding="utf-8") == build_permissions.page()

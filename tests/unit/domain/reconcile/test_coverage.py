@@ -1,0 +1,106 @@
+"""How much of a bill is audited: every dollar of it is in one row."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.reconcile.audited_lines import AuditedLine
+from sageaudit.domain.reconcile.coverage import Coverage, coverage
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
+from sageaudit.domain.reconcile.usage_type import parsed
+
+DAYS = (date(2026, 10, 23), date(2026, 11, 21))
+
+
+def line(usage_type: str, usd: str | Decimal, region: str | None = "us-east-1") -> AwsLine:
+    """A line of AWS's."""
+    return AwsLine(usage_type, region, "Hrs", Decimal(1), Decimal(usd))
+
+
+def audited(usage_type: str | None, usd: str) -> AuditedLine:
+    """A line of an audit."""
+    usage = None if usage_type is None else parsed(usage_type)
+    one, amount = Decimal(1), Decimal(usd)
+    return AuditedLine(
+        "arn", "job", "us-east-1", "compute", usage_type, usage, "h", one, amount, True, False
+    )
+
+
+def covered(
+    lines: list[AwsLine], ours: list[AuditedLine] | None = None, total: str = "0"
+) -> Coverage:
+    """The coverage of us-east-1."""
+    return coverage(
+        AwsSpend(tuple(lines)),
+        ours or [],
+        days=DAYS,
+        audited_usd=Decimal(total),
+        regions={"us-east-1"},
+        accounts={},
+    )
+
+
+def test_the_regions_of_a_usage_type_are_one_row() -> None:
+    """Audits without a prefix and bills with one are the same usage."""
+    found = covered(
+        [line("USE1-Train:ml.m5.large", "12")],
+        [audited("Train:ml.m5.large", "8"), audited("EU-Train:ml.m5.large", "1")],
+        "9",
+    )
+    [row] = found.jobs
+    assert (row.usage, row.bill_usd, row.audited_usd) == ("Train:ml.m5.large", 12, 9)
+    assert found.percent == 75
+
+
+@pytest.mark.parametrize(
+    ("usage_type", "region", "name"),
+    [
+        ("USE1-Host:ml.m5.large", "us-east-1", "endpoints"),
+        ("USE1-Host:VolumeUsage.gp2", "us-east-1", "storage of endpoints"),
+        ("USE1-Notebk:ml.t3.medium", "us-east-1", "notebooks"),
+        ("USE1-Studio:JupyterLab-ml.t3.medium", "us-east-1", "Studio"),
+        ("USE1-Canvas:Session-Hrs", "us-east-1", "Canvas"),
+        ("USE1-FeatureStore:Storage", "us-east-1", "Feature Store"),
+        ("EU-Train:ml.m5.large", "eu-west-1", "jobs in regions that were not scanned"),
+        ("USE1-NewThing:x", "us-east-1", "NewThing:x"),
+    ],
+)
+def test_what_audits_do_not_cover_has_a_name(usage_type: str, region: str, name: str) -> None:
+    """Its area; where that is not known, the usage type itself."""
+    [outside] = covered([line(usage_type, "5", region)]).outside
+    assert (outside.name, outside.usd, outside.percent) == (name, 5, 100)
+
+
+def test_an_audited_line_without_a_usage_type_is_shown_as_such() -> None:
+    """Warm pools have no usage type of their own."""
+    [row] = covered([], [audited(None, "3")]).jobs
+    assert (row.usage, row.bill_usd, row.audited_usd) == ("(usage type not known)", 0, 3)
+
+
+def test_a_bill_of_nothing_has_no_share() -> None:
+    """It is not known, not 0."""
+    assert covered([], total="3").percent is None
+
+
+USAGE = st.sampled_from(
+    ["USE1-Train:ml.m5.large", "Processing:ml.m5.large", "USE1-Host:x", "Odd", "EU-Tsform:y"]
+)
+LINES = st.builds(
+    line,
+    USAGE,
+    st.decimals(0, 10_000, places=6),
+    st.sampled_from(["us-east-1", "eu-west-1", None]),
+)
+
+
+@given(st.lists(LINES, max_size=20))
+def test_the_rows_add_up_to_the_bill(lines: list[AwsLine]) -> None:
+    """No line is lost, none is counted twice."""
+    found = covered(lines)
+    rows = [row.bill_usd for row in found.jobs] + [row.usd for row in found.outside]
+    assert sum(rows) == found.bill_usd == sum(line.usd for line in lines)

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.request.forecast import Basis, Cost, Limit
+from tests.fakes.families import earlier_run
+from tests.fakes.planned import LATER, planned, told
+
+RUN = "StoppingCondition.MaxRuntimeInSeconds"
+SIZE = "ResourceConfig.VolumeSizeInGB"
+
+
+def cost(changes: dict[str, Any] | None = None, **more: Any) -> Cost:
+    """The most that a request costs."""
+    found = planned(changes, **more).cost
+    assert found is not None
+    return found
+
+
+def test_the_most_is_the_limit_times_the_rate_and_the_volumes() -> None:
+    """Two instances for two hours at $0.23, and 100 GB each at $0.14 for 2 of 744 hours."""
+    two = {"ResourceConfig.InstanceCount": 2, RUN: 7200, SIZE: 100}
+    volumes = Decimal("0.14") * 200 * 2 / 744
+    assert cost(two).usd == pytest.approx(Decimal("0.92") + volumes)
+
+
+def test_without_a_limit_aws_takes_a_day() -> None:
+    """For training and processing."""
+    assert cost({RUN: None}).limit == Limit(Decimal(86_400), default=True)
+    assert cost({RUN: 60}).limit == Limit(Decimal(60))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({RUN: LATER}, "known after apply"),
+        ({"ResourceConfig.InstanceType": LATER}, "InstanceType is not known yet"),
+        ({"ResourceConfig.InstanceType": "ml.g9.xlarge"}, "no Training price known"),
+        ({RUN: 3_000_000}, "AWS refuses it"),
+        ({"ServerlessJobConfig": {"BaseModelArn": "arn:aws:x"}}, "priced by token"),
+    ],
+)
+def test_what_cannot_be_priced_is_unknown_with_its_reason(
+    changes: dict[str, Any], why: str
+) -> None:
+    """Never 0."""
+    found = cost(changes)
+    assert found.usd is None
+    assert why in (found.why or "")
+
+
+def test_a_transform_job_has_no_limit() -> None:
+    """Its rate is known all the same."""
+    found = cost(kind=JobKind.TRANSFORM)
+    assert (found.usd, found.hourly_usd) == (None, Decimal("0.23"))
+
+
+def test_of_preferred_types_the_dearest_counts() -> None:
+    """SageMaker may take any of them."""
+    names = ("ml.m5.large", "ml.m5.4xlarge", "ml.m5.xlarge")
+    preferred = [{"InstanceType": name, "InstanceCount": 1} for name in names]
+    changes = {
+        "ResourceConfig": {"InstancePreferences": preferred, "VolumeSizeInGB": 0},
+        RUN: 3600,
+    }
+    assert cost(changes).usd == Decimal("0.92")
+
+
+def test_trials_are_counted() -> None:
+    """Eight at their limit; a grid by its combinations; or what fits into the search's time."""
+    trial = Cost(Decimal(2), Limit(Decimal(3600)), None, 1, Decimal(2), None)
+    config = "HyperParameterTuningJobConfig"
+    tuning: dict[str, Any] = {
+        "kind": JobKind.TUNING,
+        "trials": [trial, replace(trial, usd=Decimal(3))],
+    }
+    assert cost(**tuning).usd == 24
+    grid = {
+        f"{config}.Strategy": "Grid",
+        f"{config}.ResourceLimits.MaxNumberOfTrainingJobs": None,
+        f"{config}.ParameterRanges": {
+            "CategoricalParameterRanges": [
+                {"Name": "a", "Values": ["1", "2"]},
+                {"Name": "b", "Values": ["1", "2", "3"]},
+            ]
+        },
+    }
+    assert cost(grid, **tuning).usd == 18
+    short = {f"{config}.ResourceLimits.MaxRuntimeInSeconds": 1800}
+    assert cost(short, **tuning).usd == 2
+
+
+def test_only_like_runs_are_compared() -> None:
+    """The same type, count and purchase, completed; nothing is scaled."""
+    runs = [
+        earlier_run(1, total_usd=Decimal(1), elapsed_s=Decimal(100)),
+        earlier_run(2, total_usd=Decimal(3), elapsed_s=Decimal(300)),
+        earlier_run(3, total_usd=Decimal(8), elapsed_s=Decimal(800)),
+        earlier_run(4, total_usd=Decimal(50), instance_count=2),
+        earlier_run(5, total_usd=Decimal(60), purchase=Purchase.SPOT),
+        earlier_run(6, total_usd=Decimal("0.1"), status="Failed"),
+    ]
+    found = planned(earlier=runs).forecast
+    assert found is not None
+    assert (found.runs, found.alike, found.failed) == (6, 3, 1)
+    assert found.usd is not None
+    assert (found.usd.median, found.usd.low, found.usd.high) == (3, 1, 8)
+    assert found.seconds is not None
+    assert found.seconds.median == 300
+
+
+def test_a_family_without_like_runs_predicts_nothing() -> None:
+    """And a family without runs is known to be new."""
+    other = planned(earlier=[earlier_run(1, instance_type="ml.m5.large")]).forecast
+    assert other is not None
+    assert (other.runs, other.alike, other.usd) == (1, 0, None)
+    first = planned(earlier=[]).forecast
+    assert first is not None
+    assert first.runs == 0
+    assert planned().forecast is None
+
+
+def test_dollars_rest_on_the_family_where_it_is_known() -> None:
+    """Else on the limit, else on an hour."""
+    assert planned(earlier=[earlier_run(1)]).basis is Basis.HISTORY
+    assert planned().basis is Basis.LIMIT
+    assert planned(kind=JobKind.TRANSFORM).basis is Basis.HOUR
+
+
+def test_the_policy_decides_about_severity_and_exemptions() -> None:
+    """As after a run."""
+    spot = {"EnableManagedSpotTraining": True}
+    quiet = Policy(severities={"spot-wait": Severity.LOW})
+    assert told("spot-wait", spot).severity is Severity.HIGH
+    assert told("spot-wait", spot, policy=quiet).severity is Severity.LOW
+    tagged = spot | {"Tags": [{"Key": "sageaudit:ignore", "Value": "spot-wait"}]}
+    assert told("spot-wait", tagged).exempt is not None
+    off = Policy(rules_off=frozenset({"spot-wait"}))
+    assert "spot-wait" not in {f.rule.name for f in planned(spot, policy=off).findings}

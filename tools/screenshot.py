@@ -1,0 +1,49 @@
+"""Takes the README's picture of a report: of the demo's jobs, in a headless Chromium.
+
+`PYTHONPATH=functions python -m tools.screenshot` writes docs/images/report.png.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from local.chromium import browser
+from local.recorded import RECORDINGS
+from sageaudit import __version__
+from sageaudit.cli.sources import reported, stored
+from sageaudit.domain.job.listed import Period
+from sageaudit.report.account import account_body, account_title
+from sageaudit.report.page import page
+
+PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
+_WIDTH, _HEIGHT = 1280, 880
+
+
+def main() -> None:
+    """Writes the picture."""
+    history, heads = stored.history_of_recordings(sorted(RECORDINGS.glob("*.json")))
+    days = {head.ended_at.date() for head in heads}
+    period = Period(min(days), max(days))
+    found = reported.heads_of(history, period, None)
+    contents = reported.account_report(history, period, None, found, period.until)
+    text = page(
+        account_title(contents),
+        account_body(contents),
+        generated_at=datetime.now(UTC),
+        version=__version__,
+    )
+    with tempfile.TemporaryDirectory() as folder, browser() as tab:
+        path = Path(folder, "report.html")
+        path.write_text(text, encoding="utf-8")
+        tab.media(prefers_color_scheme="light")
+        tab.size(_WIDTH, _HEIGHT)
+        tab.open(path)
+        PICTURE.parent.mkdir(exist_ok=True)
+        PICTURE.write_bytes(tab.picture())
+    print(f"{PICTURE}: {PICTURE.stat().st_size // 1024} KB")
+
+
+if __name__ == "__main__":
+    main()
