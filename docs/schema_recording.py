@@ -115,7 +115,7 @@ RECORDING: dict[str, Any] = {
             "type": "object",
             "description": "A Describe* response as the AWS CLI prints it. A file that"
             " `sageaudit record` wrote has no hyperparameters, environment or arguments, but what"
-            " audits read in them: Hints, EntryPoint, TunedFor and FailureClass.",
+            " audits read in them: Hints, EntryPoint, TunedFor, FailureClass and Fingerprint.",
             "anyOf": [
                 {
                     "properties": {

@@ -127,6 +127,33 @@ def test_a_second_scan_knows_what_is_final(scanned: Scan) -> None:
     assert limited.jobs["audited"] == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"recordings": "/no/such/folder"}, "does not exist"),
+        ({"recordings": ".", "regions": "eu-west-1"}, "need no AWS"),
+        ({"regions": ["eu-west-1"], "all_regions": True}, "either regions or all_regions"),
+        ({"recordings": ".", "kinds": "endpoint"}, "none of training, processing"),
+        ({"recordings": ".", "since": "2099-01-01"}, "in the future"),
+    ],
+)
+def test_a_scan_that_cannot_begin_is_one_sentence(
+    tmp_path: Path, words: dict[str, Any], said: str
+) -> None:
+    """And makes no file."""
+    with pytest.raises(sageaudit.SageauditError, match=said):
+        sageaudit.scan(history=tmp_path / "audits.db", **words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scan_of_one_kind_takes_its_name(tmp_path: Path) -> None:
+    """One text is one name."""
+    for path in (FAILED, JOBS / "processing-067-failed.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    done = sageaudit.scan(recordings=tmp_path, history=tmp_path / "a.db", kinds="processing")
+    assert done.jobs["audited"] == 1
+
+
 def test_a_file_that_is_no_recording_stops_no_other(tmp_path: Path) -> None:
     """It is counted by its reason."""
     (tmp_path / "bad.json").write_text("{", encoding="utf-8")

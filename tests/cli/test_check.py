@@ -151,6 +151,19 @@ def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -
     assert "\u202e" not in done.stdout
 
 
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_no_value_of_the_users_settings_is_shown(run: Run, tmp_path: Path, output: str) -> None:
+    """Hyperparameters, environment and arguments may be secrets, also where they are wrong."""
+    secret = "hunter2-" + "x" * 3000
+    changes = {
+        "HyperParameters": {"token": secret, "other": ["hunter2"]},
+        "Environment": {"PASSWORD": secret},
+        "AlgorithmSpecification.ContainerArguments": ["--key", secret],
+    }
+    done = run("check", request(tmp_path, changes), "--output", output)
+    assert "hunter2" not in done.stdout + done.stderr
+
+
 def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the lines to copy, which the terminal wraps."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -166,6 +179,8 @@ def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.M
         (b"[1]", "is a list"),
         (b"\xff\xfe{", "is not text in UTF-8"),
         (b"[" * 100_000, "too many brackets"),
+        (b'{"Steps": [{"Type": "Training", "Arguments": ' + b'{"a":' * 900 + b"1" + b"}" * 901
+         + b"]}", "too many brackets"),
         (b'{"a": NaN}', "is not JSON"),
         (b'{"TrainingJobName": "x", "TrainingJobStatus": "Completed"}', "audit --recording"),
         (b'{"describe": {}}', "audit --recording"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -15,7 +16,9 @@ from botocore.awsrequest import AWSResponse
 from moto import mock_aws
 
 from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.record import Entry, Recorded
 from sageaudit.domain.audit.sums import Scope, total
+from sageaudit.errors import HistoryFileError
 from tests.fakes.command_line import Result, Run
 from tests.fakes.jobs import ACCOUNT
 from tests.fakes.moto_jobs import add_training_job
@@ -298,6 +301,39 @@ def test_regions_that_are_not_enabled_are_named(account: Account, run: Run, hist
     assert done.exit_code == 0
     assert "not enabled for this account: " in done.stderr
     assert "4 audited jobs" in done.stdout
+
+
+def test_ctrl_c_while_it_lists_ends_the_scan(account: Account, run: Run, history: Path) -> None:
+    """Nothing was done yet, and nothing is ranked."""
+
+    def press(**_: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    account.session.events.register_first("before-call.sagemaker.ListTrainingJobs", press)
+    done = run("scan", "--history", history)
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert "interrupted before the first audit" in done.stderr
+
+
+def test_a_history_that_takes_no_more_ends_the_scan_after_its_results(
+    account: Account, run: Run, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was kept before is ranked; the sentence names the file."""
+    recorded: list[Entry] = []
+    record = SqliteHistory.record
+
+    def two(self: SqliteHistory, entry: Entry) -> Recorded:
+        if len(recorded) == 2:
+            raise HistoryFileError(f"{history} cannot be written: the disk is full")
+        recorded.append(entry)
+        return record(self, entry)
+
+    monkeypatch.setattr(SqliteHistory, "record", two)
+    done = run("scan", "--history", history, "--output", "json")
+    assert done.exit_code == 1
+    assert document(done)["ranking"]["total"]["jobs"] == 2
+    [refused] = document(done)["scan"]["refused"]
+    assert refused["reason"].endswith("the disk is full")
 
 
 def test_a_file_of_another_tool_is_refused(account: Account, run: Run, tmp_path: Path) -> None:

@@ -135,6 +135,8 @@ def test_what_does_not_exist_is_said(path: Path) -> None:
     assert exit_of(refused(path)) is Exit.NOT_FOUND
     assert exit_of(refused(path.parent / "no-folder" / "h.db", create=True)) is Exit.NOT_FOUND
     assert not list(path.parent.iterdir())
+    (path.parent / "file").touch()
+    assert exit_of(refused(path.parent / "file" / "h.db", create=True)) is Exit.NOT_FOUND
 
 
 def test_an_empty_file_becomes_a_history_when_it_is_written(path: Path) -> None:

@@ -160,5 +160,5 @@ class Recording(RuleBasedStateMachine):
         self.stack.close()
 
 
-Recording.TestCase.settings = settings(max_examples=12, stateful_step_count=10, deadline=None)
+Recording.TestCase.settings = settings(max_examples=8, stateful_step_count=8, deadline=None)
 TestTheSumsAreExact = Recording.TestCase

@@ -8,7 +8,7 @@ its page together, rounded up to 4 KB, half of it where it is eventually consist
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +41,10 @@ def consumed(client: Any) -> Iterator[Consumed]:
         counted.requests += 1
         counted.items += len(items)
 
-    events = [("provide-client-params.dynamodb", asked), ("after-call.dynamodb", answered)]
+    events: list[tuple[str, Callable[..., None]]] = [
+        ("provide-client-params.dynamodb", asked),
+        ("after-call.dynamodb", answered),
+    ]
     for event, handler in events:
         for call in ("Query", "GetItem"):
             client.meta.events.register(f"{event}.{call}", handler)
@@ -64,7 +67,7 @@ def _value_bytes(value: dict[str, Any]) -> int:
         return len(inner.encode())
     if kind == "N":
         digits = len(inner.strip("-0.").replace(".", ""))
-        return 1 + math.ceil(digits / 2) + inner.startswith("-")
+        return 1 + math.ceil(digits / 2) + int(inner.startswith("-"))
     if kind == "B":
         return len(inner)
     if kind == "L":

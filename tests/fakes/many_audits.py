@@ -149,7 +149,7 @@ def fill(table_name: str, entries: Iterable[Entry], *, documents: bool = True) -
     """Puts what recording these entries of different jobs leaves behind; counts the items.
 
     Without `documents` there are no AUDIT# items, which are most of the bytes and in no list.
-    Family rows and details are left out. The table is one of moto's in us-east-1.
+    Family rows and details are left out. The table is one of moto's.
     """
     counts: Counter[str] = Counter()
     sums: dict[tuple[str, str], list[SumRow]] = defaultdict(list)
@@ -204,9 +204,10 @@ def _putter(table_name: str) -> Callable[[dict[str, Any]], None]:
 
 
 def _moto_table(table_name: str) -> Table:
-    """In whichever account moto made it: that depends on what was imported first."""
-    backends = (accounts["us-east-1"] for accounts in dynamodb_backends.values())
-    return next(one.tables[table_name] for one in backends if table_name in one.tables)
+    """The table, in whichever account and region moto keeps it."""
+    regions = [region for account in dynamodb_backends.values() for region in account.values()]
+    [table] = [region.tables[table_name] for region in regions if table_name in region.tables]
+    return table
 
 
 @contextmanager

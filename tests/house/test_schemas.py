@@ -121,7 +121,7 @@ def test_an_audit_with_a_value_of_another_type_is_not_valid(data: st.DataObject)
     assert wrong("audit", changed(audit(ONE), path, {"a": [Decimal(1)]}))
 
 
-_RECORDED = {
+_RECORDED: dict[str, Any] = {
     "schema": 1,
     "account": "111122223333",
     "region": "eu-west-1",
@@ -163,7 +163,8 @@ def test_a_recording_with_every_key_is_valid_and_read() -> None:
     assert wrong("recording", _RECORDED) == []
     read = recording.parsed(_RECORDED)
     assert isinstance(read, recording.Recording)
-    known = {"buckets": {"data": "eu-west-1"}}
+    described = {**_RECORDED["describe"], "Fingerprint": None}
+    known = {"buckets": {"data": "eu-west-1"}, "describe": described}
     assert recording_file.document_of(read) == _RECORDED | known
 
 

@@ -105,6 +105,7 @@ def hostile_job(name: st.DataObject) -> tuple[dict[str, Any], list[str]]:
             "MetricDefinitions": [{"Name": (metric := text()), "Regex": text()}],
         },
         "EntryPoint": "train.py",
+        "Fingerprint": text(),
         "InputDataConfig": [
             {
                 "ChannelName": text(),
@@ -143,7 +144,7 @@ def hostile_job(name: st.DataObject) -> tuple[dict[str, Any], list[str]]:
         "ExperimentConfig": {"ExperimentName": text()},
         "SomethingNew": {"Deep": [text(), {"Deeper": text()}]},
     }
-    start = {"start": "2026-05-20T10:00:00Z", "period_s": 60, "values": [1.0, None]}
+    start = {"start": "2026-05-20T10:00:00Z", "period_s": 60, "values": [1.0, None], "unit": text()}
     document = {
         "schema": 1,
         "account": account,
@@ -203,7 +204,7 @@ def test_pseudonyms_are_stable_for_a_salt_and_others_for_another(data: st.DataOb
     assert other["account"] != shared(document)["account"]
 
 
-@pytest.mark.parametrize("path", recorded.files()[:60], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", recorded.files()[::6], ids=lambda path: path.stem)
 def test_an_anonymised_recording_is_read_and_anonymised_again_without_a_fault(path: Path) -> None:
     """What is shared is a recording like any other."""
     once = shared(recording_file.document_of(recording.read(path)))

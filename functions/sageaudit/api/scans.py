@@ -79,8 +79,8 @@ def scan(
     *,
     recordings: _Path | None = None,
     history: _Path | None = None,
-    kinds: Iterable[str] = (),
-    regions: Sequence[str] = (),
+    kinds: str | Iterable[str] = (),
+    regions: str | Iterable[str] = (),
     all_regions: bool = False,
     limit: int | None = None,
     again: bool = False,
@@ -99,11 +99,13 @@ def scan(
         raise BadUsage("recordings need no AWS: leave out regions, all_regions and profile")
     if all_regions and regions:
         raise BadUsage("give either regions or all_regions")
+    if recordings is not None and not Path(recordings).exists():
+        raise BadUsage(f"recordings={str(recordings)!r} does not exist")
     today = datetime.now(UTC).date()
     days = None if recordings and not since else periods.period(since or "30d", until, today)
     asked = _Asked(
         days,
-        tuple(word_of(JobKind, kind, "kinds") for kind in kinds) or tuple(JobKind),
+        tuple(word_of(JobKind, kind, "kinds") for kind in _each(kinds)) or tuple(JobKind),
         limit,
         again,
         policy_of(policy),
@@ -119,7 +121,7 @@ def scan(
             lanes = _recorded(Path(recordings), opened.history, asked, tally)
         else:
             session = open_session(profile, None)
-            named = scanned_account.regions(session, regions, every=all_regions)
+            named = scanned_account.regions(session, _each(regions), every=all_regions)
             account = scanned_account.ScannedAccount(session, pace)
             lanes = _live(account, named, opened.history, asked, workers, tally, some=all_regions)
         run = ScanRun(opened.history, lanes, tally)
@@ -133,6 +135,11 @@ def scan(
             cost_usd=usd_of(pace.metrics_requested),
             ranking=run.ranking(days or period_of(lanes, today)),
         )
+
+
+def _each(names: str | Iterable[str]) -> tuple[str, ...]:
+    """The names; one text is one name."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 @dataclass(frozen=True, slots=True)

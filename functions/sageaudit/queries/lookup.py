@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.family import stem
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import LONGEST_LIFE
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
@@ -23,6 +25,7 @@ from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
 
 _DAY_IN_NAME = re.compile(r"(?<!\d)(20\d{2})-?(\d{2})-?(\d{2})(?!\d{3})")
+_PAGE = 50
 _NAMED = 3
 """ARNs that are listed where a name is ambiguous."""
 
@@ -58,10 +61,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The newest run, how many older runs of the job were found beside it, and what was read."""
+    """The newest run, and what was read to find it."""
 
     head: Head
-    older_runs: int
     reading: Reading
 
 
@@ -72,7 +74,7 @@ def find(history: History, wanted: Wanted, window: Window) -> Found:
     name: those found while looking for the first.
     """
     reading = Reading()
-    lists = Lists(history, window, reading)
+    lists = Lists(history, window, reading, _PAGE)
     for place_to_look in (_in_families, _by_day_in_name, _newest_first):
         runs = list(place_to_look(lists, wanted))
         if runs:
@@ -89,11 +91,11 @@ def _newest(runs: Iterable[Head], wanted: Wanted, reading: Reading) -> Found:
     if len(arns) > 1:
         listed = " and ".join(arns[:_NAMED]) + (" and others" if len(arns) > _NAMED else "")
         raise AmbiguousName(f"{wanted.job} is several jobs, {listed}: give the ARN of one")
-    return Found(ordered[0], len(ordered) - 1, reading)
+    return Found(ordered[0], reading)
 
 
 def _in_families(lists: Lists, wanted: Wanted) -> Iterator[Head]:
-    """Runs in the families whose name ends in the stem of the job's name."""
+    """The newest run in each family whose name ends in the stem of the job's name."""
     ref = wanted.ref
     account = ref.account if ref else wanted.account
     region = ref.region if ref else wanted.region
@@ -104,9 +106,28 @@ def _in_families(lists: Lists, wanted: Wanted) -> Iterator[Head]:
         for row in rows
         if row.name and _may_hold(row.name.lower(), ends, wanted.name.lower())
     }
-    for family_account, family_region, family in sorted(families):
-        heads = lists.family(family_account, family_region, family, lists.window.until)
-        yield from filter(wanted.matches, heads)
+    narrow = _around(lists, _day_in(wanted.name))
+    for place_of_family in sorted(families):
+        heads = narrow.family(*place_of_family, narrow.window.until)
+        yield from islice(filter(wanted.matches, heads), 1)
+
+
+def _around(lists: Lists, made: datetime | None) -> Lists:
+    """The lists of the days on which a job made on that day may have ended."""
+    if made is None:
+        return lists
+    since = max(lists.window.since, made - timedelta(days=1))
+    until = min(lists.window.until, made + LONGEST_LIFE + timedelta(days=2))
+    return replace(lists, window=Window(since, until))
+
+
+def _day_in(name: str) -> datetime | None:
+    """The midnight before a time in a job's name, as the SDK and tuning jobs write it."""
+    found = _DAY_IN_NAME.search(name)
+    try:
+        return found and datetime.fromisoformat("-".join(found.groups())).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _may_hold(family: str, ends: set[str], name: str) -> bool:
@@ -117,15 +138,12 @@ def _may_hold(family: str, ends: set[str], name: str) -> bool:
 
 def _by_day_in_name(lists: Lists, wanted: Wanted) -> Iterator[Head]:
     """The job, looked for on the days from the one in its name on: most jobs end on the first."""
-    found = _DAY_IN_NAME.search(wanted.name)
-    if found is None:
+    made = _day_in(wanted.name)
+    if made is None:
         return
-    try:
-        made = datetime.fromisoformat("-".join(found.groups())).replace(tzinfo=UTC)
-    except ValueError:
-        return
-    begin = max(made - timedelta(days=1), lists.window.since)
-    while begin < lists.window.until:
+    days = _around(lists, made).window
+    begin = days.since
+    while begin < days.until:
         for head in lists.history.by_day(begin.date()):
             lists.reading.rows += 1
             if wanted.matches(head):
@@ -138,9 +156,4 @@ def _newest_first(lists: Lists, wanted: Wanted) -> Iterator[Head]:
     """The first that matches, in the list of the account where it is known."""
     account = wanted.ref.account if wanted.ref else wanted.account
     heads = lists.heads(Question(lists.window, account=account))
-    return iter(list(_first(filter(wanted.matches, heads))))
-
-
-def _first(heads: Iterator[Head]) -> Iterator[Head]:
-    found = next(heads, None)
-    return iter(()) if found is None else iter((found,))
+    return islice(filter(wanted.matches, heads), 1)

@@ -47,7 +47,8 @@ def window(since: str, until: str | None, now: datetime) -> Window:
 
     Days are whole: `30d` begins at midnight 30 days ago, and an `until` without a time includes its
     day. Without `until`, the window ends with the day, an hour from now: a clock that is a little
-    behind hides no audit. Raises BadUsage for other texts, for the future, and where nothing is between both.
+    behind hides no audit. Raises BadUsage for other texts, for the future, and where nothing is
+    between both.
     """
     start = _start("--since", since, now)
     if until is None:

@@ -57,12 +57,18 @@ def waterfall(
     for step, amount, kind in steps:
         left -= amount
         low, size = (left, amount) if amount >= 0 else (left + amount, -amount)
-        shown = f"−{cents(amount)}" if amount >= 0 else cents(-amount)
+        shown = _less(amount)
         part = share(amount, total) if total and amount > 0 else ""
         rows.append(BarRow(step, (Piece(size, kind),), (shown, part), start_usd=low))
     part = share(left, total) if total and left >= 0 else ""
     rows.append(BarRow(rest, (Piece(left, "needed"),), (cents(left), part), strong=True))
     return bar_table(label, ("Step", "USD", "of the cost"), rows)
+
+
+def _less(amount: Decimal) -> str:
+    """What a step takes away; a fix that costs something adds it back."""
+    shown = cents(abs(amount))
+    return shown if amount < 0 or shown.startswith("<") else f"−{shown}"
 
 
 def _end(row: BarRow) -> Decimal:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
@@ -128,9 +127,3 @@ def _facts(finding: FindingDocument) -> Markup | None:
         return None
     rows = ((label(key), middle(value(key, fact), _FACT)) for key, fact in facts)
     return data((Column("Fact"), Column("Value", number=True)), rows, finding["rule"])
-
-
-def counted_usd(finding: FindingDocument) -> Decimal:
-    """What a finding adds to the avoidable or lost dollars; 0 where it adds nothing."""
-    counted = Bucket(finding["bucket"]).counted and set_aside(finding) is None
-    return (finding["saving_usd"] or Decimal(0)) if counted else Decimal(0)

@@ -31,10 +31,9 @@ from sageaudit.text.message import pool_note, ran_on
 from sageaudit.text.money import rate, rough_low, roughly, share, usd
 from sageaudit.text.money_notes import money_notes
 from sageaudit.text.unchecked import not_applicable, unchecked
-from sageaudit.text.words import capitalised, number
+from sageaudit.text.words import PRICES, capitalised, number
 
 _REST = "rest"
-_PRICE = {"list": "list price", "own": "own rate", "estimate": "estimated rate"}
 
 
 def job_body(job: JobReport) -> Markup:
@@ -196,7 +195,7 @@ def _line(line: LineDocument) -> tuple[str, ...]:
     price = None
     if line["price_as_of"]:
         source = f" ({line['price_source']})" if line["price_source"] else ""
-        price = f"{_PRICE[line['price_kind'] or 'list']} of {line['price_as_of']}{source}"
+        price = f"{PRICES[line['price_kind'] or 'list']} of {line['price_as_of']}{source}"
     estimated = is_estimate(line)
     return (
         line["item"].replace("_", " "),

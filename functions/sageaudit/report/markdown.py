@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, lost_up_to
 from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.sums import Sums
 from sageaudit.report.contents import AccountReport
 from sageaudit.report.job_table import avoidable_words, lost_words, spend_words
 from sageaudit.text.account_words import account_headline, judged_words, period_words, price_dates
@@ -64,21 +65,6 @@ def account_markdown(report: AccountReport) -> str:
         roughly(total.idle_usd),
     )
     titles = ("Spend", "Avoidable", "Lost", "Possible", IDLE_LABEL)
-    ranked = sorted(
-        total.rules.items(),
-        key=lambda row: (-(row[1].avoidable_usd + row[1].lost_usd), -row[1].possible_usd, row[0]),
-    )
-    rules = [
-        (
-            markdown(name, _NAME),
-            f"{rule.findings:,}",
-            usd(rule.avoidable_usd),
-            usd(rule.lost_usd),
-            rough_low(rule.possible_usd),
-        )
-        for name, rule in ranked[:_RULES]
-    ]
-    jobs = [_job(head) for head in report.heads[:_JOBS]]
     lines = [
         "### SageMaker jobs: what they cost and what was avoidable",
         "",
@@ -88,20 +74,43 @@ def account_markdown(report: AccountReport) -> str:
         "",
         *_table(titles, [amounts], from_right=0),
         "",
-        *_table(("Rule", "Findings", "Avoidable", "Lost", "Possible"), rules, from_right=1),
-        *_more(len(ranked) - len(rules), "rule"),
+        *_rules(total),
         "",
-        "The dearest jobs, the most avoidable and lost dollars first:",
-        "",
-        *_table(
-            ("Job", "Spend", "Avoidable", "Lost", "Top finding", "Family", "Owner"),
-            jobs,
-            from_right=1,
-            to_right=4,
-        ),
-        *_more(len(report.heads) - len(jobs), "job"),
+        *_jobs(report.heads),
     ]
     return _text(lines)
+
+
+def _rules(total: Sums) -> list[str]:
+    """The rules with findings, the most avoidable and lost dollars first."""
+    ranked = sorted(
+        total.rules.items(),
+        key=lambda row: (-(row[1].avoidable_usd + row[1].lost_usd), -row[1].possible_usd, row[0]),
+    )
+    rows = [
+        (
+            markdown(name, _NAME),
+            f"{rule.findings:,}",
+            usd(rule.avoidable_usd),
+            usd(rule.lost_usd),
+            rough_low(rule.possible_usd),
+        )
+        for name, rule in ranked[:_RULES]
+    ]
+    if not rows:
+        return ["No rule found anything."]
+    titles = ("Rule", "Findings", "Avoidable", "Lost", "Possible")
+    return [*_table(titles, rows, from_right=1), *_more(len(ranked) - len(rows), "rule")]
+
+
+def _jobs(heads: Sequence[Head]) -> list[str]:
+    titles = ("Job", "Spend", "Avoidable", "Lost", "Top finding", "Family", "Owner")
+    return [
+        "The dearest jobs, the most avoidable and lost dollars first:",
+        "",
+        *_table(titles, map(_job, heads[:_JOBS]), from_right=1, to_right=4),
+        *_more(len(heads) - _JOBS, "job"),
+    ]
 
 
 def _job(head: Head) -> tuple[str, ...]:

@@ -51,23 +51,27 @@ def _rect(
         return []
     place = {"x": f"{float(start * 100):.2f}%", "width": f"{float(share * 100):.2f}%"}
     title = f"{phase['name']}: {duration(phase['seconds'])}"
-    free = " free" if not phase["billed"] else ""
     return [
         tag(
             "rect",
             tag("title", title),
             height=_HEIGHT,
-            class_=colours[phase["name"]] + free,
+            class_=_kind(phase, colours),
             **place,
         )
     ]
+
+
+def _kind(phase: PhaseDocument, colours: dict[str, str]) -> str:
+    """The classes of a phase's colour; paler where it is not billed."""
+    return colours[phase["name"]] + ("" if phase["billed"] else " free")
 
 
 def _table(document: AuditDocument, colours: dict[str, str]) -> Markup:
     phases = document["phases"]
     rows: list[tuple[Child, ...]] = [
         (
-            (tag("i", class_=colours[phase["name"]]), phase["name"]),
+            (tag("i", class_=_kind(phase, colours)), phase["name"]),
             duration(phase["seconds"]),
             _cost(document, phase),
         )

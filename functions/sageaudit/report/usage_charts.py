@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import groupby
 
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.usage.activity import IDLE_BELOW_CORES, IDLE_TO_GPU_PERCENT
@@ -156,10 +157,21 @@ def _path(values: Sequence[float | None], kind: str) -> Markup:
 
 
 def _area(spans: Sequence[tuple[float, float] | None]) -> Markup:
-    known = [(at, span) for at, span in enumerate(spans) if span is not None]
-    upper = [f"{at} {_y(span[1])}" for at, span in known]
-    lower = [f"{at} {_y(span[0])}" for at, span in reversed(known)]
-    return tag("path", d=f"M{'L'.join([*upper, *lower])}Z", class_="range")
+    """From the lowest to the highest host; nothing where no host has a point."""
+    numbered = enumerate(spans)
+    areas = [
+        [(at, span) for at, span in part if span is not None]
+        for known, part in groupby(numbered, key=lambda pair: pair[1] is not None)
+        if known
+    ]
+    return tag("path", d="".join(map(_closed, areas)), class_="range")
+
+
+def _closed(part: Sequence[tuple[int, tuple[float, float]]]) -> str:
+    """Along the highest values, and back along the lowest."""
+    upper = [f"{at} {_y(span[1])}" for at, span in part]
+    lower = [f"{at} {_y(span[0])}" for at, span in reversed(part)]
+    return f"M{'L'.join([*upper, *lower])}Z"
 
 
 def _y(value: float) -> str:
@@ -210,8 +222,14 @@ def _legend(hosts: Mapping[str, Series]) -> Markup | None:
         return None
     if len(hosts) > _HOSTS:
         return tag("p", f"The mean and the range of {len(hosts)} hosts.", class_="note")
-    names = (tag("span", tag("i", class_=f"h{at}"), host) for at, host in enumerate(hosts))
+    names = (tag("span", _sample(f"h{at}"), host) for at, host in enumerate(hosts))
     return tag("p", names, class_="legend")
+
+
+def _sample(kind: str) -> Markup:
+    """A short piece of a host's line, as the chart draws it."""
+    line = tag("path", d="M0 3H24", class_=kind)
+    return tag("svg", line, width=24, height=6, aria_hidden="true")
 
 
 def _table(hosts: Mapping[str, Series], metric: Metric) -> Markup:

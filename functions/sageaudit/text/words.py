@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from sageaudit.domain.audit.document import FixDocument
 from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.job.duration import duration
+from sageaudit.domain.prices.market import PriceKind
 from sageaudit.text.money import rate, usd
 
 PURCHASE = {
@@ -17,6 +18,11 @@ PURCHASE = {
     "spot": "managed spot",
     "training_plan": "training plan",
     "serverless": "serverless",
+}
+PRICES: dict[PriceKind, str] = {
+    "list": "list price",
+    "own": "own rate",
+    "estimate": "estimated rate",
 }
 BASIS: dict[Basis, str | None] = {
     "billable_seconds": None,

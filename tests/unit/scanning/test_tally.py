@@ -49,13 +49,16 @@ def test_endless_reasons_do_not_fill_the_memory() -> None:
 def test_the_exit_code_is_the_gravest_failure() -> None:
     """No failure is 0."""
     tally = ScanTally()
-    tally.add(AUDITED)
-    assert tally.exit is Exit.DONE
     refused = replace(AUDITED, result=Result.REFUSED, sums=None)
-    tally.add(replace(refused, error=Throttled("slow down")))
-    assert tally.exit is Exit.UNAVAILABLE
-    tally.add(replace(refused, error=AccessDenied("sagemaker:ListTags", "denied")))
-    assert tally.exit is Exit.DENIED
+    exits = []
+    for outcome in (
+        AUDITED,
+        replace(refused, error=Throttled("slow down")),
+        replace(refused, error=AccessDenied("sagemaker:ListTags", "denied")),
+    ):
+        tally.add(outcome)
+        exits.append(tally.exit)
+    assert exits == [Exit.DONE, Exit.UNAVAILABLE, Exit.DENIED]
     assert tally.done == 3
 
 

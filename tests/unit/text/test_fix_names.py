@@ -16,6 +16,8 @@ import pytest
 
 from sageaudit import rules
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import RequestCase
 from sageaudit.text.fixes.names import ELEMENT_NAMES, NAMES
 from sageaudit.text.fixes.ways import mapped_parameter, way
 
@@ -65,6 +67,9 @@ MODULES = [
     for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
     if not module.ispkg
 ]
+OF_REQUESTS = {rule.check.__module__ for rule in catalogue.load() if rule.scope is RequestCase}
+"""Rules of requests: `check` shows their fixes as the request has them, in no dialect."""
+MODULES = [module for module in MODULES if module.__name__ not in OF_REQUESTS]
 """Rules and what they share."""
 
 

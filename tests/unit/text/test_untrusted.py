@@ -130,3 +130,38 @@ def test_terminal_text_is_inert(text: str) -> None:
     """Whatever comes in: no control, format or separator character comes out."""
     categories = {unicodedata.category(char) for char in untrusted.terminal(text)}
     assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>alert('x')</script>", "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"),
+        ('" onload="x', "&quot; onload=&quot;x"),
+        ("&lt;", "&amp;lt;"),
+        (" both ends ", " both ends "),
+        ("\u202egnp.exe\u2066 a\x00b\x1b[31mc", "gnp.exe abc"),
+        ("one\ntwo", "one two"),
+    ],
+)
+def test_html(text: str, shown: str) -> None:
+    """Neither an element nor the end of an attribute comes of it, and nothing turns around."""
+    assert untrusted.html(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("fixes #12 and GH-34", "fixes ＃12 and GH＃34"),
+        ("@octocat, bob@example.org", "＠octocat, bob＠example.org"),
+        ("a|b <b>", "a\\|b &lt;b&gt;"),
+    ],
+)
+def test_markdown_names_nobody_and_no_issue(text: str, shown: str) -> None:
+    """GitHub makes links of these, escaped or not."""
+    assert untrusted.markdown(text) == shown
+
+
+def test_markdown_code_ends_where_it_should() -> None:
+    """Neither a backtick nor the bar of a table ends it."""
+    assert untrusted.markdown_code("a`b|c") == "`a'b\u2223c`"
+    assert untrusted.markdown_code("") == "` `"

@@ -52,17 +52,19 @@ def sum_row(head: Head, scope: Scope) -> SumRow | None:
 
 
 def changes(newest: Head | None, head: Head) -> Iterator[SumRow]:
-    """What recording a version adds to the sums, as differences to the newest one before it."""
+    """What recording a version adds to the sums, as differences to the newest one before it.
+
+    No difference is zero: a roll-up without findings of its own adds nothing anywhere.
+    """
     for scope in Scope:
         new = sum_row(head, scope)
         old = None if newest is None else sum_row(newest, scope)
-        if old is not None and (new is None or _place(old) != _place(new)):
-            yield replace(old, sums=-old.sums)
-            old = None
-        if new is not None:
-            sums = new.sums if old is None else new.sums - old.sums
-            if sums != Sums():
-                yield replace(new, sums=sums)
+        if old is not None and new is not None and _place(old) == _place(new):
+            rows = [replace(new, sums=new.sums - old.sums)]
+        else:
+            taken_out = None if old is None else replace(old, sums=-old.sums)
+            rows = [row for row in (taken_out, new) if row is not None]
+        yield from (row for row in rows if row.sums != Sums())
 
 
 def _place(row: SumRow) -> tuple[object, ...]:

@@ -277,7 +277,7 @@ class DynamoHistory:
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """The daily sums of one scope, a row for each shard that has any."""
+        """The daily sums of one scope, a row for each name and day."""
         return read_rows(self._table, scope, since, until, SumFilter(account, region, name))
 
     def _heads(

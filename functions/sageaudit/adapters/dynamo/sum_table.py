@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, timedelta
+from itertools import groupby
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, add_action
@@ -16,7 +18,7 @@ from sageaudit.adapters.dynamo.codec import Item, numbers_of, read_numbers
 from sageaudit.adapters.dynamo.daily_sums import SumFilter, changes
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.domain.audit.record import Head
-from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
 
 
 def sum_actions(newest: Head | None, head: Head, tries: int) -> list[Item]:
@@ -88,19 +90,26 @@ def read_row(item: Item) -> SumRow:
 def read_rows(
     table: Dynamo, scope: Scope, since: date, until: date, wanted: SumFilter
 ) -> Iterator[SumRow]:
-    """The rows of a scope that are not zero: one Query for each account and month.
+    """The rows of a scope, with their shards added up: one Query for each account and month.
 
-    All reads are strongly consistent: a sum has every audit that was recorded before it is asked.
+    A name that all audits have left comes to zero, perhaps over two shards: it has no row. All
+    reads are strongly consistent, so a sum has every audit that was recorded before it is asked.
     """
     if wanted.account is None:
         partitions = _named_partitions(table, since, until)
     else:
         partitions = (keys.sums_pk(wanted.account, month) for month in _months(since, until))
     for partition in partitions:
-        for item in _read(table, partition, *_range(scope, since, until, wanted)):
-            row = read_row(item)
+        items = _read(table, partition, *_range(scope, since, until, wanted))
+        for row in _without_shards(map(read_row, items)):
             if since <= row.day <= until and wanted.fits(row) and row.sums != Sums():
                 yield row
+
+
+def _without_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
+    """One row for each name and day: its shards stand together in the order of the keys."""
+    for first, shards in groupby(rows, lambda row: replace(row, sums=Sums())):
+        yield replace(first, sums=total(shards))
 
 
 def _range(scope: Scope, since: date, until: date, wanted: SumFilter) -> tuple[str, str]:

@@ -14,6 +14,8 @@ from sageaudit.domain.job.ref import REGION
 
 ANONYMIZED = "anonymized"
 """The key that says so in the file."""
+_PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
+"""What a recording has of the price list, which AWS publishes."""
 _CODE = re.compile(r"[a-z_]{1,40}\Z")
 _OPEN = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"
@@ -73,7 +75,8 @@ def _one(document: Mapping[str, Any], names: Pseudonyms, rules: frozenset[str]) 
         kept["metrics"] = _metrics(document["metrics"], names)
     if "prices" in document:
         why = document["prices"]["why"]
-        kept["prices"] = {**document["prices"], "why": why and _sentence(why)}
+        public = {key: document["prices"][key] for key in _PUBLIC if key in document["prices"]}
+        kept["prices"] = {**public, "why": why and _sentence(why)}
     return kept
 
 
@@ -90,7 +93,7 @@ def _metrics(metrics: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
         hosts.setdefault(series["host"].partition("/")[0], []).append(series["host"])
     kept["series"] = [
         {
-            **series,
+            **{key: series[key] for key in ("start", "period_s", "values")},
             "host": names.host(series["host"], hosts[series["host"].partition("/")[0]]),
             "metric": names.metric(series["metric"]),
         }

@@ -19,6 +19,8 @@ from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
 from sageaudit.domain.audit.document import iso
 from sageaudit.domain.audit.sanitize import scrubbed
 from sageaudit.domain.job import buckets
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.family import FINGERPRINT
 from sageaudit.domain.job.tags import safe_tags
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadUsage
@@ -26,25 +28,26 @@ from sageaudit.errors import BadUsage
 _WIDTH = 100
 
 
-def document_of(recorded: Recording | RecordedSet) -> dict[str, Any]:
+def document_of(recorded: Recording | RecordedSet, key: bytes | None = None) -> dict[str, Any]:
     """The JSON of a recording. Secrets are left out, as in what a history keeps of a job.
 
-    A set has its moment and its price list once, for all of its training jobs.
+    `key`: that of fingerprints, by which runs with the same settings are known; without it the
+    recording has none. A set has its moment and its price list once, for all of its training jobs.
     """
     if isinstance(recorded, Recording):
-        return {"schema": SCHEMA, **_of_one(recorded)}
-    children = [_of_one(child) for child in recorded.children]
-    written = {} if recorded.tuning is None else _of_one(recorded.tuning)
-    for key in ("as_of", "prices"):
-        shared = next((child[key] for child in children if child.get(key)), None)
-        if shared is not None and written.setdefault(key, shared) == shared:
+        return {"schema": SCHEMA, **_of_one(recorded, key)}
+    children = [_of_one(child, key) for child in recorded.children]
+    written = {} if recorded.tuning is None else _of_one(recorded.tuning, key)
+    for part in ("as_of", "prices"):
+        shared = next((child[part] for child in children if child.get(part)), None)
+        if shared is not None and written.setdefault(part, shared) == shared:
             for child in children:
-                if child.get(key) == shared:
-                    del child[key]
+                if child.get(part) == shared:
+                    del child[part]
     return {"schema": SCHEMA, **written, "children": children}
 
 
-def _of_one(recorded: Recording) -> dict[str, Any]:
+def _of_one(recorded: Recording, key: bytes | None) -> dict[str, Any]:
     answer = dict(recorded.describe)
     regions = answer.pop(buckets.KEY, None)
     tags = safe_tags(recorded.describe, recorded.tags)
@@ -60,7 +63,10 @@ def _of_one(recorded: Recording) -> dict[str, Any]:
             **({"notes": list(read.metric_notes)} if read.metric_notes else {}),
             **metrics,
         }
-    written["describe"] = scrubbed(answer, tags)
+    written["describe"] = {
+        **scrubbed(answer, tags),
+        FINGERPRINT: parse(answer, tags, key=key).fingerprint,
+    }
     written["tags"] = [{"Key": name, "Value": value} for name, value in tags.items()]
     if regions is not None:
         written["buckets"] = dict(regions)

@@ -15,6 +15,7 @@ from sageaudit.errors import BadUsage
 STDIN = "-"
 MOST_BYTES = 64 * 1024 * 1024
 """A Terraform plan of thousands of resources has some MB."""
+TOO_DEEP = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
@@ -49,7 +50,7 @@ def read(path: str) -> RequestFile:
     try:
         document = json.loads(text, parse_constant=_refuse)
     except RecursionError as error:
-        raise BadUsage(f"{name}: has too many brackets inside each other") from error
+        raise BadUsage(f"{name}: {TOO_DEEP}") from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise BadUsage(f"{name}: is not JSON ({where}: {error.msg})") from error

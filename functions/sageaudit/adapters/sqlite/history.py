@@ -22,7 +22,7 @@ from sageaudit.adapters.dynamo.daily_sums import changes
 from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
 from sageaudit.adapters.dynamo.items import packed_detail, read_detail
 from sageaudit.adapters.dynamo.paging import last_seen, list_end, page_of
-from sageaudit.adapters.dynamo.rows import finding_rows, head_of
+from sageaudit.adapters.dynamo.rows import finding_rows, head_of, row_text
 from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stored_text
 from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
@@ -259,7 +259,7 @@ class SqliteHistory:
         """One owner's jobs, newest first."""
         name = f"by-owner {keys.owner_pk(owner)}"
         last = list_end(name, cursor, before)
-        asked = {"owner": _text(owner)}
+        asked = {"owner": row_text(owner)}
         return page_of(name, self._walk(Head, statements.BY_OWNER, asked, last, limit + 1), limit)
 
     def by_account(
@@ -315,7 +315,7 @@ class SqliteHistory:
             "until": until.isoformat(),
             "account": account and whole_text(account),
             "region": region and whole_text(region),
-            "name": name and whole_text(name),
+            "name": None if name is None else row_text(name),
         }
         of_days, of_rules = (
             (statements.SUMS, statements.RULE_SUMS)
@@ -370,13 +370,8 @@ def _family(account: str, region: str, family: str) -> dict[str, str]:
     return {
         "account": whole_text(account),
         "region": whole_text(region),
-        "family": _text(family),
+        "family": row_text(family),
     }
-
-
-def _text(text: str) -> str:
-    """As texts are stored in heads."""
-    return whole_text(text)[: keys.LONGEST_TEXT]
 
 
 def _family_row(row: sqlite3.Row) -> FamilyRow:

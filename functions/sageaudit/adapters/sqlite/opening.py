@@ -27,7 +27,7 @@ def open_file(path: Path, *, create: bool) -> sqlite3.Connection:
     """
     try:
         known = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if not create:
             raise NoHistory(
                 f"there is no history {path}: `sageaudit scan --history {path}` makes one"
@@ -48,7 +48,7 @@ def _make(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
     except FileExistsError:
         return  # another process made it meanwhile
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise NoHistory(f"{path} cannot be made: there is no folder {path.parent}") from error
     except OSError as error:
         raise HistoryDenied(f"{path} cannot be made: {error.strerror}") from error
@@ -98,6 +98,7 @@ def _connect(path: Path, *options: str) -> sqlite3.Connection:
         check_same_thread=False,
     )
     connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA trusted_schema = OFF")  # a file may come from somebody else
     return connection
 
 

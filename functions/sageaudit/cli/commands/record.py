@@ -16,6 +16,7 @@ from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.cli import options
 from sageaudit.cli.messages import inert_json, say
 from sageaudit.cli.sources import live, recorded_audit
+from sageaudit.cli.sources.fingerprint_key import fingerprint_key
 from sageaudit.cli.sources.recorded_run import RecordedRuns
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
@@ -94,7 +95,7 @@ def record(
     else:
         account, wanted = live.Account(profile, region), JobKind(kind) if kind else None
         read, audited = account.record(job or "", wanted)
-    document = recording_file.document_of(read)
+    document = recording_file.document_of(read, fingerprint_key())
     if anonymize:
         key = salt.encode("utf-8", "replace") if salt else secrets.token_bytes(32)
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)

@@ -33,6 +33,8 @@ from sageaudit.report.page import page
 
 _STDOUT = "-"
 _KIB = 1024
+_PREFIX = 40
+_MODE = 0o644
 _EPILOG = """\b
 Examples:
   sageaudit report -o report.html
@@ -164,7 +166,7 @@ def _write(text: str, output: str, contents: AccountReport | JobReport) -> None:
         click.echo(text, nl=False)
         return
     written = text.encode("utf-8", "replace")
-    _replace(Path(output), written)
+    _save(Path(output), written)
     size = f"{max(len(written) // _KIB, 1):,} KB"
     about = "1 job"
     if isinstance(contents, AccountReport):
@@ -172,18 +174,26 @@ def _write(text: str, output: str, contents: AccountReport | JobReport) -> None:
     say(f"wrote {output}: {about}, {size}")
 
 
-def _replace(path: Path, written: bytes) -> None:
-    """Writes the file whole or not at all: an older report stays where the disk is full."""
+def _save(path: Path, written: bytes) -> None:
+    """Writes the file. Raises BadUsage where that fails."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        if path.exists() and not path.is_file():
+            path.write_bytes(written)  # a pipe or a device is written to, never replaced
+        else:
+            _replace(path.resolve(), written)
     except OSError as error:
         raise BadUsage(f"{path} cannot be written ({error.strerror}): name another file") from error
+
+
+def _replace(path: Path, written: bytes) -> None:
+    """The whole file or nothing of it: an older report stays where the disk is full."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:_PREFIX]}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(written)
-        Path(name).chmod(0o644)
+        Path(name).chmod(path.stat().st_mode if path.exists() else _MODE)
         Path(name).replace(path)
-    except OSError as error:
+    except OSError:
         with suppress(OSError):
             Path(name).unlink()
-        raise BadUsage(f"{path} cannot be written ({error.strerror}): name another file") from error
+        raise

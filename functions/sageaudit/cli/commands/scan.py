@@ -170,9 +170,8 @@ def scan(
                 say(view.listing_line(named, asked.days))
                 lanes = maker.of_account(ScannedAccount(session, pace))
                 whose = partial(billed.of_one, session, home)
+            interruption.sleep(0)  # raises Stopped, if that came while the last page was read
         except Stopped:
-            lanes, whose = [], None
-        if interruption.wished:
             say("interrupted before the first audit")
             return int(Exit.INTERRUPTED)
         run = ScanRun(opened.history, lanes, maker.tally, maker.statuses)

@@ -10,7 +10,7 @@ import click
 from sageaudit.cli import asking, options
 from sageaudit.cli.asking import Where
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.messages import echo_json
 from sageaudit.cli.views import fixes, formats, lists
 from sageaudit.cli.views.layout import console_for
 from sageaudit.cli.views.render import render
@@ -77,8 +77,6 @@ def show(
     days = window(since, None, asking.now())
     with where.open() as opened:
         found = find(opened.history, wanted, days)
-        if found.older_runs:
-            say(f"{counted(found.older_runs + 1, 'run')} of this job: this is the newest")
         if versions:
             return _list(opened.history, found.head, output, no_color=no_color)
         audited = _audit(opened.history, found.head, version)

@@ -46,9 +46,11 @@ class Checks:
         read = request_file.read(path)
         try:
             found = recognise(read.document, api_model(), form=self.form, pipeline=self.pipeline)
+            return read, found, self._all(found.requests)
         except Malformed as error:
             raise BadUsage(f"{read.name}: {error}") from error
-        return read, found, self._all(found.requests)
+        except RecursionError as error:
+            raise BadUsage(f"{read.name}: {request_file.TOO_DEEP}") from error
 
     def _all(self, requests: Sequence[Request]) -> list[Checked]:
         """Each request; a tuning job after its definitions, whose costs it needs, but before them

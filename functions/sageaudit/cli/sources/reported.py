@@ -9,7 +9,7 @@ from pathlib import Path
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.sources import recorded_run
-from sageaudit.cli.sources.history_table import heads_of_account
+from sageaudit.cli.sources.history_table import heads_of_account, heads_of_days
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope, SumRow, grouped, total
@@ -38,9 +38,12 @@ def heads_of(history: History, period: Period, account: str | None) -> list[Head
     """The newest audits of the jobs that ended in the period, in the order of a report.
 
     They are read by account and month, which is one query where the days of a month are hundreds.
+    A history without daily sums does not name its accounts: it is read by day.
     """
     since, until = period.since, period.until
     accounts = {account} if account else _accounts(history, period)
+    if not accounts:
+        return sorted(heads_of_days(history, since, until), key=by_rank)
     return sorted(
         (head for one in accounts for head in heads_of_account(history, one, since, until)),
         key=by_rank,

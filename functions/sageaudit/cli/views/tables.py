@@ -25,7 +25,7 @@ from sageaudit.text.headline import whole_cost
 from sageaudit.text.money import rate, rough_low, usd
 from sageaudit.text.notice import counted_findings
 from sageaudit.text.untrusted import middle, terminal
-from sageaudit.text.words import number
+from sageaudit.text.words import PRICES, number
 
 _PHASES, _CHILDREN = 24, 20
 _BAR = {"narrow": 12, "wide": 32}
@@ -34,7 +34,6 @@ _ROOMY = 80
 _NAME = 40
 _COLUMNS = ("Job", "Status", "Bill", "Avoidable", "Lost", "Top finding")
 _MONEY = {"Bill", "Avoidable", "Lost"}
-_PRICE = {"list": "list price", "own": "own rate", "estimate": "estimated rate"}
 _SPARE = {"Status": "Completed", "Lost": "$0.00"}
 """Columns left out on a narrow terminal, or when every row has this value."""
 
@@ -210,7 +209,7 @@ def _details(line: LineDocument) -> list[str]:
     price = None
     if line["price_as_of"]:
         source = f" ({line['price_source']})" if line["price_source"] else ""
-        price = f"{_PRICE[line['price_kind'] or 'list']} of {line['price_as_of']}{source}"
+        price = f"{PRICES[line['price_kind'] or 'list']} of {line['price_as_of']}{source}"
     parts = [part for part in (line["usage_type"], price, line["note"]) if part]
     return [f"{_item(line)}: {terminal(', '.join(parts))}"] if parts else []
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
 from sageaudit.domain.job import entry_point, failure_words, hints, job_outputs
+from sageaudit.domain.job.family import FINGERPRINT
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.exemption import TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
@@ -139,6 +140,7 @@ _ANSWER: _Shape = {
     ),
     entry_point.ENTRY_POINT: Pseudonyms.script,
     job_outputs.TUNED_FOR: Pseudonyms.metric,
+    FINGERPRINT: lambda names, text: names.word("fpr", text),
 }
 """What is kept of an answer, with the function that a text goes through. Lists are walked into."""
 

@@ -22,7 +22,7 @@ from sageaudit.domain.job import (
     hints,
 )
 from sageaudit.domain.job.buckets import used_buckets
-from sageaudit.domain.job.family import fingerprint
+from sageaudit.domain.job.family import FINGERPRINT, fingerprint
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.redact import redact
@@ -90,9 +90,18 @@ def parse(
         tags=shown_tags,
         buckets=used_buckets(kind, answer, shown_tags),
         hints=hints.of_answer(answer),
-        fingerprint=(fingerprint(key, {"kind": kind.value, **hashed}) if key and hashed else None),
+        fingerprint=_fingerprint(answer, {"kind": kind.value, **hashed} if hashed else None, key),
     )
     return replace(job, **specific)
+
+
+def _fingerprint(
+    answer: Mapping[str, Any], hashed: Mapping[str, Any] | None, key: bytes | None
+) -> str | None:
+    """That of the answer; where it has lost its settings, the stored one, which may be null."""
+    if not key or hashed is None:
+        return None
+    return fields.text(answer, FINGERPRINT) if FINGERPRINT in answer else fingerprint(key, hashed)
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:

@@ -19,6 +19,8 @@ from sageaudit.domain.job.kinds import JobKind
 FAMILY_VERSION = 2
 """Stored with every family: increase it when the result of the function below changes."""
 
+FINGERPRINT = "Fingerprint"
+"""The key under which an answer without its settings stores the fingerprint of the whole answer."""
 _TIMESTAMP = re.compile(
     r"-?\d{4}-?\d{2}-?\d{2}(?:[-T]?\d{2}-?\d{2}(?:-?\d{2})?(?:-\d{1,6})?)?(?=-|\Z)"
 )

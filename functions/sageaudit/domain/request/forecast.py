@@ -181,7 +181,8 @@ def dearest(job: Job, request: Request, market: Market) -> Job:
         name = item.get("InstanceType") if isinstance(item, dict) else None
         count = item.get("InstanceCount") if isinstance(item, dict) else None
         if isinstance(name, str):
-            group = InstanceGroup(name, count or job.instance_count or 1)
+            own = count if isinstance(count, int) and count > 0 else job.instance_count
+            group = InstanceGroup(name, own or 1)
             jobs.append(replace(job, groups=(group,)))
     rates = [(cluster_usd_per_hour(one, market), one) for one in jobs]
     known = [(usd, one) for usd, one in rates if usd is not None]

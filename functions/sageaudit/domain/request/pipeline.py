@@ -64,6 +64,9 @@ def of_definition(
         arguments = step.get("Arguments")
         given = arguments if isinstance(arguments, Mapping) else {}
         body = _resolved(given, defaults)
+        if not isinstance(body, Mapping):
+            left_out.append(f"{title}: its Arguments are no object")
+            continue
         named = f"pipeline/{name.lower()}/{_text(step.get('Name'))}" if name else None
         requests.append(
             Request(

@@ -95,8 +95,10 @@ def test_a_head_that_lost_its_sums_is_taken_out() -> None:
 
 
 def test_a_roll_up_without_findings_of_its_own_adds_nothing() -> None:
-    """Its children are counted."""
-    assert list(changes(None, head(rollup=True, own_rules=[]))) == []
+    """Its children are counted. Nor is it taken out where it was."""
+    rollup = head(rollup=True, own_rules=[])
+    assert list(changes(None, rollup)) == []
+    assert list(changes(rollup, head(rollup=True, own_rules=[], job={"family": "other"}))) == []
 
 
 def test_a_day_is_a_day_in_utc() -> None:

@@ -80,4 +80,6 @@ def test_the_family_needs_the_pipelines_name() -> None:
 def test_nonsense_is_no_step() -> None:
     """A definition that somebody writes by hand."""
     assert of_definition({"Steps": [1, None, {"Type": "Training"}]}).requests[0].body == {}
+    whole = read({"Name": "T", "Type": "Training", "Arguments": {"Get": "Parameters.Type"}})
+    assert whole.left_out == ("step T: its Arguments are no object",)
     assert of_definition({"Steps": "none", "Parameters": 3}).requests == ()

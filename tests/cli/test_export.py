@@ -1,0 +1,228 @@
+"""`sageaudit export`: a whole file or none, with the rows that `history` shows."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace, TracebackType
+from typing import Any, Self
+
+import pytest
+
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.files import parquet_rows
+from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.cli import asking
+from sageaudit.errors import Unavailable
+from sageaudit.queries import answer
+from tests.contract.tables import dynamodb, new_table
+from tests.fakes.asked import NOW, RULES, audits, fill
+from tests.fakes.command_line import Run
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history of 80 audits in 40 days."""
+    path = tmp_path_factory.mktemp("asked") / "history.db"
+    with SqliteHistory(path) as history:
+        fill(history, 80)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands run on the day of the audits."""
+    monkeypatch.setattr(asking, "now", lambda: NOW)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_file_has_what_the_history_prints(
+    run: Run, file: Path, tmp_path: Path, form: str
+) -> None:
+    """Byte by byte; the format is the ending of its name; stderr counts the rows."""
+    out = tmp_path / f"audits.{form}"
+    done = run("export", "--history", file, "-o", out)
+    assert (done.exit_code, done.stdout) == (0, "")
+    printed = run("history", "--history", file, "--all", "--output", form).stdout
+    assert out.read_bytes().decode() == printed
+    rows = len(printed.splitlines()) - (form == "csv")
+    assert f"{rows} rows written to {out}" in done.stderr
+    assert run("export", "--history", file, "--format", form, "-o", "-").stdout == printed
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+
+
+def test_findings_of_all_rules_are_one_file(run: Run, file: Path, tmp_path: Path) -> None:
+    """As many as each rule's list has."""
+    out = tmp_path / "findings.csv"
+    assert run("export", "--findings", "--history", file, "-o", out).exit_code == 0
+    with out.open(newline="", encoding="utf-8") as opened:
+        rows = list(csv.DictReader(opened))
+    assert {row["rule"] for row in rows} == set(RULES)
+    of_rule = run("history", "--rule", RULES[0], "--all", "--history", file, "--output", "jsonl")
+    assert len([row for row in rows if row["rule"] == RULES[0]]) == len(of_rule.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["-o", "audits"], "which format? audits ends in none of parquet, jsonl, csv"),
+        (["-o", "-", "--format", "parquet"], "Parquet is not written to stdout"),
+        (["-o", "a.csv", "--fields", "nope"], "there is no field nope"),
+        (["-o", "no/such/folder/a.csv"], "No such file or directory"),
+    ],
+)
+def test_what_cannot_be_written_is_one_sentence(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    words: list[str], sentence: str,
+) -> None:  # fmt: skip
+    """And no file is left."""
+    monkeypatch.chdir(tmp_path)
+    done = run("export", "--history", file, *words)
+    assert done.exit_code in {1, 2}
+    assert sentence in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_replaced_only_by_a_whole_one(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that fails in the middle leaves the old file as it was."""
+    out = tmp_path / "audits.csv"
+    out.write_text("the old one")
+    real = answer.all_rows
+
+    def failing(*args: Any, **options: Any) -> answer.Answer:
+        whole = real(*args, **options)
+
+        def rows() -> Iterator[Any]:
+            yield next(whole.rows)
+            raise Unavailable("the table does not answer: try again later")
+
+        return answer.Answer(rows(), whole.reading)
+
+    monkeypatch.setattr(answer, "all_rows", failing)
+    done = run("export", "--history", file, "-o", out)
+    assert done.exit_code == 5
+    assert out.read_text() == "the old one"
+    assert [path.name for path in tmp_path.iterdir()] == ["audits.csv"]
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or which other format to take."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    done = run("export", "--history", file, "-o", tmp_path / "a.parquet")
+    assert done.exit_code == 2
+    assert "install sageaudit[parquet], or give --format csv" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+class _Arrow(SimpleNamespace):
+    """As much of pyarrow as is used: notes the schema and the groups of rows."""
+
+    def __init__(self) -> None:
+        words = ("string", "int64", "bool_", "date32")
+        super().__init__(**{word: (lambda word=word: word) for word in words})
+        self.groups: list[list[dict[str, object]]] = []
+        self.named: list[tuple[str, str]] = []
+        self.Table = SimpleNamespace(from_pylist=lambda rows, schema: rows)
+        self.ParquetWriter = self._writer
+        self.decimal128 = lambda digits, places: f"decimal({digits},{places})"
+        self.timestamp = lambda unit, tz: f"timestamp {unit} {tz}"
+
+    def schema(self, columns: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        self.named = columns
+        return columns
+
+    def _writer(self, path: Path, schema: object, **_: str) -> Self:
+        path.write_text("PAR1")
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def write_table(self, rows: list[dict[str, object]]) -> None:
+        self.groups.append(rows)
+
+
+def test_parquet_has_types_and_groups_of_rows(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Money is a decimal, a time a timestamp in UTC; few rows are in memory at once."""
+    arrow = _Arrow()
+    monkeypatch.setitem(sys.modules, "pyarrow", arrow)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", arrow)
+    monkeypatch.setattr(parquet_rows, "_ROWS", 25)
+    out = tmp_path / "a.parquet"
+    assert run("export", "--history", file, "-o", out).exit_code == 0
+    types = dict(arrow.named)
+    assert types["total_usd"] == "decimal(38,6)"
+    assert types["ended_at"] == "timestamp us UTC"
+    assert (types["rollup"], types["findings"], types["job"]) == ("bool_", "int64", "string")
+    assert {len(group) for group in arrow.groups[:-1]} == {25}
+    row = arrow.groups[0][0]
+    assert isinstance(row["total_usd"], Decimal)
+    assert isinstance(row["ended_at"], datetime)
+    assert list(row) == list(types)
+
+
+def test_real_parquet_is_read_back(run: Run, file: Path, tmp_path: Path) -> None:
+    """The sums are those of the CSV, to the last digit."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert importlib.import_module("pyarrow")
+    out = tmp_path / "a.parquet"
+    assert run("export", "--history", file, "-o", out).exit_code == 0
+    rows = parquet.read_table(out).to_pylist()
+    printed = run("history", "--history", file, "--all", "--output", "jsonl").stdout.splitlines()
+    other = [json.loads(line, parse_float=Decimal) for line in printed]
+    assert [row["total_usd"] for row in rows] == [row["total_usd"] for row in other]
+
+
+def test_a_table_is_asked_in_the_same_words(run: Run, tmp_path: Path) -> None:
+    """The rows, the sums and the cursor of a table in AWS are those of a file."""
+    file = tmp_path / "history.db"
+    with dynamodb() as client, SqliteHistory(file) as of_file:
+        name = new_table(client)
+        of_table = DynamoHistory(client, name)
+        for entry in audits(40):
+            of_file.record(entry)
+            of_table.record(entry)
+        for words in (
+            ["history", "--limit", "7", "--output", "json"],
+            ["history", "--sort", "waste", "--limit", "5", "--output", "json"],
+            ["history", "--family", "training/bert", "--all", "--output", "csv"],
+            ["history", "--rule", "gpu-idle", "--all", "--output", "jsonl"],
+            ["families", "--output", "csv"],
+            ["owners", "--output", "csv"],
+            ["trend", "--output", "csv"],
+            ["rules", "--counts", "--output", "csv"],
+            ["show", "job-00003", "--since", "60d", "--output", "json"],
+        ):
+            asked_file = run(*words, "--history", file)
+            asked_table = run(*words, "--table", name)
+            assert asked_file.exit_code == 0, asked_file.stderr
+            if "json" in words and words[0] == "history":
+                assert asked_table.document()["rows"] == asked_file.document()["rows"]
+                assert asked_table.document()["cursor"] == asked_file.document()["cursor"]
+            else:
+                assert asked_table.stdout == asked_file.stdout
+
+
+def test_a_table_that_is_not_there_is_one_sentence(run: Run) -> None:
+    """With exit code 3."""
+    with dynamodb():
+        done = run("history", "--table", "nobody-made-it")
+    assert done.exit_code == 3
+    assert "There is no table nobody-made-it in this account and region" in done.stderr
