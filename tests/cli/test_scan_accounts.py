@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +14,14 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from rich.console import Console
 
 from sageaudit.adapters.aws.assumed_role import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import CONFIG
 from sageaudit.cli.sources import account_list
+from sageaudit.cli.sources.scanned_accounts import AccountStatus
+from sageaudit.cli.views import accounts as accounts_view
+from sageaudit.domain.audit.sums import Sums
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 
@@ -495,3 +500,18 @@ def test_recordings_have_no_bill(run: Run, tmp_path: Path) -> None:
     done = run("scan", "--coverage", "--recordings", tmp_path)
     assert done.exit_code == 2
     assert "recordings have no bill" in done.stderr
+
+
+@pytest.mark.parametrize(("width", "named"), [(80, False), (110, True)])
+def test_the_rows_of_accounts_fit_the_terminal(width: int, named: bool) -> None:
+    """Large amounts leave no room for names in 80 columns."""
+    millions = Decimal("1234567.89")
+    sums = Sums(jobs=12_345, total_usd=millions, avoidable_usd=millions, lost_usd=millions)
+    status = AccountStatus(OWN, "research", listed=12_346, sums=sums)
+    console = Console(width=width, record=True, file=StringIO())
+    accounts_view.show([status], console)
+    shown = console.export_text()
+    assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
+    assert shown.count("$1,234,567.89") == 3
+    assert "partly audited" in shown
+    assert ("research" in shown) is named

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
@@ -25,15 +26,15 @@ from sageaudit.cli.sources import (
     billed,
     histories,
     periods,
-    recorded_lanes,
     scanned_account,
 )
 from sageaudit.cli.sources.interruption import Interruption
 from sageaudit.cli.sources.scan_cost import ScanCost, scan_cost
+from sageaudit.cli.sources.scan_lanes import Asked, LaneMaker, Places
 from sageaudit.cli.sources.scan_run import ScanRun, period_of
 from sageaudit.cli.sources.scan_tally import ScanTally
-from sageaudit.cli.sources.scanned_account import ScannedAccount, lanes_of
-from sageaudit.cli.sources.scanned_accounts import AccountStatus, ScannedAccounts, note_lanes
+from sageaudit.cli.sources.scanned_account import ScannedAccount
+from sageaudit.cli.sources.scanned_accounts import ScannedAccounts
 from sageaudit.cli.sources.session import open_session
 from sageaudit.cli.views import accounts as accounts_view
 from sageaudit.cli.views import coverage as coverage_view
@@ -41,11 +42,9 @@ from sageaudit.cli.views import ranking as ranking_view
 from sageaudit.cli.views import scan as view
 from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed, Period, chosen, newest
+from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, BadUsage, NoCredentials, NoHistory
-from sageaudit.listing import Refusal, list_jobs
-from sageaudit.ports import History, Workers
+from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.scanning import Lane, Result
 from sageaudit.text.words import counted
 
@@ -143,7 +142,7 @@ def scan(
     if recordings:
         _check_needs_no_aws(profile, coverage, some=bool(regions or all_regions or many))
     today = datetime.now(UTC).date()
-    asked = _Asked(
+    asked = Asked(
         None if recordings and not since else periods.period(since or "30d", until, today),
         tuple(map(JobKind, kinds)) or tuple(JobKind),
         limit,
@@ -158,27 +157,26 @@ def scan(
         Threads(scanned_account.THREADS) as workers,
     ):
         pace = Pace(time.monotonic, interruption.sleep)
-        begun = _Begun(opened.history, asked, workers, ScanTally())
-        places = _Places(tuple(named), some=all_regions)
-        home = account_list.home_region(session, named, every=all_regions) if named else ""
+        places = Places(tuple(named), some=all_regions)
+        home = account_list.home_region(session, named, every=all_regions)
+        maker = LaneMaker(opened.history, asked, places, workers, ScanTally())
         try:
             if recordings:
-                lanes = begun.lanes_of_recordings(recordings)
+                lanes, whose = maker.of_recordings(recordings), None
             elif many:
                 listed = account_list.account_list(session, home, accounts, assumed)
-                several = ScannedAccounts(session, listed, home, pace)
-                lanes = begun.lanes_of_accounts(several, places, interruption)
-                whose = partial(billed.of_several, several, home)
+                lanes, whose = _of_accounts(maker, session, listed, home, pace, interruption)
             else:
-                lanes = begun.lanes_of_account(ScannedAccount(session, pace), places)
+                say(view.listing_line(named, asked.days))
+                lanes = maker.of_account(ScannedAccount(session, pace))
                 whose = partial(billed.of_one, session, home)
             interruption.sleep(0)  # raises Stopped, if that came while the last page was read
         except Stopped:
             say("interrupted before the first audit")
             return int(Exit.INTERRUPTED)
-        run = ScanRun(opened.history, lanes, begun.tally, begun.statuses)
+        run = ScanRun(opened.history, lanes, maker.tally, maker.statuses)
         cost = scan_cost([] if recordings else run.to_audit())
-        billing = _Billing(whose() if coverage else None, places)
+        billing = _Billing(whose() if coverage and whose else None, places, interruption)
         if dry_run:
             _show_plan(run, cost, output)
             return int(run.tally.exit)
@@ -191,11 +189,25 @@ def scan(
         with view.progress(run.tally, run.jobs, say) as draw:
             run.run(workers, interruption, draw)
         period = asked.period or period_of(lanes, today)
-        if interruption.wished:
-            billing = _Billing(None, places)
         _show(run, period, billing, pace, output, no_color=no_color)
         _say_how_to_go_on(run, opened.name)
         return int(gravest({run.tally.exit, *([Exit.INTERRUPTED] if interruption.wished else [])}))
+
+
+def _of_accounts(
+    maker: LaneMaker,
+    session: Any,
+    listed: account_list.AccountList,
+    home: str,
+    pace: Pace,
+    interruption: Interruption,
+) -> tuple[list[Lane], Callable[[], billed.BilledAccounts]]:
+    """The jobs of several accounts, and whose bill is compared; what refuses is said."""
+    several = ScannedAccounts(session, listed, home, pace)
+    where = view.listing_line(maker.places.regions, maker.asked.days)
+    say(f"{where}, {counted(len(several), 'account')}")
+    lanes = maker.of_accounts(several, lambda: interruption.wished)
+    return lanes, partial(billed.of_several, several, home)
 
 
 def _check_needs_no_aws(profile: str | None, coverage: bool, *, some: bool) -> None:
@@ -215,124 +227,6 @@ def _open(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
         return histories.HistorySource(MemoryHistory(), "no history yet")
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Which jobs are audited, and how. `period` is None for all days."""
-
-    period: Period | None
-    kinds: tuple[JobKind, ...]
-    limit: int | None
-    again: bool
-    policy: Policy
-
-    def of(self, jobs: Iterable[Listed]) -> list[Listed]:
-        """At most `limit` jobs, those that ended last."""
-        return [*jobs] if self.limit is None else newest([*jobs], self.limit)
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """What the lanes of a scan are made with."""
-
-    history: History
-    asked: _Asked
-    workers: Workers
-    tally: ScanTally
-    statuses: dict[str, AccountStatus] = field(default_factory=dict)
-    """Of each account, where several are scanned."""
-
-    def lanes_of_recordings(self, folder: Path) -> list[Lane]:
-        """The recorded jobs; a file that cannot be read is said and counted."""
-
-        def refused(error: BadRecording) -> None:
-            say(str(error))
-            self.tally.refuse("a file is not a recording", exit_of(error))
-
-        found, asked = recorded_lanes.recorded_jobs(folder, refused), self.asked
-        jobs = [job for job in found.jobs if job.ref.kind in asked.kinds]
-        if asked.period is not None:
-            jobs = chosen(jobs, asked.period, asked.kinds)
-        deps = found.dependencies(self.history, asked.policy)
-        lanes = lanes_of(asked.of(jobs), deps, again=asked.again)
-        return [replace(lane, as_of=found.as_of) for lane in lanes]
-
-    def lanes_of_account(self, account: ScannedAccount, places: _Places) -> list[Lane]:
-        """The listed jobs. Raises NoCredentials where no region accepts the credentials."""
-        jobs = self._listed(account, places, self.tally)
-        deps = account.dependencies(self.history, self.asked.policy)
-        return lanes_of(self.asked.of(jobs), deps, again=self.asked.again)
-
-    def lanes_of_accounts(
-        self, several: ScannedAccounts, places: _Places, interruption: Interruption
-    ) -> list[Lane]:
-        """The listed jobs of several accounts; one that refuses stops no other."""
-        jobs: list[Listed] = []
-        assert self.asked.period is not None  # noqa: S101 - only recordings have none
-        where = counted(len(several), "account")
-        say(f"{view.listing_line(places.regions, self.asked.period)}, {where}")
-        asked = several.each(
-            lambda account, tally: self._listed(account, places, tally, quiet=True),
-            lambda: interruption.wished,
-        )
-        for status, found in asked:
-            self.statuses[status.account] = status
-            jobs += found
-            for reason in status.reasons:
-                say(f"{status.account}: {reason}")
-            self.tally.take(status.tally, status.error)
-        chosen_jobs = self.asked.of(jobs)
-        names = {job.ref.account for job in chosen_jobs}
-        deps = several.dependencies(sorted(names), self.history, self.asked.policy)
-        lanes = [
-            lane
-            for account, of_account in deps.items()
-            for lane in lanes_of(
-                [job for job in chosen_jobs if job.ref.account == account],
-                of_account,
-                again=self.asked.again,
-            )
-        ]
-        note_lanes(self.statuses, lanes)
-        return lanes
-
-    def _listed(
-        self, account: ScannedAccount, places: _Places, tally: ScanTally, *, quiet: bool = False
-    ) -> list[Listed]:
-        """The jobs of an account; what cannot be listed is counted, and said unless `quiet`.
-
-        Raises the error where nothing can be listed with the account's credentials.
-        """
-        asked, regions = self.asked, places.regions
-        assert asked.period is not None  # noqa: S101 - only recordings have none
-        if not quiet:
-            say(view.listing_line(regions, asked.period))
-        listing = list_jobs(account.lists, regions, asked.kinds, asked.period, self.workers)
-        closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
-        for refusal in listing.refusals:
-            if closed == set(regions) and _no_credentials(refusal):
-                raise refusal.error
-            if not (places.some and refusal.region in closed):
-                if not quiet:
-                    say(str(refusal.error))
-                tally.refuse(str(refusal.error), exit_of(refusal.error))
-        if places.some and closed and not quiet:
-            say(f"not enabled for this account: {', '.join(sorted(closed))}")
-        return [*listing.jobs]
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """The regions to scan. `some`: an account need not have all of them."""
-
-    regions: tuple[str, ...]
-    some: bool
-
-
-def _no_credentials(refusal: Refusal) -> bool:
-    """A region that is not enabled refuses credentials that are good elsewhere."""
-    return isinstance(refusal.error, NoCredentials)
-
-
 def _show_plan(run: ScanRun, cost: ScanCost, output: str) -> None:
     if output == "json":
         echo_json({"schema": 1, **view.plan(run.lanes, cost)})
@@ -347,7 +241,8 @@ class _Billing:
     """Whose bill is compared, if any, and where jobs were listed."""
 
     accounts: billed.BilledAccounts | None
-    places: _Places
+    places: Places
+    interruption: Interruption
 
     def __post_init__(self) -> None:
         """Says what reading it costs."""
@@ -361,7 +256,7 @@ class _Billing:
 
     def covered(self, run: ScanRun, period: Period, audited_usd: Decimal) -> billed.Covered:
         """The bill beside the audits; an account that refuses is said, and sets the exit code."""
-        if self.accounts is None:
+        if self.accounts is None or self.interruption.wished:
             return billed.Covered(None, 0)
         scanned = billed.Scanned(period, self.places.regions, run.places)
         bill = billed.read(self.accounts, period, self.places.regions[0])

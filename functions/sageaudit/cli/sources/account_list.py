@@ -44,8 +44,10 @@ class AccountList:
 def home_region(session: Any, regions: Sequence[str], *, every: bool) -> str:
     """Where STS is asked: an enabled region, in the partition of the regions to scan.
 
-    The first of all regions may be one that the account has not enabled.
+    The first of all regions may be one that the account has not enabled. Empty without regions.
     """
+    if not regions:
+        return ""
     own, partition = session.region_name, partition_of(regions[0])
     if own is not None and partition_of(own) == partition:
         return str(own)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from sageaudit.cli.sources.scanned_accounts import AccountStatus
@@ -27,6 +28,8 @@ WORDS = {
     "unavailable": "no answer",
 }
 _NAME, _REASONS = 12, 20
+_ENDLESS = 1_000
+"""Columns in which every table fits."""
 
 
 def document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
@@ -51,20 +54,30 @@ def document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
 
 
 def show(statuses: Sequence[AccountStatus], console: Console) -> None:
-    """Prints a row for each account, those with the most dollars first, then the reasons."""
+    """Prints a row for each account, those with the most dollars first, then the reasons.
+
+    Names are left out where the terminal is too narrow for them.
+    """
     if not statuses:
         return
-    money = ("Spend", "Avoidable", "Lost")
-    named = any(status.name for status in statuses)
-    columns = ["Account", *(["Name"] if named else []), "Audited", *money, "Status"]
     console.print()
     console.print(Text(counted(len(statuses), "account"), "bold"))
+    table = _table(statuses, named=any(status.name for status in statuses))
+    endless = console.options.update(width=_ENDLESS)
+    if console.measure(table, options=endless).maximum > console.width:
+        table = _table(statuses, named=False)
+    console.print(table)
+    _show_reasons(statuses, console)
+
+
+def _table(statuses: Sequence[AccountStatus], *, named: bool) -> Table:
+    money = ("Spend", "Avoidable", "Lost")
+    columns = ["Account", *(["Name"] if named else []), "Audited", *money, "Status"]
     table = plain_table(*columns, right={"Audited", *money}, unbroken={*columns})
     for status in sorted(statuses, key=lambda one: (-one.sums.total_usd, one.account)):
         name = [middle(terminal(status.name or "-"), _NAME)] if named else []
         table.add_row(status.account, *map(Text, name), *_figures(status), WORDS[status.word])
-    console.print(table)
-    _show_reasons(statuses, console)
+    return table
 
 
 def _figures(status: AccountStatus) -> tuple[str, ...]:

@@ -120,4 +120,5 @@ def _show_accounts(covered: Coverage, console: Console) -> None:
     for row in sorted(covered.accounts, key=lambda one: (-(one.bill_usd or 0), one.account)):
         bill = "not known" if row.bill_usd is None else usd(row.bill_usd)
         table.add_row(row.account, bill, usd(row.audited_usd))
+    console.print()
     console.print(table)
