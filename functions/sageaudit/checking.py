@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from math import prod
 
 from sageaudit.domain.audit.audit import Outcomes
 from sageaudit.domain.audit.document import AuditDocument
@@ -35,8 +34,8 @@ from sageaudit.domain.request.forecast import (
     of_family,
 )
 from sageaudit.domain.request.request import Request, planned
+from sageaudit.domain.request.search_cost import cost_of_search
 from sageaudit.domain.request.validity import ApiModel, Problem, corrected
-from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import Malformed
@@ -47,10 +46,6 @@ _EXPOSED_USD, _EXPOSED_HIGH_USD = Decimal(100), Decimal(1000)
 """What a hung job may cost, from which a finding about its limit is medium, and high."""
 _NOT_RUN = Missing("not_run", "the job has not run")
 _LIMITED = frozenset({JobKind.TRAINING, JobKind.PROCESSING})
-_CONFIG = "HyperParameterTuningJobConfig"
-_TRIALS = f"{_CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs"
-_PARALLEL = f"{_CONFIG}.ResourceLimits.MaxParallelTrainingJobs"
-_SEARCH_S = f"{_CONFIG}.ResourceLimits.MaxRuntimeInSeconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +134,8 @@ def check(
     limit = limit_of(request)
     basis, seconds = _basis(forecast, limit)
     job = _limited(lasting(seconds, now), limit)
-    at_limit = None
-    if limit.seconds is not None:
-        at_limit = dearest(lasting(limit.seconds, now), request, market)
-    cost = cost_of(request, at_limit, dearest(job, request, market), market)
-    if request.kind is JobKind.TUNING:
-        cost = _cost_of_search(request, limit, trials)
+    at_limit = lasting(limit.seconds, now) if limit.seconds is not None else None
+    cost = _cost(request, at_limit, job, market, trials)
     billed = bill(job, market)
     local = policy.for_job(job.account, one.family, job.tags)
     names = [rule.name.name for rule in ruleset.rules]
@@ -186,6 +177,16 @@ def check(
         forecast=forecast,
         notes=tuple(warnings),
     )
+
+
+def _cost(
+    request: Request, at_limit: Job | None, job: Job, market: Market, trials: Sequence[Cost]
+) -> Cost:
+    """The most that it costs, on the dearest of the types that it prefers."""
+    if request.kind is JobKind.TUNING:
+        return cost_of_search(request, limit_of(request), trials)
+    most = None if at_limit is None else dearest(at_limit, request, market)
+    return cost_of(request, most, dearest(job, request, market), market)
 
 
 def unreadable(request: Request, problems: Sequence[Problem], error: Malformed) -> Checked:
@@ -267,42 +268,6 @@ def _of_exposure(finding: Finding) -> Severity | None:
 def _said_before(finding: Finding, advice: Sequence[Ignored]) -> Finding:
     run = next((item.run for item in advice if item.rule == finding.rule.name), None)
     return replace(finding, said_of=run)
-
-
-def _cost_of_search(request: Request, limit: Limit, trials: Sequence[Cost]) -> Cost:
-    """All training jobs at the dearest definition's limit; less where the search itself ends."""
-    count, parallel = request.value(_TRIALS), request.value(_PARALLEL)
-    count = _grid_size(request) if count is None else count
-    search_s = request.value(_SEARCH_S)
-    known = [cost.usd for cost in trials if cost.usd is not None]
-    if not trials or len(known) < len(trials):
-        why = next((cost.why for cost in trials if cost.why), "its training jobs are not known")
-        return Cost(None, limit, None, 1, None, why)
-    bounds: list[Decimal] = []
-    if isinstance(count, int):
-        bounds.append(max(known) * count)
-    rates = [cost.hourly_usd for cost in trials if cost.hourly_usd is not None]
-    if isinstance(search_s, int) and isinstance(parallel, int) and rates:
-        bounds.append(max(rates) * parallel * search_s / HOUR_S)
-    if not bounds:
-        unknown = next((v for v in (count, search_s) if isinstance(v, NotKnown)), None)
-        why = (
-            f"the number of its training jobs is not known ({unknown.why})"
-            if unknown
-            else ("nothing limits the number of its training jobs")
-        )
-        return Cost(None, limit, None, 1, None, why)
-    return Cost(None, limit, None, count if isinstance(count, int) else 1, min(bounds), None)
-
-
-def _grid_size(request: Request) -> int | None:
-    """How many combinations a grid search has; None for another search or an unknown range."""
-    ranges = request.value(f"{_CONFIG}.ParameterRanges.CategoricalParameterRanges")
-    if request.value(f"{_CONFIG}.Strategy") != "Grid" or not isinstance(ranges, list):
-        return None
-    sizes = [item.get("Values") if isinstance(item, dict) else None for item in ranges]
-    known = [len(values) for values in sizes if isinstance(values, list)]
-    return prod(known) if known and len(known) == len(sizes) else None
 
 
 def fixes_of(finding: Finding, request: Request) -> tuple[Parameter, ...]:

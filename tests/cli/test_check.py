@@ -266,6 +266,21 @@ def test_a_history_that_is_not_there_is_3(run: Run, tmp_path: Path) -> None:
     assert run("check", request(tmp_path)).exit_code == 0
 
 
+def test_the_users_own_history_is_read_where_it_can_be(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged file that nobody named is said, and stops nothing; one that was named does."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    own = tmp_path / "data" / "sageaudit" / "history.db"
+    own.parent.mkdir(parents=True)
+    assert run("audit", "--recording", RECORDED, "--history", own).exit_code == 0
+    assert "Will cost about" in run("check", saved(tmp_path, recorded_request())).stdout
+    own.write_bytes(b"no database at all, but long enough to be read as one" * 40)
+    done = run("check", request(tmp_path))
+    assert (done.exit_code, "the history is not asked" in done.stderr) == (0, True)
+    assert run("check", request(tmp_path), "--history", own).exit_code == 2
+
+
 def test_without_account_or_region_the_history_is_not_asked(
     run: Run, tmp_path: Path, history: Path
 ) -> None:

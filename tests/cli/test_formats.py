@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -63,6 +63,7 @@ def printed(text: str) -> bool:
     )
 
 
+@settings(deadline=None)
 @given(texts())
 def test_csv_is_read_back_and_has_no_formula(name: str) -> None:
     """RFC 4180: lines end in CR LF; a number that is negative is a number, no formula."""
@@ -90,6 +91,7 @@ def test_csv_quotes_what_it_must() -> None:
     assert second == ",,,,\r\n"
 
 
+@settings(deadline=None)
 @given(texts())
 def test_json_lines_keep_the_text_and_obey_nothing(name: str) -> None:
     """Control characters are escapes; the schema is in each line; money keeps its digits."""
@@ -102,6 +104,7 @@ def test_json_lines_keep_the_text_and_obey_nothing(name: str) -> None:
     assert (read["usd"], read["count"], read["flag"]) == (Decimal("-1.5"), 3, True)
 
 
+@settings(deadline=None)
 @given(texts())
 def test_markdown_has_its_cells_and_no_markup(name: str) -> None:
     """No column more, no code, no HTML, no link, no mention."""
@@ -131,6 +134,7 @@ def test_no_format_obeys_stored_text(
     assert printed(capsys.readouterr().out)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(texts(), texts()), min_size=1, max_size=4),
     st.integers(min_value=30, max_value=200),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from sageaudit.cli.views.check_document import CheckedFile, document
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import RequestCase
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -198,6 +201,15 @@ def last_part(path: str) -> str:
         .rsplit("change.after.", maxsplit=1)[-1]
     )
     return re.sub(r"\[[^\]]*\]|_", "", inside).lower()
+
+
+def test_the_readme_has_their_numbers() -> None:
+    """How many requests and issues the expert labelled, and how many rules judge requests only."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    only = [rule for rule in catalogue.load() if rule.scope is RequestCase]
+    assert f"The {len(only)} rules that judge requests only" in readme
+    assert f"labelled {len(CASES)} requests" in readme
+    assert f"{sum(len(case.must) for case in CASES)} issues" in readme
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,15 +14,17 @@ import pytest
 from sageaudit.adapters.channels.catalogue import CHECKS, writers
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
+from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, Throttled
 from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, notify
 from sageaudit.ports import History, LastNotice, Queue
 from sageaudit.text.envelope import Writer, read_body
+from sageaudit.text.money import usd
 from sageaudit.text.slack_fit import HEADER, TEXT, TOTAL, size
 from sageaudit.text.untrusted import units
 from tests.fakes.delivering import (
@@ -204,6 +206,57 @@ def test_a_roll_ups_dollars_are_its_childrens(floor: str, told: type[Queued | Qu
     family, policy = Family(Decimal("3.80")), Policy(floor_usd=Decimal(floor))
     outcome = notify(audit(rollup_document()), dependencies(family, policy=policy), now=NOON)
     assert isinstance(outcome, told)
+
+
+def test_the_run_in_hand_counts_once_in_the_version_in_hand() -> None:
+    """The sums have it already, perhaps in a later version: that is taken out, this one added."""
+    history = MemoryHistory()
+    first, later = document(), document(avoidable_usd=Decimal(50))
+    history.record(_recorded(first))
+    history.record(_recorded(document(job=job(name="another"), avoidable_usd=Decimal(1))))
+    deps = replace(dependencies(), history=history)
+
+    def reaches(floor: str) -> bool:
+        floor_usd = Decimal(floor)
+        outcome = notify(audit(first), replace(deps, policy=Policy(floor_usd=floor_usd)), now=NOON)
+        return outcome != Quiet(_under(Decimal("3.035"), floor_usd))
+
+    assert (reaches("3.035"), reaches("3.04")) == (True, False)
+    history.record(replace(_recorded(later), last_modified_at=NOON))
+    assert (reaches("3.035"), reaches("3.04")) == (True, False)
+
+
+def test_a_run_that_ended_30_days_ago_counts_the_whole_day() -> None:
+    """One of the day before does not."""
+    policy = Policy(floor_usd=Decimal(3))
+    for ended_at, told in (("2026-04-20T00:00:00Z", Queued), ("2026-04-19T23:59:59Z", Quiet)):
+        history = MemoryHistory()
+        other = document(job=job(name="another", ended_at=ended_at), avoidable_usd=Decimal(1))
+        history.record(_recorded(other))
+        deps = replace(dependencies(policy=policy), history=history)
+        assert isinstance(notify(audit(), deps, now=NOON), told)
+
+
+def test_a_roll_up_counts_the_findings_of_its_own() -> None:
+    """$0.50 that no training job has, beside its children's $3.80."""
+    rollup = rollup_document()
+    own = type_finding(rule="trials-fail", id="SA901", saving_usd=Decimal("0.50"))
+    rollup = {**rollup, "own_rules": ["trials-fail"], "findings": [*rollup["findings"], own]}
+    for floor, told in (("4.3", Queued), ("4.31", Quiet)):
+        policy = Policy(floor_usd=Decimal(floor))
+        deps = dependencies(Family(Decimal("3.80")), policy=policy)
+        assert isinstance(notify(audit(rollup), deps, now=NOON), told)
+
+
+def _recorded(whole: AuditDocument) -> Entry:
+    name = whole["job"]["name"]
+    run = JobKey(audit().key.arn.replace("train-bert-0412", name), audit().key.created_at)
+    return Entry(run, NOON - timedelta(minutes=5), whole, 1, None, None)
+
+
+def _under(family_usd: Decimal, floor_usd: Decimal) -> str:
+    family = f"family's avoidable and lost cost over 30 days, {usd(family_usd)},"
+    return f"{family} is under the floor of {usd(floor_usd)}"
 
 
 def test_a_replayed_job_of_long_ago_adds_nothing() -> None:

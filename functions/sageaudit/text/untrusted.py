@@ -23,6 +23,8 @@ _ANSI = re.compile(
 )
 _SCHEME = re.compile(r"\b(https?|ftps?|file|mailto)(:)(?=//|\S+@)", re.IGNORECASE)
 _HOST = re.compile(r"(?<=\bwww)\.|(?<=[a-z0-9-])\.(?=[a-z]{2,24}/)", re.IGNORECASE)
+_WWW = re.compile(r"(?<=\bwww)\.", re.IGNORECASE)
+"""Besides addresses with a scheme, all that GitHub links by itself."""
 _BARE = re.compile(
     r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]|[.]\w))", re.IGNORECASE
 )
@@ -165,7 +167,8 @@ def slack(text: str, limit: int = 1000) -> str:
 
 def markdown(text: str, limit: int = 1000) -> str:
     """For a cell or line of Markdown: no column, code, markup, HTML, link or mention results."""
-    safe = _ANY_AT.sub("＠", _unlinked(middle(terminal(text), limit)))
+    safe = _SCHEME.sub(r"\1[\2]", middle(terminal(text), limit))
+    safe = _ANY_AT.sub("＠", _WWW.sub("[.]", safe))
     safe = _REFERENCE.sub("＃", safe)
     return _MARKDOWN.sub(r"\\\g<0>", _escaped(safe))
 

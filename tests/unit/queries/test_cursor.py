@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.record import JobKey, Position
@@ -23,6 +23,7 @@ QUESTION = Question(window("30d", None, NOW), owner="ana")
 PLACE = Place(Position(NOW, JobKey("arn:aws:sagemaker:x", NOW)))
 
 
+@settings(deadline=None)
 @given(st.text(), st.datetimes(timezones=st.just(UTC)))
 def test_a_cursor_says_where_to_continue(arn: str, ended_at: datetime) -> None:
     """Whatever the run is called; a URL and a shell take it as it is."""

@@ -27,7 +27,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import Form
-from sageaudit.errors import BadUsage, NoHistory, SageauditError
+from sageaudit.errors import BadUsage, HistoryFileError, NoHistory, SageauditError
 
 _EPILOG = """\b
 Examples:
@@ -114,12 +114,14 @@ def check(
 def _history(
     history: Path | None, table: str | None, profile: str | None, region: str | None
 ) -> Iterator[HistorySource | None]:
-    """The history that is named; without a name the user's own file, if there is one."""
+    """The history that is named; without a name the user's own file, if it can be read."""
     try:
         source = open_history(history, table, profile, region)
-    except NoHistory:
+    except HistoryFileError as error:
         if history is not None:
             raise
+        if not isinstance(error, NoHistory):
+            say(f"{error}; the history is not asked")
         yield None
         return
     with source:

@@ -65,10 +65,11 @@ def export(
     fields: str | None,
     where: Where,
 ) -> int:
-    """Writes audits or findings to a file, for duckdb, Athena, pandas or a spreadsheet.
+    """Writes audits or findings to a file, for other tools.
 
-    Rows are written as they are read, so the memory stays the same for any number. FILE is replaced
-    once all rows are written.
+    Such as duckdb, Athena, pandas or a spreadsheet: docs/queries.md has examples. Rows are written
+    as they are read, so the memory stays the same for any number. FILE is replaced once all rows
+    are written.
     """
     form = form or _format_of(path)
     if form == "parquet" and path == _STDOUT:

@@ -32,9 +32,10 @@ def families(
 
     Reads daily sums, not audits: the cost of the question does not grow with the number of jobs.
     """
-    shown.of(lists.FAMILIES)
+    listing = lists.by_amount(lists.FAMILIES, Sort(sort))
+    shown.of(listing)
     days, reading = filters.days(asking.now()), Reading()
     with where.open() as opened:
         found = totals.families(opened.history, days, filters.wanted, reading)
     ranked = totals.ranked(found, Sort(sort))
-    return asking.show_totals(ranked, None if every else limit, lists.FAMILIES, shown, reading)
+    return asking.show_totals(ranked, None if every else limit, listing, shown, reading)

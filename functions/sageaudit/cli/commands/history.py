@@ -8,7 +8,7 @@ from sageaudit.cli import asking
 from sageaudit.cli.asking import Filters, Shown, Where
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.views import lists
-from sageaudit.cli.views.formats import Tail
+from sageaudit.cli.views.formats import Listing, Tail
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 from sageaudit.queries import answer
@@ -48,13 +48,13 @@ def history(
     where: Where,
     shown: Shown,
 ) -> int:
-    """Lists audits, the newest first; with --rule, the findings of a rule.
+    """Lists audits, newest first, or the findings of a rule.
 
     A roll-up (a tuning job) repeats the dollars of its training jobs, so its row has only those
     that it adds: the columns add up to the sums of the days.
     """
     question = filters.question(asking.now(), Sort(sort))
-    shown.of(lists.AUDITS if question.rule is None else lists.FINDINGS)
+    shown.of(_listing(question))
     if every and cursor:
         raise BadUsage("--all prints the rows from the first on: leave out --cursor")
     with where.open() as opened:
@@ -70,8 +70,7 @@ def _page(
     heads = _needs_heads(question, shown)
     page = answer.page(history, question, limit, after=after, with_heads=heads)
     following = None if page.next is None else cursor_of(question, page.next)
-    listing = lists.AUDITS if question.rule is None else lists.FINDINGS
-    count = shown.write(page.rows, listing, _tail(following, page.reading))
+    count = shown.write(page.rows, _listing(question), _tail(following, page.reading))
     _say(question, page.reading, count, rollups=any(row.rollup for row in page.rows))
     asking.say_next(following)
     return int(Exit.DONE)
@@ -79,10 +78,15 @@ def _page(
 
 def _all(history: History, question: Question, shown: Shown) -> int:
     answered = answer.all_rows(history, question, with_heads=_needs_heads(question, shown))
-    listing = lists.AUDITS if question.rule is None else lists.FINDINGS
-    count = shown.write(answered.rows, listing, _tail(None, answered.reading))
+    count = shown.write(answered.rows, _listing(question), _tail(None, answered.reading))
     _say(question, answered.reading, count, rollups=False)
     return int(Exit.DONE)
+
+
+def _listing(question: Question) -> Listing:
+    if question.rule is not None:
+        return lists.FINDINGS
+    return lists.by_amount(lists.AUDITS, question.sort)
 
 
 def _needs_heads(question: Question, shown: Shown) -> bool:

@@ -32,9 +32,10 @@ def owners(
 
     Reads daily sums, not audits: the cost of the question does not grow with the number of jobs.
     """
-    shown.of(lists.OWNERS)
+    listing = lists.by_amount(lists.OWNERS, Sort(sort))
+    shown.of(listing)
     days, reading = filters.days(asking.now()), Reading()
     with where.open() as opened:
         found = totals.owners(opened.history, days, filters.wanted, reading)
     ranked = totals.ranked(found, Sort(sort))
-    return asking.show_totals(ranked, None if every else limit, lists.OWNERS, shown, reading)
+    return asking.show_totals(ranked, None if every else limit, listing, shown, reading)

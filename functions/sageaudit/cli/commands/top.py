@@ -28,19 +28,19 @@ Examples:
 def top(filters: Filters, sort: str, limit: int, where: Where, shown: Shown) -> int:
     """Ranks jobs by their avoidable and lost dollars.
 
-    Daily sums say in which families to look, so few audits are read. Jobs without such dollars are
-    left out.
+    Daily sums say in which families to look first. Jobs without such dollars are left out.
     """
     question = filters.question(asking.now(), Sort(sort))
     if question.rule is not None:
         raise BadUsage(
             "top ranks jobs, not findings: `sageaudit history --rule RULE --sort waste` ranks those"
         )
-    shown.of(lists.TOP)
+    listing = lists.by_amount(lists.TOP, question.sort)
+    shown.of(listing)
     with where.open() as opened:
         page = answer.page(opened.history, question, limit, above_zero=True)
     read = {"rows": page.reading.rows, "sums": page.reading.sums}
-    count = shown.write(page.rows, lists.TOP, lambda: {"cursor": None, "read": read})
+    count = shown.write(page.rows, listing, lambda: {"cursor": None, "read": read})
     if not count:
         asking.say_nothing_found(question)
     if any(row.rollup for row in page.rows):

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from sageaudit.adapters.sqlite.history import SqliteHistory
-from sageaudit.cli.sources import history_table
 from sageaudit.cli.sources.data_folder import data_folder
 from sageaudit.errors import BadUsage, HistoryDenied, NoHistory
 from sageaudit.ports import History
@@ -61,6 +60,8 @@ def open_history(
     if history is not None and table is not None:
         raise BadUsage("name one history: either a file with --history or a table with --table")
     if table is not None:
+        from sageaudit.cli.sources import history_table  # noqa: PLC0415 - a file needs no boto3
+
         opened = history_table.open_table(table, profile, region)
         return HistorySource(opened.history, table, opened.session)
     path = history or default_path()

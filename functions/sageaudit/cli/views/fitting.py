@@ -1,4 +1,4 @@
-"""Fits a table into the width of a terminal: names are cut in their middle, then columns dropped.
+"""Fits a table into the width of a terminal: long texts are cut, then columns dropped.
 
 1. Every column has the width of its widest cell, as long as all fit.
 2. Else the widest of the columns that may be cut loses one character at a time, down to its least.
@@ -15,19 +15,23 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.cli.views.layout import plain_table
-from sageaudit.text.untrusted import middle
+from sageaudit.text.untrusted import DOTS, middle
 
 _GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; `least`: the fewest characters to which its cells may be cut, 0 for never."""
+    """A column; `least`: the fewest characters to which its cells may be cut, 0 for never.
+
+    A name is cut in its middle, a sentence (`sentence`) at its end.
+    """
 
     name: str
     title: str
     right: bool
     least: int
+    sentence: bool = False
 
 
 def fitted(
@@ -51,7 +55,7 @@ def fitted(
     right = {columns[at].title for at in shown if columns[at].right}
     table = plain_table(*titles, right=right, unbroken=set(titles))
     for row in cells:
-        table.add_row(*(Text(_short(row[at], widths[at])) for at in shown))
+        table.add_row(*(Text(_short(row[at], widths[at], columns[at])) for at in shown))
     return table
 
 
@@ -77,11 +81,10 @@ def _needed(widths: Sequence[int], shown: Sequence[int]) -> int:
     return sum(widths[at] for at in shown) + _GAP * (len(shown) - 1)
 
 
-def _short(text: str, width: int) -> str:
+def _short(text: str, width: int, column: Column) -> str:
     """The text in at most `width` columns of a terminal, where some characters take two."""
-    room = width
-    shown = text
+    room, shown = width, text
     while cell_len(shown) > width:
-        shown = middle(text, room)
+        shown = f"{text[: room - 1]}{DOTS}" if column.sentence else middle(text, room)
         room -= 1
     return shown

@@ -64,7 +64,9 @@ class Field:
     heading: str = ""
     cell: Callable[[Any], str] | None = None
     least: int = 0
-    """The fewest columns of the terminal to which a long text is cut in its middle; 0: never."""
+    """The fewest columns of the terminal to which a long text is cut; 0: never."""
+    sentence: bool = False
+    """A sentence is cut at its end, a name in its middle."""
 
     @property
     def column(self) -> Column:
@@ -176,7 +178,7 @@ def _table(
 ) -> None:
     cells = [[cell(row, field) for field in fields] for row in rows]
     columns = [
-        fitting.Column(field.name, field.title, field.kind.right, field.least) for field in fields
+        fitting.Column(of.name, of.title, of.kind.right, of.least, of.sentence) for of in fields
     ]
     if cells:
         console.print(fitting.fitted(columns, cells, listing.dropped, console.width))

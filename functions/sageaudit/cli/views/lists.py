@@ -7,10 +7,12 @@ estimated rate, "or more" where a part of the bill is missing, "not judged".
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 from sageaudit.cli.views.formats import Field, Kind, Listing
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.totals import Total
 from sageaudit.text.estimate import about
@@ -80,7 +82,7 @@ def _change(total: Total) -> str:
 
 _JOB = Field("job", least=_NAME)
 _FAMILY = Field("family", least=_NAME)
-_SAID = Field("summary", heading="Finding", least=20)
+_SAID = Field("summary", heading="Finding", least=20, sentence=True)
 _ENDED = Field("ended_at", Kind.TIME, "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}")
 _OF_A_RUN = (
     _ENDED,
@@ -105,7 +107,7 @@ _OF_AN_AUDIT = (
     Field("waste_usd", Kind.USD, "Avoidable+lost", _judged("waste_usd")),
     Field("possible_usd", Kind.USD, "Possible", lambda row: rough_low(row.possible_usd)),
     Field("idle_usd", Kind.USD, "Idle capacity", lambda row: roughly(row.idle_usd)),
-    Field("top_rule", heading="Top finding", least=_WORD),
+    Field("top_rule", heading="Top finding", least=16),
     Field("findings", Kind.COUNT),
     Field("judged"),
     Field("settled", Kind.FLAG),
@@ -154,7 +156,7 @@ _AMOUNTS = (
     Field("waste_usd", Kind.USD, "Avoidable+lost", _summed("waste_usd")),
     Field("possible_usd", Kind.USD, "Possible", lambda total: rough_low(total.possible_usd)),
     Field("idle_usd", Kind.USD, "Idle capacity", lambda total: roughly(total.idle_usd)),
-    Field("top_rule", heading="Top finding", least=_WORD),
+    Field("top_rule", heading="Top finding", least=16),
     Field("unauditable", Kind.COUNT),
     Field("not_judged", Kind.COUNT),
     Field("partly_judged", Kind.COUNT),
@@ -216,3 +218,13 @@ VERSIONS = Listing(
     ("version", "settled", "total_usd", "avoidable_usd", "lost_usd", "findings", "ruleset"),
     ("ruleset",),
 )
+
+
+def by_amount(listing: Listing, sort: Sort) -> Listing:
+    """The list with the amount that orders it in its table, in place of the top finding."""
+    name = f"{sort.value}_usd"
+    if sort in {Sort.NEWEST, Sort.WASTE} or name in listing.table:
+        return listing
+    table = (*(shown for shown in listing.table if shown != "top_rule"), name)
+    dropped = tuple(shown for shown in listing.dropped if shown != "top_rule")
+    return replace(listing, table=table, dropped=dropped)
