@@ -13,6 +13,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 from rich.console import Console
 
@@ -513,5 +514,26 @@ def test_the_rows_of_accounts_fit_the_terminal(width: int, named: bool) -> None:
     shown = console.export_text()
     assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
     assert shown.count("$1,234,567.89") == 3
-    assert "partly audited" in shown
+    assert "partly" in shown
     assert ("research" in shown) is named
+
+
+def test_a_role_that_cannot_be_renewed_ends_its_account_alone(cloud: Cloud, scan: Run) -> None:
+    """What the other accounts have is audited and kept."""
+    cloud.add(OWN, "own-1")
+    asked: list[str] = []
+
+    def answer(account: str, _: Any) -> Any:
+        asked.append(account)
+        if len(asked) > 1:
+            error = {"Code": "ExpiredToken", "Message": "expired"}
+            raise ClientError({"Error": error, "ResponseMetadata": {}}, "AssumeRole")
+        found = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "x", "SessionToken": "y"}
+        return {"Credentials": {**found, "Expiration": datetime.now(UTC) + timedelta(minutes=5)}}
+
+    cloud.calls.answer("sts:AssumeRole", answer)
+    done = scan("--output", "json", accounts=f"{OWN}\n{FIRST}\n")
+    rows = {row["account"]: row for row in document(done)["accounts"]}
+    assert (rows[OWN]["status"], rows[FIRST]["status"]) == ("audited", "no_credentials")
+    assert "aws sso login" in rows[FIRST]["reasons"][0]
+    assert done.exit_code == 4

@@ -17,7 +17,7 @@ from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import Malformed, Unavailable
 
-PERMISSIONS = tuple(f"sagemaker:{kind.row.list_call}" for kind in JobKind)
+CLI_PERMISSIONS = tuple(f"sagemaker:{kind.row.list_call}" for kind in JobKind)
 """None of them can be limited to certain jobs."""
 PAGE = 100
 """The most that one request returns; the default is 10."""

@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, Needs] = {
     "audit": Needs(_JOB),
     "record": Needs(_JOB),
     "scan": Needs(
-        (*sagemaker.PERMISSIONS, *job_lists.PERMISSIONS, *_READ),
+        (*sagemaker.PERMISSIONS, *job_lists.CLI_PERMISSIONS, *_READ),
         {
             ROLE: assumed_role.ASSUME_PERMISSIONS,
             ORGANIZATION: organization.LIST_PERMISSIONS,
@@ -88,7 +88,7 @@ class Where:
         """The ARNs that an action is allowed on; `*` where IAM knows no resource for it."""
         partition = partition_of(self.region or "us-east-1")
         place = f"{self.region or '*'}:*"
-        if action.startswith("sagemaker:") and action not in job_lists.PERMISSIONS:
+        if action.startswith("sagemaker:") and action not in job_lists.CLI_PERMISSIONS:
             jobs = f"arn:{partition}:sagemaker:{place}"
             return tuple(f"{jobs}:{kind.row.arn_word}/*" for kind in JobKind)
         if action.startswith("dynamodb:"):

@@ -19,11 +19,11 @@ from sageaudit.text.words import counted
 
 WORDS = {
     "audited": "audited",
-    "partly": "partly audited",
+    "partly": "partly",
     "no_jobs": "no jobs",
     "role_refused": "role refused",
     "denied": "denied",
-    "no_credentials": "no credentials",
+    "no_credentials": "credentials",
     "throttled": "throttled",
     "unavailable": "no answer",
 }
