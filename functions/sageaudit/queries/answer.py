@@ -17,6 +17,7 @@ from sageaudit.queries.lists import Lists, Reading, place
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow, amount, audit_row, finding_row, needs_head
 
+_LARGEST_PAGE = 1_000
 _Rank = tuple[Decimal, tuple[datetime, str]]
 
 
@@ -51,7 +52,7 @@ def page(
     The reads do not grow with the history, unless a filter without an index matches few rows.
     """
     reading = Reading()
-    lists = Lists(history, question.window, reading, page_size=limit + 1)
+    lists = Lists(history, question.window, reading, page_size=min(limit + 1, _LARGEST_PAGE))
     if question.sort is Sort.NEWEST:
         rows = _rows(lists, question, after.position if after else None, with_heads=with_heads)
     elif question.rule is not None:

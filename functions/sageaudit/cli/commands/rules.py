@@ -41,7 +41,8 @@ def rules(name: str | None, counts: bool, filters: SumFilters, where: Where, sho
     """Lists all rules, or explains one of them.
 
     NAME is a rule's name or id; its page has the thresholds, the saving and the sources. With
-    --counts: what each rule found in the audits of a history. The other options are of --counts.
+    --counts: what each rule found in the audits of a history. Only --counts has use for the
+    filters, the history and --fields.
     """
     if counts:
         return _counts(name, filters, where, shown)
