@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.adapters.dynamo.stored_document import digest_of
+from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Detail, Head, Recorded, Verdict, earlier_run
 from sageaudit.domain.audit.sums import RuleSums, Sums

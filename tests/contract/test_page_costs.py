@@ -12,8 +12,10 @@ from moto.dynamodb.models.dynamo_type import DynamoType, Item
 
 from sageaudit.adapters.dynamo import items, keys
 from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.dynamo.rows import finding_rows, head_of
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.history.rows import finding_rows, head_of
+from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.queries import answer
 from sageaudit.queries.cursor import Place
@@ -59,8 +61,8 @@ def _filled(client: Any, count: int) -> str:
                 PARTITION_KEY: keys.job_pk(run),
                 SORT_KEY: sk,
                 "arn": run.arn,
-                "ended_at": keys.moment_text(ended_at),
-                "ended_sk": keys.ended_sk(ended_at, run),
+                "ended_at": moment_text(ended_at),
+                "ended_sk": ended_sk(ended_at, run),
                 **({"day_pk": keys.day_pk(ended_at, run)} if sk == keys.HEAD_SK else {}),
             }
             typed = {name: DynamoType({"S": value}) for name, value in changes.items()}

@@ -13,8 +13,8 @@ import pytest
 
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.keys import SUMS_SHARDS
-from sageaudit.adapters.dynamo.rows import MOST_FINDING_ROWS, head_of
 from sageaudit.adapters.dynamo.sum_table import sum_actions
+from sageaudit.adapters.history.rows import MOST_FINDING_ROWS, head_of
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import MOST_RULES, RuleSums, Scope, Sums, sums_of, total

@@ -12,8 +12,8 @@ from deliver.handler import wired
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
-from sageaudit.adapters.dynamo.stored_document import stored_text
 from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.delivering import DeliverDependencies

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from sageaudit.adapters.dynamo.keys import epoch_s
 from sageaudit.adapters.dynamo.leases import Lease, State, claim_of, released
+from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import LastNotice
 

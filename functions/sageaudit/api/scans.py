@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,22 +15,17 @@ from sageaudit.adapters.aws.pace import Pace
 from sageaudit.adapters.threads import Threads
 from sageaudit.api.audits import policy_of
 from sageaudit.api.histories import word_of
-from sageaudit.cli.exits import exit_of
-from sageaudit.cli.sources import histories, periods, recorded_lanes, scanned_account
+from sageaudit.cli.sources import histories, periods, scanned_account
 from sageaudit.cli.sources.interruption import Interruption
 from sageaudit.cli.sources.scan_cost import usd_of
+from sageaudit.cli.sources.scan_lanes import Asked, LaneMaker, Places
 from sageaudit.cli.sources.scan_run import ScanRun, period_of
 from sageaudit.cli.sources.scan_tally import ScanTally
-from sageaudit.cli.sources.scanned_account import lanes_of
 from sageaudit.cli.sources.session import open_session
 from sageaudit.domain.audit.ranking import Ranking
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed, Period, chosen, newest
-from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, BadUsage, NoCredentials
-from sageaudit.listing import list_jobs
-from sageaudit.ports import History, Workers
-from sageaudit.scanning import Lane, Result
+from sageaudit.errors import BadUsage
+from sageaudit.scanning import Result
 
 _Path = str | os.PathLike[str]
 
@@ -103,7 +98,7 @@ def scan(
         raise BadUsage(f"recordings={str(recordings)!r} does not exist")
     today = datetime.now(UTC).date()
     days = None if recordings and not since else periods.period(since or "30d", until, today)
-    asked = _Asked(
+    asked = Asked(
         days,
         tuple(word_of(JobKind, kind, "kinds") for kind in _each(kinds)) or tuple(JobKind),
         limit,
@@ -117,13 +112,16 @@ def scan(
         Threads(scanned_account.THREADS) as workers,
     ):
         tally, pace = ScanTally(), Pace(time.monotonic, interruption.sleep)
+        session = None if recordings is not None else open_session(profile, None)
+        named = (
+            scanned_account.regions(session, _each(regions), every=all_regions) if session else ()
+        )
+        places = Places(tuple(named), some=all_regions)
+        maker = LaneMaker(opened.history, asked, places, workers, tally, quiet=True)
         if recordings is not None:
-            lanes = _recorded(Path(recordings), opened.history, asked, tally)
+            lanes = maker.of_recordings(Path(recordings))
         else:
-            session = open_session(profile, None)
-            named = scanned_account.regions(session, _each(regions), every=all_regions)
-            account = scanned_account.ScannedAccount(session, pace)
-            lanes = _live(account, named, opened.history, asked, workers, tally, some=all_regions)
+            lanes = maker.of_account(scanned_account.ScannedAccount(session, pace))
         run = ScanRun(opened.history, lanes, tally)
         run.run(workers, interruption, lambda: None)
         return Scan(
@@ -140,53 +138,3 @@ def scan(
 def _each(names: str | Iterable[str]) -> tuple[str, ...]:
     """The names; one text is one name."""
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Which jobs are audited, and how. `period` is None for all days."""
-
-    period: Period | None
-    kinds: tuple[JobKind, ...]
-    limit: int | None
-    again: bool
-    policy: Policy
-
-    def of(self, jobs: Iterable[Listed]) -> list[Listed]:
-        return [*jobs] if self.limit is None else newest([*jobs], self.limit)
-
-
-def _recorded(folder: Path, history: History, asked: _Asked, tally: ScanTally) -> list[Lane]:
-    def refused(error: BadRecording) -> None:
-        tally.refuse(str(error), exit_of(error))
-
-    found = recorded_lanes.recorded_jobs(folder, refused)
-    jobs = [job for job in found.jobs if job.ref.kind in asked.kinds]
-    if asked.period is not None:
-        jobs = chosen(jobs, asked.period, asked.kinds)
-    deps = found.dependencies(history, asked.policy)
-    lanes = lanes_of(asked.of(jobs), deps, again=asked.again)
-    return [replace(lane, as_of=found.as_of) for lane in lanes]
-
-
-def _live(
-    account: scanned_account.ScannedAccount,
-    regions: Sequence[str],
-    history: History,
-    asked: _Asked,
-    workers: Workers,
-    tally: ScanTally,
-    *,
-    some: bool,
-) -> list[Lane]:
-    """`some`: the account need not have all of these regions. Raises NoCredentials for none."""
-    assert asked.period is not None  # noqa: S101 - only recordings have none
-    listing = list_jobs(account.lists, regions, asked.kinds, asked.period, workers)
-    closed = {one.region for one in listing.refusals if isinstance(one.error, NoCredentials)}
-    for refusal in listing.refusals:
-        if closed == set(regions) and isinstance(refusal.error, NoCredentials):
-            raise refusal.error
-        if not (some and refusal.region in closed):
-            tally.refuse(str(refusal.error), exit_of(refusal.error))
-    deps = account.dependencies(history, asked.policy)
-    return lanes_of(asked.of(listing.jobs), deps, again=asked.again)

@@ -10,8 +10,8 @@ from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of
-from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.codec import Item
 from sageaudit.errors import TableNotFound, Throttled
 
 _BATCH = 25

@@ -13,9 +13,11 @@ from itertools import islice
 
 from sageaudit.adapters.dynamo import items, keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
-from sageaudit.adapters.dynamo.codec import Item
-from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.families import FamilyRow, family_row, out_of_date
+from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.history.sort_keys import due_sk, ended_after, ended_before, ended_sk
 from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Head, JobKey
 
 
@@ -29,7 +31,7 @@ def family_actions(
     if newest is not None and newest.stamp is not None:
         old = (
             keys.family_runs_pk(newest.account, newest.region, newest.family),
-            keys.ended_sk(newest.ended_at, newest.key),
+            ended_sk(newest.ended_at, newest.key),
         )
         if new is None or old != (new[PARTITION_KEY], new[SORT_KEY]):
             actions.append(delete_action(*old))
@@ -40,11 +42,11 @@ def out_of_date_runs(
     table: Dynamo, partition: str, key: JobKey, ended_at: datetime
 ) -> tuple[JobKey, ...]:
     """The run itself or runs after it that were judged without one that ended before."""
-    item = table.get(partition, keys.ended_sk(ended_at, key))
+    item = table.get(partition, ended_sk(ended_at, key))
     if item is None:
         return ()
-    before = _rows(table, partition, "<", keys.ended_before(ended_at))
-    after = _rows(table, partition, ">", keys.ended_after(ended_at))
+    before = _rows(table, partition, "<", ended_before(ended_at))
+    after = _rows(table, partition, ">", ended_after(ended_at))
     return tuple(out_of_date(items.read_family_row(item), before, after))
 
 
@@ -68,9 +70,9 @@ def make_due(table: Dynamo, key: JobKey, due_at: datetime) -> None:
     A condition and no transaction: whoever records the audit meanwhile checks it again afterwards.
     """
     values = {
-        ":at": keys.moment_text(due_at),
+        ":at": moment_text(due_at),
         ":pk": keys.due_pk(key),
-        ":sk": keys.due_sk(due_at, key),
+        ":sk": due_sk(due_at, key),
     }
     with suppress(ConditionFailed):
         table.update(

@@ -10,15 +10,18 @@ from typing import Any
 
 from sageaudit.adapters.dynamo import items, keys, walks
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, delete_action, put_action
-from sageaudit.adapters.dynamo.daily_sums import SumFilter
 from sageaudit.adapters.dynamo.family_table import family_actions, make_due, out_of_date_runs
 from sageaudit.adapters.dynamo.known_head import KnownHead, put_head
-from sageaudit.adapters.dynamo.paging import last_seen, list_end, page_of
-from sageaudit.adapters.dynamo.rows import finding_rows, head_of
-from sageaudit.adapters.dynamo.stored_document import digest_of
 from sageaudit.adapters.dynamo.sum_table import Directory, read_rows, sum_actions
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
+from sageaudit.adapters.history.daily_sums import SumFilter
+from sageaudit.adapters.history.detail import DETAIL_DAYS, read_detail
+from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.history.paging import last_seen, list_end, page_of
+from sageaudit.adapters.history.rows import finding_rows, head_of
+from sageaudit.adapters.history.sort_keys import before_sk
+from sageaudit.adapters.history.stored_document import digest_of
+from sageaudit.adapters.history.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Detail,
@@ -49,7 +52,6 @@ SUMS_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What `sums` and `head` call, on the table alone."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
-DETAIL_DAYS = 90
 WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between tries of one recording: a conflict lasts for another delivery's write."""
 
@@ -145,7 +147,7 @@ class DynamoHistory:
             keys.HEAD_SK,
             "SET last_modified_at = :new",
             condition=condition,
-            values=values | {":new": keys.moment_text(entry.last_modified_at)},
+            values=values | {":new": moment_text(entry.last_modified_at)},
             names={},
         )
 
@@ -193,7 +195,7 @@ class DynamoHistory:
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
-        return None if item is None else items.read_detail(item)
+        return None if item is None else read_detail(item)
 
     def by_day(
         self,
@@ -287,6 +289,6 @@ class DynamoHistory:
         before: datetime | Position | None,
         page_size: int | None,
     ) -> Iterator[Head]:
-        last = keys.before_sk(before)
+        last = before_sk(before)
         walked = walks.newest_first(self._table, index, partitions, last, page_size)
         return (items.read_head(item) for _, item in walked)

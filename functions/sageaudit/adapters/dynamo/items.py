@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import zlib
 from datetime import datetime
 
 from sageaudit.adapters.dynamo import keys
-from sageaudit.adapters.dynamo.codec import Item, from_item, to_item
-from sageaudit.adapters.dynamo.families import FamilyRow
-from sageaudit.adapters.dynamo.stored_document import read_text, stored_text
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
-from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.history.codec import Item, from_item, to_item
+from sageaudit.adapters.history.detail import packed_detail
+from sageaudit.adapters.history.families import FamilyRow
+from sageaudit.adapters.history.moments import epoch_s, month_of
+from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
+from sageaudit.adapters.history.stored_document import read_text, stored_text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 
 _OF_AN_AUDIT = ("version", "settled", "ruleset", "policy", "fingerprint")
-LARGEST_DETAIL_BYTES = 350_000
-"""Most bytes of the packed description and series together; above it the series are dropped."""
 
 
 def head_item(head: Head) -> Item:
@@ -35,10 +34,10 @@ def _head_index_keys(head: Head) -> Item:
         "day_pk": keys.day_pk(head.ended_at, head.key),
         "family_pk": keys.family_pk(head.account, head.region, head.family),
         "owner_pk": None if head.owner is None else keys.owner_pk(head.owner),
-        "account_pk": keys.account_pk(head.account, keys.month_of(head.ended_at)),
-        "ended_sk": keys.ended_sk(head.ended_at, head.key),
+        "account_pk": keys.account_pk(head.account, month_of(head.ended_at)),
+        "ended_sk": ended_sk(head.ended_at, head.key),
         "due_pk": None if head.due_at is None else keys.due_pk(head.key),
-        "due_sk": None if head.due_at is None else keys.due_sk(head.due_at, head.key),
+        "due_sk": None if head.due_at is None else due_sk(head.due_at, head.key),
     }
     return _known(index_keys)
 
@@ -71,8 +70,8 @@ def finding_item(row: FindingRow) -> Item:
         PARTITION_KEY: keys.job_pk(row.key),
         SORT_KEY: keys.finding_sk(rule_id),
         **attributes,
-        "rule_pk": keys.rule_pk(row.rule, keys.month_of(row.ended_at)),
-        "ended_sk": keys.ended_sk(row.ended_at, row.key),
+        "rule_pk": keys.rule_pk(row.rule, month_of(row.ended_at)),
+        "ended_sk": ended_sk(row.ended_at, row.key),
     }
 
 
@@ -87,7 +86,7 @@ def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
     return {
         PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
         SORT_KEY: row.ended_sk,
-        TTL_ATTRIBUTE: keys.epoch_s(expires_at),
+        TTL_ATTRIBUTE: epoch_s(expires_at),
     } | _known(
         {
             **to_item(row.key),
@@ -113,23 +112,8 @@ def read_family_row(item: Item) -> FamilyRow:
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
     """The DETAIL item: the data to judge the job again, until it expires."""
     return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _known(
-        {TTL_ATTRIBUTE: keys.epoch_s(expires_at), **packed_detail(detail)}
+        {TTL_ATTRIBUTE: epoch_s(expires_at), **packed_detail(detail)}
     )
-
-
-def packed_detail(detail: Detail) -> Item:
-    """The attributes of a detail: description and tags as compressed JSON, series as bytes."""
-    job = zlib.compress(to_json({"describe": detail.describe, "tags": detail.tags}).encode())
-    fits = len(job) + len(detail.series) <= LARGEST_DETAIL_BYTES
-    dropped = None if fits else "The series were too large to keep."
-    notes = [note for note in (detail.note, dropped) if note]
-    return {"job": job, "series": detail.series if fits else b"", "note": " ".join(notes) or None}
-
-
-def read_detail(item: Item) -> Detail:
-    """The detail of a DETAIL item."""
-    job = from_json(zlib.decompress(item["job"]).decode())
-    return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
 def _known(item: Item) -> Item:

@@ -1,16 +1,18 @@
 """Partition and sort keys of all items. docs/data-model.md describes the query each one serves.
 
-Times in keys are in UTC and of fixed width, so that keys sort by time.
+Those that sort runs are in `adapters/history/sort_keys.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import zlib
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX
-from sageaudit.domain.audit.record import JobKey, Position
+from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.history.sort_keys import part, run_id
+from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
 
 HEAD_SK = "HEAD"
@@ -23,47 +25,7 @@ SUMS_SHARDS = 8
 """All audits of an account in one day add to one of these; see `sums_shard`."""
 SUMS_ACCOUNTS_PK = "SUM#ACCOUNTS"
 """The directory of accounts with sums, so that a question without an account finds them."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LONGEST_TEXT = 2_000
-"""Most characters of a text in rows and keys; the document has the full text."""
 _LONGEST_REGION = 64
-_LONGEST_PART_BYTES = 512
-"""A partition key has at most 2,048 bytes, a sort key 1,024; a longer one fails the transaction."""
-
-
-def as_utc(moment: datetime) -> datetime:
-    """The moment in UTC; one without a zone is taken as UTC."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-def moment_text(moment: datetime) -> str:
-    """ISO 8601 in UTC, always 27 characters."""
-    return as_utc(moment).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def read_moment(text: str) -> datetime:
-    """A moment from ISO 8601."""
-    return as_utc(datetime.fromisoformat(text))
-
-
-def epoch_s(moment: datetime) -> int:
-    """Whole seconds since 1970, as TTL attributes count."""
-    return (as_utc(moment) - _EPOCH) // timedelta(seconds=1)
-
-
-def part(text: str) -> str:
-    """The text as one part of a key: itself, or when too long its beginning and a hash."""
-    encoded = text[:LONGEST_TEXT].encode("utf-8", "replace")
-    if len(encoded) <= _LONGEST_PART_BYTES:
-        return encoded.decode()
-    kept = encoded[: _LONGEST_PART_BYTES - 65].decode("utf-8", "ignore")
-    return f"{kept}~{hashlib.sha256(encoded).hexdigest()}"
-
-
-def run_id(key: JobKey) -> str:
-    """Identifies one run: its ARN and creation time in epoch milliseconds."""
-    created_ms = (as_utc(key.created_at) - _EPOCH) // timedelta(milliseconds=1)
-    return f"{part(key.arn)}#{created_ms}"
 
 
 def job_pk(key: JobKey) -> str:
@@ -81,19 +43,9 @@ def finding_sk(rule_id: str) -> str:
     return f"{FINDING_PREFIX}{rule_id}"
 
 
-def month_of(moment: datetime) -> str:
-    """YYYY-MM in UTC."""
-    return moment_text(moment)[:7]
-
-
 def month_of_day(day: date) -> str:
     """YYYY-MM."""
     return day.isoformat()[:7]
-
-
-def ended_sk(ended_at: datetime, key: JobKey) -> str:
-    """Sorts by the job's end; unique, so that a list can be continued after it."""
-    return f"{moment_text(ended_at)}#{run_id(key)}"
 
 
 def day_pk(ended_at: datetime, key: JobKey) -> str:
@@ -116,16 +68,6 @@ def due_pks() -> tuple[str, ...]:
     return tuple(f"DUE#{shard}" for shard in range(DUE_SHARDS))
 
 
-def due_sk(due_at: datetime, key: JobKey) -> str:
-    """Sorts by the recheck time; unique."""
-    return f"{moment_text(due_at)}#{run_id(key)}"
-
-
-def due_until(before: datetime) -> str:
-    """Sorts after every `due_sk` with a time up to `before`, since "$" follows "#"."""
-    return f"{moment_text(before)}$"
-
-
 def family_pk(account: str, region: str, family: str) -> str:
     """One family of an account and region; its name is last, as it may contain "#"."""
     return f"{part(account)}#{part(region)}#{part(family)}"
@@ -134,25 +76,6 @@ def family_pk(account: str, region: str, family: str) -> str:
 def family_runs_pk(account: str, region: str, family: str) -> str:
     """The runs of one family, for strongly consistent reads; their sort key is `ended_sk`."""
     return f"RUNS#{family_pk(account, region, family)}"
-
-
-def ended_before(moment: datetime) -> str:
-    """Sorts after every `ended_sk` before this moment, and before all others."""
-    return moment_text(moment)
-
-
-def before_sk(before: datetime | Position | None) -> str:
-    """Sorts after every `ended_sk` that a list shows; None: after all of them."""
-    if before is None:
-        return "~"
-    if isinstance(before, Position):
-        return ended_sk(before.ended_at, before.key)
-    return ended_before(before)
-
-
-def ended_after(moment: datetime) -> str:
-    """Sorts after every `ended_sk` up to this moment, since "$" follows "#"."""
-    return f"{moment_text(moment)}$"
 
 
 def owner_pk(owner: str) -> str:

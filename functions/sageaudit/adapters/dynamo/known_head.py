@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sageaudit.adapters.dynamo import items, keys
+from sageaudit.adapters.dynamo import items
 from sageaudit.adapters.dynamo.calls import put_action
-from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.table import PARTITION_KEY
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.moments import moment_text
 from sageaudit.domain.audit.record import Head
 
 _AS_READ = "version = :version AND last_modified_at = :read"
@@ -35,7 +36,7 @@ class KnownHead:
         """The condition that HEAD has not changed since it was read, and its values."""
         values: Item = {
             ":version": self.head.version,
-            ":read": keys.moment_text(self.head.last_modified_at),
+            ":read": moment_text(self.head.last_modified_at),
         }
         if self.revision is None:
             return f"{_AS_READ} AND attribute_not_exists(revision)", values

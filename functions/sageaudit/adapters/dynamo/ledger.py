@@ -8,10 +8,11 @@ from typing import Any
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo
-from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.leases import LEDGER_DAYS, Lease, State, claim_of, released
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.moments import epoch_s, moment_text
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import LastNotice
 
@@ -89,7 +90,7 @@ class DynamoLedger:
             lease = _read_lease(failed.item)
         else:
             return Claim.FIRST
-        claim = claim_of(lease, keys.epoch_s(now))
+        claim = claim_of(lease, epoch_s(now))
         if claim is Claim.FIRST:
             return Claim.BUSY  # released between our write and its response
         if claim is not Claim.REPEAT:
@@ -108,7 +109,7 @@ class DynamoLedger:
             f"SET #state = :state, sent_at = :now, {TTL_ATTRIBUTE} = :expires",
             values={
                 ":state": State.SENT.value,
-                ":now": keys.moment_text(now),
+                ":now": moment_text(now),
                 ":expires": _expiry(now),
             },
             names=_STATE,
@@ -126,7 +127,7 @@ class DynamoLedger:
                 values={
                     ":state": State.FAILED.value,
                     ":sent": State.SENT.value,
-                    ":now": keys.moment_text(now),
+                    ":now": moment_text(now),
                     ":reason": whole_text(reason)[:_LONGEST_REASON],
                     ":expires": _expiry(now),
                 },
@@ -163,7 +164,7 @@ class DynamoLedger:
             SORT_KEY: _NOTICE_SK,
             "state": State.SENDING.value,
             "tries": 1 if lease is None else lease.tries + 1,
-            "lease_until": keys.epoch_s(now) + lease_s,
+            "lease_until": epoch_s(now) + lease_s,
             TTL_ATTRIBUTE: _expiry(now),
         }
         if lease is None:
@@ -173,7 +174,7 @@ class DynamoLedger:
 
 
 def _expiry(moment: datetime) -> int:
-    return keys.epoch_s(moment + timedelta(days=LEDGER_DAYS))
+    return epoch_s(moment + timedelta(days=LEDGER_DAYS))
 
 
 def _untouched(lease: Lease) -> Item:

@@ -14,9 +14,10 @@ from itertools import groupby
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, add_action
-from sageaudit.adapters.dynamo.codec import Item, numbers_of, read_numbers
-from sageaudit.adapters.dynamo.daily_sums import SumFilter, changes
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.codec import Item, numbers_of, read_numbers
+from sageaudit.adapters.history.daily_sums import SumFilter, changes
+from sageaudit.adapters.history.moments import month_of
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
 
@@ -152,7 +153,7 @@ class Directory:
 
     def name(self, head: Head) -> None:
         """Names the account in the month of this audit's end."""
-        month = keys.month_of(head.ended_at)
+        month = month_of(head.ended_at)
         if (head.account, month) in self._named:
             return
         with suppress(ConditionFailed):  # another process was first

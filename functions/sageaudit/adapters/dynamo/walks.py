@@ -9,8 +9,9 @@ from typing import Any
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import Dynamo
-from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.table import INDEXES
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.sort_keys import due_until
 
 _INDEXES = {index.name: index for index in INDEXES}
 
@@ -41,7 +42,7 @@ def newest_first(
 
 def due_first(table: Dynamo, before: datetime, last: str | None, limit: int) -> Walk:
     """The items of the index `due` at or before a moment, those after `last`, the oldest first."""
-    until, after = keys.due_until(before), last or ""
+    until, after = due_until(before), last or ""
     walks = [
         _walk(
             table,

@@ -11,14 +11,23 @@ from datetime import date, datetime
 from itertools import islice
 
 from sageaudit.adapters.dynamo import keys
-from sageaudit.adapters.dynamo.codec import Item
-from sageaudit.adapters.dynamo.daily_sums import SumFilter, sum_row
-from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
-from sageaudit.adapters.dynamo.items import packed_detail, read_detail
-from sageaudit.adapters.dynamo.paging import last_seen, list_end, page_of
-from sageaudit.adapters.dynamo.rows import finding_rows, head_of
-from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stored_text
-from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.daily_sums import SumFilter, sum_row
+from sageaudit.adapters.history.detail import packed_detail, read_detail
+from sageaudit.adapters.history.families import FamilyRow, family_row, out_of_date
+from sageaudit.adapters.history.moments import as_utc, month_of
+from sageaudit.adapters.history.paging import last_seen, list_end, page_of
+from sageaudit.adapters.history.rows import finding_rows, head_of
+from sageaudit.adapters.history.sort_keys import (
+    before_sk,
+    due_sk,
+    due_until,
+    ended_after,
+    ended_before,
+    ended_sk,
+)
+from sageaudit.adapters.history.stored_document import digest_of, read_text, stored_text
+from sageaudit.adapters.history.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     FAMILY_RUNS,
@@ -65,7 +74,7 @@ class MemoryHistory:
             row = family_row(entry, head)
             self._runs[keys.job_pk(entry.key)] = replace(known, head=head, family_row=row)
         if step is RecordStep.ADVANCE:
-            modified_at = keys.as_utc(entry.last_modified_at)
+            modified_at = as_utc(entry.last_modified_at)
             head = replace(newest, last_modified_at=modified_at)
             self._runs[keys.job_pk(entry.key)] = replace(known, head=head)
         return unchanged(step, newest)
@@ -98,14 +107,14 @@ class MemoryHistory:
         """Sets `due_at` of the family's audits that were judged without a run that ended before."""
         partition = keys.family_runs_pk(account, region, family)
         rows = sorted(self._family_rows(partition), key=lambda row: row.ended_sk)
-        own = next((r for r in rows if r.ended_sk == keys.ended_sk(ended_at, key)), None)
+        own = next((r for r in rows if r.ended_sk == ended_sk(ended_at, key)), None)
         if own is None:
             return ()
-        before = [row for row in rows if row.ended_sk < keys.ended_before(ended_at)]
-        after = [row for row in rows if row.ended_sk > keys.ended_after(ended_at)]
+        before = [row for row in rows if row.ended_sk < ended_before(ended_at)]
+        after = [row for row in rows if row.ended_sk > ended_after(ended_at)]
         found = tuple(out_of_date(own, before[-FAMILY_RUNS:], after[:FAMILY_RUNS]))
         for run in found:
-            self._make_due(keys.job_pk(run), keys.as_utc(due_at))
+            self._make_due(keys.job_pk(run), as_utc(due_at))
         return found
 
     def _family_rows(self, partition: str) -> Iterator[FamilyRow]:
@@ -204,7 +213,7 @@ class MemoryHistory:
         return (
             head
             for _, head in self._newest(before)
-            if keys.account_pk(head.account, keys.month_of(head.ended_at)) == wanted
+            if keys.account_pk(head.account, month_of(head.ended_at)) == wanted
         )
 
     def by_rule(
@@ -221,19 +230,19 @@ class MemoryHistory:
         asked = f"by-rule {wanted}"
         last = list_end(asked, cursor, before)
         matching = (
-            (keys.ended_sk(row.ended_at, row.key), row)
+            (ended_sk(row.ended_at, row.key), row)
             for kept in self._runs.values()
             for row in kept.findings
-            if keys.rule_pk(row.rule, keys.month_of(row.ended_at)) == wanted
+            if keys.rule_pk(row.rule, month_of(row.ended_at)) == wanted
         )
         rows = sorted((keyed for keyed in matching if keyed[0] < last), key=_sort_key, reverse=True)
         return page_of(asked, iter(rows), limit)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """Jobs whose recheck time is at or before `before`, the oldest first."""
-        last, until = last_seen("due", cursor) or "0", keys.due_until(before)
+        last, until = last_seen("due", cursor) or "0", due_until(before)
         waiting = (
-            (keys.due_sk(kept.head.due_at, kept.head.key), kept.head)
+            (due_sk(kept.head.due_at, kept.head.key), kept.head)
             for kept in self._runs.values()
             if kept.head.due_at is not None
         )
@@ -260,9 +269,9 @@ class MemoryHistory:
                 yield row
 
     def _newest(self, before: datetime | Position | None = None) -> Iterator[tuple[str, Head]]:
-        last = keys.before_sk(before)
+        last = before_sk(before)
         heads = (kept.head for kept in self._runs.values())
-        keyed = ((keys.ended_sk(head.ended_at, head.key), head) for head in heads)
+        keyed = ((ended_sk(head.ended_at, head.key), head) for head in heads)
         return iter(sorted((row for row in keyed if row[0] < last), key=_sort_key, reverse=True))
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import Dynamo
-from sageaudit.adapters.dynamo.codec import Item
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused
 
@@ -61,15 +62,15 @@ class PriceCache:
         if len(entries) != head["entries"]:
             return None
         listing = Listing(region, component, entries, tuple(head.get("managed_spot", ())))
-        return Stored(listing, keys.read_moment(head["read_at"]))
+        return Stored(listing, read_moment(head["read_at"]))
 
     def write(self, stored: Stored) -> None:
         """Stores a complete read. Raises AwsError."""
         listing = stored.listing
         shared: Item = {
             PARTITION_KEY: keys.price_pk(listing.region, listing.component.value),
-            "read_at": keys.moment_text(stored.read_at),
-            TTL_ATTRIBUTE: keys.epoch_s(stored.read_at + timedelta(days=KEPT_DAYS)),
+            "read_at": moment_text(stored.read_at),
+            TTL_ATTRIBUTE: epoch_s(stored.read_at + timedelta(days=KEPT_DAYS)),
         }
         self._table.put_all(
             [

@@ -12,8 +12,8 @@ from dataclasses import fields
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from sageaudit.adapters.dynamo.codec import Item, from_item, to_item
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
+from sageaudit.adapters.history.codec import Item, from_item, to_item
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey
 
 Columns = dict[str, Any]

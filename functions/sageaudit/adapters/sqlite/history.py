@@ -1,8 +1,8 @@
 """History in one SQLite file, for a person's own machine. docs/data-model.md has its tables.
 
-It decides as the other histories do (`adapters/dynamo/versions.py`, `rows.py`, `families.py`), and
-its cursors are theirs. A list reads a page at a time, and no transaction stays open between pages:
-rows that are recorded meanwhile may be in it or not, and never block the writer.
+It decides as the other histories do (`adapters/history/`), and its cursors are theirs. A list
+reads a page at a time, and no transaction stays open between pages: rows that are recorded
+meanwhile may be in it or not, and never block the writer.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from sageaudit.adapters.dynamo import keys
-from sageaudit.adapters.dynamo.daily_sums import changes
-from sageaudit.adapters.dynamo.families import FamilyRow, family_row, out_of_date
-from sageaudit.adapters.dynamo.items import packed_detail, read_detail
-from sageaudit.adapters.dynamo.paging import last_seen, list_end, page_of
-from sageaudit.adapters.dynamo.rows import finding_rows, head_of, row_text
-from sageaudit.adapters.dynamo.stored_document import digest_of, read_text, stored_text
-from sageaudit.adapters.dynamo.versions import RecordStep, next_step, unchanged
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
+from sageaudit.adapters.history.daily_sums import changes
+from sageaudit.adapters.history.detail import DETAIL_DAYS, packed_detail, read_detail
+from sageaudit.adapters.history.families import FamilyRow, family_row, out_of_date
+from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.history.paging import last_seen, list_end, page_of
+from sageaudit.adapters.history.rows import finding_rows, head_of, row_text
+from sageaudit.adapters.history.sort_keys import before_sk, run_id
+from sageaudit.adapters.history.stored_document import digest_of, read_text, stored_text
+from sageaudit.adapters.history.versions import RecordStep, next_step, unchanged
 from sageaudit.adapters.sqlite import statements, sums
 from sageaudit.adapters.sqlite.columns import from_columns, to_columns
 from sageaudit.adapters.sqlite.history_file import HistoryFile
@@ -45,8 +47,6 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.sums import Scope, SumRow
 
-DETAIL_DAYS = 90
-"""As long as the table keeps them."""
 _PAGE_ROWS = 500
 """Rows of one read of a list, some 1 MB."""
 _LAST = "~"
@@ -98,7 +98,7 @@ class SqliteHistory:
         digest = digest_of(entry.document)
         with self._file.writing() as connection:
             self._forget_expired(connection)
-            row = connection.execute(statements.HEAD, {"run_key": keys.run_id(entry.key)})
+            row = connection.execute(statements.HEAD, {"run_key": run_id(entry.key)})
             known = row.fetchone()
             newest = None if known is None else self._read(Head, known)
             step = next_step(newest, entry, digest)
@@ -108,8 +108,8 @@ class SqliteHistory:
                 head = head_of(entry, newest.version, digest=digest, findings=finding_rows(entry))
                 self._put_head(connection, entry, head, newest)
             if step is RecordStep.ADVANCE:
-                modified_at = keys.moment_text(entry.last_modified_at)
-                values = {"run_key": keys.run_id(entry.key), "last_modified_at": modified_at}
+                modified_at = moment_text(entry.last_modified_at)
+                values = {"run_key": run_id(entry.key), "last_modified_at": modified_at}
                 connection.execute(statements.ADVANCE, values)
             return unchanged(step, newest)
 
@@ -119,7 +119,7 @@ class SqliteHistory:
         version = 1 if newest is None else newest.version + 1
         findings = finding_rows(entry)
         head = head_of(entry, version, digest=digest, findings=findings)
-        of_run = {"run_key": keys.run_id(entry.key)}
+        of_run = {"run_key": run_id(entry.key)}
         self._put_head(connection, entry, head, newest)
         text = stored_text(entry.document, version)
         connection.execute(statements.PUT_AUDIT, of_run | {"version": version, "document": text})
@@ -136,7 +136,7 @@ class SqliteHistory:
         self, connection: sqlite3.Connection, entry: Entry, head: Head, newest: Head | None
     ) -> None:
         """The head, its place in its family, and what it changes in the daily sums."""
-        of_run = {"run_key": keys.run_id(head.key)}
+        of_run = {"run_key": run_id(head.key)}
         connection.execute(statements.PUT_HEAD, of_run | to_columns(head))
         row = family_row(entry, head)
         if row is None:
@@ -161,10 +161,10 @@ class SqliteHistory:
             connection.execute(statements.GIVE_SPACE_BACK).fetchall()
 
     def _now(self) -> str:
-        return keys.moment_text(self._clock())
+        return moment_text(self._clock())
 
     def _expires_at(self) -> str:
-        return keys.moment_text(self._clock() + timedelta(days=DETAIL_DAYS))
+        return moment_text(self._clock() + timedelta(days=DETAIL_DAYS))
 
     def recheck_family(
         self,
@@ -182,8 +182,8 @@ class SqliteHistory:
         """
         asked = {
             **_family(account, region, family),
-            "run_key": keys.run_id(key),
-            "ended_at": keys.moment_text(ended_at),
+            "run_key": run_id(key),
+            "ended_at": moment_text(ended_at),
             "now": self._now(),
             "rows": FAMILY_RUNS,
         }
@@ -198,26 +198,26 @@ class SqliteHistory:
             found = tuple(out_of_date(*rows))
         if found:
             with self._file.writing() as connection:
-                due = {"due_at": keys.moment_text(due_at)}
-                values = [due | {"run_key": keys.run_id(run)} for run in found]
+                due = {"due_at": moment_text(due_at)}
+                values = [due | {"run_key": run_id(run)} for run in found]
                 connection.executemany(statements.MAKE_DUE, values)
         return found
 
     def head(self, key: JobKey) -> Head | None:
         """The summary of the newest version; None for an unknown run."""
-        row = self._file.row(statements.HEAD, {"run_key": keys.run_id(key)})
+        row = self._file.row(statements.HEAD, {"run_key": run_id(key)})
         return None if row is None else self._read(Head, row)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """The document of a version, by default the newest; None where there is none."""
         query = statements.NEWEST_AUDIT if version is None else statements.AUDIT
-        row = self._file.row(query, {"run_key": keys.run_id(key), "version": version})
+        row = self._file.row(query, {"run_key": run_id(key), "version": version})
         with self._whole_rows():
             return None if row is None else read_text(row["document"])
 
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
-        row = self._file.row(statements.DETAIL, {"run_key": keys.run_id(key), "now": self._now()})
+        row = self._file.row(statements.DETAIL, {"run_key": run_id(key), "now": self._now()})
         with self._whole_rows():
             return None if row is None else read_detail(dict(row))
 
@@ -230,7 +230,7 @@ class SqliteHistory:
     ) -> Iterator[Head]:
         """Jobs that ended on a day in UTC, newest first."""
         asked = {"day": day.isoformat()}
-        last = min(keys.before_sk(before), f"{day.isoformat()}{_LAST}")
+        last = min(before_sk(before), f"{day.isoformat()}{_LAST}")
         return self._heads(statements.BY_DAY, asked, last, page_size)
 
     def by_family(
@@ -246,7 +246,7 @@ class SqliteHistory:
         """The runs of one family, newest first."""
         asked = _family(account, region, family)
         rows = page_size or limit
-        return islice(self._heads(statements.BY_FAMILY, asked, keys.before_sk(before), rows), limit)
+        return islice(self._heads(statements.BY_FAMILY, asked, before_sk(before), rows), limit)
 
     def by_owner(
         self,
@@ -272,7 +272,7 @@ class SqliteHistory:
     ) -> Iterator[Head]:
         """One account's jobs of a month, newest first."""
         asked = {"account": whole_text(account), "month": month}
-        last = min(keys.before_sk(before), f"{month}{_LAST}")
+        last = min(before_sk(before), f"{month}{_LAST}")
         return self._heads(statements.BY_ACCOUNT, asked, last, page_size)
 
     def by_rule(
@@ -293,7 +293,7 @@ class SqliteHistory:
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """Jobs whose recheck time is at or before `before`, the oldest first."""
-        asked = {"until": keys.moment_text(before)}
+        asked = {"until": moment_text(before)}
         last = last_seen("due", cursor) or ""
         walked = self._walk(Head, statements.DUE, asked, last, limit + 1, by="due_at")
         return page_of("due", walked, limit)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 
-from sageaudit.adapters.dynamo.keys import ended_sk
+from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Head, JobKey, Position

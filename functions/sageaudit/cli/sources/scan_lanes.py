@@ -52,7 +52,9 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class LaneMaker:
-    """Makes the lanes of a scan. `tally` counts what could not be listed."""
+    """Makes the lanes of a scan. `tally` counts what could not be listed, and unless `quiet` a
+    message says it.
+    """
 
     history: History
     asked: Asked
@@ -61,13 +63,17 @@ class LaneMaker:
     tally: ScanTally
     statuses: dict[str, AccountStatus] = field(default_factory=dict)
     """Of each account, where several are scanned."""
+    quiet: bool = False
 
     def of_recordings(self, folder: Path) -> list[Lane]:
-        """The recorded jobs; a file that cannot be read is said and counted."""
+        """The recorded jobs; a file that cannot be read is said and counted, or only counted."""
 
         def refused(error: BadRecording) -> None:
-            say(str(error))
-            self.tally.refuse("a file is not a recording", exit_of(error))
+            if self.quiet:
+                self.tally.refuse(str(error), exit_of(error))
+            else:
+                say(str(error))
+                self.tally.refuse("a file is not a recording", exit_of(error))
 
         found, asked = recorded_lanes.recorded_jobs(folder, refused), self.asked
         jobs = [job for job in found.jobs if job.ref.kind in asked.kinds]
@@ -79,7 +85,7 @@ class LaneMaker:
 
     def of_account(self, account: ScannedAccount) -> list[Lane]:
         """The listed jobs. Raises NoCredentials where no region accepts the credentials."""
-        jobs = self._listed(account, self.tally)
+        jobs = self._listed(account, self.tally, quiet=self.quiet)
         deps = account.dependencies(self.history, self.asked.policy)
         return lanes_of(self.asked.of(jobs), deps, again=self.asked.again)
 
@@ -113,9 +119,7 @@ class LaneMaker:
         note_lanes(self.statuses, lanes)
         return lanes
 
-    def _listed(
-        self, account: ScannedAccount, tally: ScanTally, *, quiet: bool = False
-    ) -> list[Listed]:
+    def _listed(self, account: ScannedAccount, tally: ScanTally, *, quiet: bool) -> list[Listed]:
         """The jobs of an account; what cannot be listed is counted, and said unless `quiet`.
 
         Raises the error where nothing can be listed with the account's credentials.

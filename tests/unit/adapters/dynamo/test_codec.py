@@ -8,8 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.adapters.dynamo.codec import from_item, to_item
 from sageaudit.adapters.dynamo.items import finding_item, read_finding
+from sageaudit.adapters.history.codec import from_item, to_item
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.dynamo.keys import epoch_s
+from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache, Stored
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, Ambiguous, ListedRate, Listing, Refused

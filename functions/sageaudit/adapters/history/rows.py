@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.adapters.dynamo.keys import LONGEST_TEXT, as_utc, read_moment
 from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.adapters.history.moments import as_utc, read_moment
+from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, estimates, gaps, stands
 from sageaudit.domain.audit.earlier import run_stamp
 from sageaudit.domain.audit.judgement import Judged

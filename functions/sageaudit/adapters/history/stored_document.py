@@ -12,8 +12,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, cast
 
-from sageaudit.adapters.dynamo.rows import findings_without_row
 from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.history.rows import findings_without_row
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import STORED_BEFORE
 

@@ -13,8 +13,8 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from sageaudit.adapters.dynamo.keys import before_sk
 from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.adapters.history.sort_keys import before_sk
 from sageaudit.domain.audit.record import Page, Position
 
 Row = TypeVar("Row")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sageaudit.adapters.dynamo.keys import as_utc
-from sageaudit.adapters.dynamo.rows import row_text
+from sageaudit.adapters.history.moments import as_utc
+from sageaudit.adapters.history.rows import row_text
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from sageaudit.adapters.dynamo.stored_document import read_text, stored_text
+from sageaudit.adapters.history.stored_document import read_text, stored_text
 from tests.fakes.documents import document, rollup_document
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.dynamo.daily_sums import SumFilter, changes, sum_row
-from sageaudit.adapters.dynamo.rows import head_of
+from sageaudit.adapters.history.daily_sums import SumFilter, changes, sum_row
+from sageaudit.adapters.history.rows import head_of
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, grouped

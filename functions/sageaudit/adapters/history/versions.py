@@ -1,10 +1,10 @@
-"""Decides what recording an audit does, from the newest version; shared by both histories."""
+"""Decides what recording an audit does, from the newest version; shared by all histories."""
 
 from __future__ import annotations
 
 import enum
 
-from sageaudit.adapters.dynamo.keys import as_utc
+from sageaudit.adapters.history.moments import as_utc
 from sageaudit.domain.audit.record import Entry, Head, Recorded, Verdict
 
 

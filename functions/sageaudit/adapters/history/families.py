@@ -1,7 +1,7 @@
 """Which audits of a family must be done again, since a run was audited out of order.
 
 A run is judged by the runs of its family that ended before it. Each one's row says which of them
-its audit had read, so that two rows tell whether one of them was missed. Shared by both histories.
+its audit had read, so that two rows tell whether one of them was missed. Shared by all histories.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sageaudit.adapters.dynamo import keys
+from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Head, JobKey
 
 
@@ -42,10 +42,10 @@ def family_row(entry: Entry, head: Head) -> FamilyRow | None:
     full = read is not None and len(read) >= FAMILY_RUNS
     return FamilyRow(
         key=head.key,
-        ended_sk=keys.ended_sk(head.ended_at, head.key),
+        ended_sk=ended_sk(head.ended_at, head.key),
         stamp=head.stamp,
         compared=None if read is None else tuple(run.stamp for run in read if run.stamp),
-        since=keys.ended_sk(read[-1].ended_at, read[-1].key) if read and full else "",
+        since=ended_sk(read[-1].ended_at, read[-1].key) if read and full else "",
     )
 
 

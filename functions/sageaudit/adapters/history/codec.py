@@ -14,8 +14,8 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.history.moments import moment_text, read_moment
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
@@ -44,7 +44,7 @@ def from_item(form: type[Stored], item: Item) -> Stored:
 
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
-        return keys.moment_text(value)
+        return moment_text(value)
     if isinstance(value, RunFacts):
         return _facts_text(value)
     if isinstance(value, Sums):
@@ -131,7 +131,7 @@ def _value_reader(hint: Any) -> Callable[[Any], Any]:
     if get_origin(hint) is Mapping:
         return lambda numbers: {name: Decimal(number) for name, number in numbers.items()}
     reader: Callable[[Any], Any] = {
-        datetime: keys.read_moment,
+        datetime: read_moment,
         RunFacts: _read_facts,
         Sums: read_sums,
     }.get(hint, hint)
