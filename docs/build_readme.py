@@ -1,20 +1,28 @@
-"""Writes the numbers of README.md that follow from the rules and their stories: `make docs`."""
+"""Writes what README.md says of the rules and their stories, and its ranking: `make docs`."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+import tempfile
 from decimal import Decimal
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 
 from sageaudit.rules import catalogue
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+RECORDINGS = ROOT / "local" / "recordings"
 CONFUSION = ROOT / "tests" / "golden" / "labelled" / "confusion.txt"
 """Its first word is the number of generated jobs; `make golden` writes it."""
 EXPERT_JOBS = CONFUSION.with_name("expert-jobs.txt")
 """Its last line has the dollars found, and the least and most that were wasted."""
+_ITS_COMMAND = "`sageaudit scan --recordings local/recordings --history demo.db`"
+_THIRD = "3."
+"""The row of the third family."""
 
 
 def with_numbers(readme: str) -> str:
@@ -33,6 +41,26 @@ def with_numbers(readme: str) -> str:
     return readme
 
 
+def with_ranking(readme: str) -> str:
+    """The README with the beginning of the ranking that a scan of the demo's jobs prints."""
+    before, _, rest = readme.partition(_ITS_COMMAND)
+    prose, _, after = rest.split("```\n", 2)
+    return before + _ITS_COMMAND + "```\n".join((prose, ranking(), after))
+
+
+def ranking() -> str:
+    """What `sageaudit scan` prints of the demo's jobs, as far as the fixes of two families."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["scan", "--recordings", str(RECORDINGS), "--history", str(Path(folder, "demo.db"))]
+        done = subprocess.run(
+            [sys.executable, "-c", "from sageaudit.cli.main import main; main()", *words],
+            env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "XDG_DATA_HOME": folder},
+            capture_output=True, check=True, text=True,
+        )  # fmt: skip
+    lines = (line.rstrip() for line in done.stdout.splitlines())
+    return "".join(f"{line}\n" for line in takewhile(lambda line: line[:2] != _THIRD, lines))
+
+
 def ids() -> list[str]:
     """The ids of all rules, in order."""
     return sorted(rule.name.id for rule in catalogue.load())
@@ -46,4 +74,5 @@ def _range(ids_of_row: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(with_numbers(README.read_text(encoding="utf-8")), encoding="utf-8")
+    text = with_ranking(with_numbers(README.read_text(encoding="utf-8")))
+    README.write_text(text, encoding="utf-8")

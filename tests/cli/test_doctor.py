@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.parsers import ResponseParserError
 from moto import mock_aws
 
 from sageaudit.adapters.sqlite.history import SqliteHistory
@@ -184,6 +185,23 @@ def test_a_clock_that_aws_would_refuse_is_said(
     assert said in found["found"]
 
 
+@pytest.mark.parametrize(
+    "fault", [ResponseParserError("not XML"), KeyError("GetCallerIdentityResult")]
+)
+def test_a_page_of_a_proxy_is_no_bug_of_sageaudit(
+    calls: AwsCalls, run: Run, fault: Exception
+) -> None:
+    """Botocore fails in these ways on a page of HTML, and on XML that is not AWS's."""
+
+    def page(*_: Any) -> Any:
+        raise fault
+
+    calls.answer("sts:GetCallerIdentity", page)
+    done = run("doctor", "--output", "json")
+    assert "is a proxy between?" in checks(done)["AWS is reached"]["found"]
+    assert done.exit_code == 5
+
+
 def test_without_the_network_it_says_so_and_stops_asking(calls: AwsCalls, run: Run) -> None:
     """One line for AWS, and one that nothing else was asked."""
 
@@ -193,7 +211,8 @@ def test_without_the_network_it_says_so_and_stops_asking(calls: AwsCalls, run: R
     calls.answer("sts:GetCallerIdentity", unreachable)
     done = run("doctor", "--output", "json")
     found = checks(done)
-    assert found["AWS is reached"]["state"] == found["credentials"]["state"] == "failed"
+    assert found["AWS is reached"]["state"] == "failed"
+    assert found["credentials"]["state"] == "not_checked"
     assert "HTTPS_PROXY" in found["AWS is reached"]["next"]
     assert found["permissions"]["state"] == "not_checked"
     assert done.exit_code == 5

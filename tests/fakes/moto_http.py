@@ -80,7 +80,8 @@ def moto_http() -> Iterator[MotoHttp]:
 def _request(method: str, path: str, headers: Message, body: bytes) -> AWSPreparedRequest:
     """The request as AWS's own host would get it."""
     scope = _SCOPE.search(headers.get("Authorization", ""))
-    region, service = scope.groups() if scope else ("us-east-1", "s3")
+    unsigned = ("us-east-1", "sts" if b"Action=GetCallerIdentity" in body else "s3")
+    region, service = scope.groups() if scope else unsigned
     host = _HOSTS.get(service, f"{service}.{{}}.amazonaws.com").format(region)
     kept = {key: value for key, value in headers.items() if key != "Host"}
     return AWSPreparedRequest(method, f"https://{host}{path}", kept, body, None)

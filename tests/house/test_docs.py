@@ -16,7 +16,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 STARTS = (ROOT, ROOT / "functions" / "sageaudit")
 """Where the documents' paths begin."""
 ENDINGS = (".py", ".md", ".toml", ".json")
-NOT_OURS = {".venv/bin/sageaudit"}
+NOT_OURS = {".venv/bin/sageaudit", "dist/sageaudit-*-py3-none-any.whl"}
 """Made by `make`."""
 
 

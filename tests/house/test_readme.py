@@ -31,6 +31,11 @@ def test_the_numbers_that_rules_and_stories_change_are_todays() -> None:
     assert f"{len(catalogue.load())} rules, each one file" in WORDS
 
 
+def test_the_ranking_is_what_a_scan_of_the_demos_jobs_prints() -> None:
+    """Its beginning, which `make docs` writes."""
+    assert build_readme.with_ranking(README) == README, "run make docs"
+
+
 def test_the_table_of_rules_has_a_row_for_each_hundred() -> None:
     """In the order of the ids."""
     hundreds = sorted({rule_id[:3] for rule_id in build_readme.ids()})

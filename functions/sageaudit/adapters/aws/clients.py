@@ -87,9 +87,7 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
     except BotoCoreError as error:
         raise unanswered(error, service) from error
     except ResponseParserError as error:
-        raise Unavailable(
-            f"{service} sent an answer that cannot be read; is a proxy between?"
-        ) from error
+        raise unreadable(service) from error
 
 
 def unanswered(error: BotoCoreError, service: str) -> AwsError:
@@ -99,6 +97,11 @@ def unanswered(error: BotoCoreError, service: str) -> AwsError:
         if isinstance(error, kinds):
             return NoCredentials(f"No usable AWS credentials: {text}; {what_to_do}.")
     return Unavailable(f"{service} did not answer: {text}.")
+
+
+def unreadable(service: str) -> Unavailable:
+    """The project's error where something else than AWS answered."""
+    return Unavailable(f"{service} sent an answer that cannot be read; is a proxy between?")
 
 
 def translated(error: ClientError, service: str, where: str = "") -> AwsError:

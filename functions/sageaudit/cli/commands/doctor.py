@@ -127,7 +127,12 @@ def _of_aws(
     found = checkup.region(session.region_name)
     yield found
     place = session.region_name if found.state is State.OK else "us-east-1"
-    yield checkup.clock(session, place, lambda: datetime.now(UTC))
+    reached = checkup.clock(session, place, lambda: datetime.now(UTC))
+    yield reached
+    if reached.name == checkup.REACHED:
+        for name in ("credentials", "permissions"):
+            yield Check(name, State.NOT_CHECKED, "without AWS nothing can be asked")
+        return
     whose, own = checkup.credentials(session, place)
     yield whose
     if own is None or found.state is not State.OK:

@@ -16,6 +16,7 @@ from typing import Any
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from sageaudit import __version__
 from sageaudit.adapters.aws.assumed_role import AssumedRoles, Role
@@ -26,6 +27,7 @@ from sageaudit.adapters.aws.clients import (
     known_regions,
     translated,
     unanswered,
+    unreadable,
 )
 from sageaudit.adapters.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.prices import packaged
@@ -35,6 +37,8 @@ from sageaudit.cli.sources.account_list import Identity, identity
 from sageaudit.cli.sources.probes import probe, simulated
 from sageaudit.errors import AwsError, NoHistory, SageauditError
 
+REACHED = "AWS is reached"
+"""The check that takes the clock's place where no answer of AWS came."""
 MOST_SKEW_S = 300
 """AWS refuses a signature that is more than five minutes from its own time.
 
@@ -119,10 +123,12 @@ def clock(session: Any, region: str, now: Callable[[], datetime]) -> Check:
         answer = client(session, "sts", region, config).get_caller_identity()
     except ClientError as error:
         answer = dict(error.response)
-    except BotoCoreError as error:
-        problem = unanswered(error, "sts")
+    except (BotoCoreError, ResponseParserError, KeyError) as error:
+        # a page of a proxy: unreadable, or XML without the result, on which botocore fails
+        lost = isinstance(error, BotoCoreError)
+        problem = unanswered(error, "sts") if lost else unreadable("sts")
         advice = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
-        return failed("AWS is reached", problem, advice, exit_of(problem))
+        return failed(REACHED, problem, advice, exit_of(problem))
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     try:
         theirs = parsedate_to_datetime(headers["date"])
