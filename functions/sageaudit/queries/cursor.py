@@ -18,7 +18,10 @@ from sageaudit.errors import BadUsage
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow, amount
 
-_VERSION = 1
+_VERSION = 2
+_USUAL = b',null,"2026-11-20T12:00:00.000000+00:00","arn:aws:sagemaker:us-east-1:training-job/'
+"""What most cursors contain: compressed with it, they are half as long."""
+_LONGEST = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +49,18 @@ def cursor_of(question: Question, place: Place) -> str:
         None if place.usd is None else str(place.usd),
     ]
     text = json.dumps(parts, separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    press = zlib.compressobj(9, wbits=-zlib.MAX_WBITS, zdict=_USUAL)
+    short = press.compress(text.encode()) + press.flush()
+    return base64.urlsafe_b64encode(short).decode().rstrip("=")
 
 
 def read_cursor(question: Question, cursor: str) -> Place:
     """The place that a cursor names. Raises BadUsage for one of another question."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        parts = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        short = base64.b64decode(padded, altchars=b"-_", validate=True)
+        unpress = zlib.decompressobj(wbits=-zlib.MAX_WBITS, zdict=_USUAL)
+        parts = json.loads(unpress.decompress(short, _LONGEST))
         match parts:
             case [version, digest, str(ended), str(arn), str(created), usd] if (
                 version,
@@ -61,7 +68,7 @@ def read_cursor(question: Question, cursor: str) -> Place:
             ) == (_VERSION, _digest(question)) and (usd is None) == (question.sort is Sort.NEWEST):
                 key = JobKey(arn, _moment(created))
                 return Place(Position(_moment(ended), key), _usd(usd))
-    except (ValueError, RecursionError, InvalidOperation):
+    except (ValueError, RecursionError, InvalidOperation, zlib.error):
         pass
     raise BadUsage(
         "--cursor does not belong to this question: repeat it with the same filters and --sort,"

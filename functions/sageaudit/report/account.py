@@ -14,7 +14,14 @@ from sageaudit.report.job_table import COLUMNS, family_name, job_table, owner_na
 from sageaudit.report.markup import Child, Markup, join, tag
 from sageaudit.report.page import section, tiles
 from sageaudit.report.spend_chart import spend_over_time
-from sageaudit.text.account_words import account_headline, judged_words, period_words, price_dates
+from sageaudit.text.account_words import (
+    account_headline,
+    judged_words,
+    period_words,
+    price_dates,
+    spend_of,
+    summed,
+)
 from sageaudit.text.idle_capacity import IDLE_LABEL
 from sageaudit.text.money import cents, rough_low, roughly, share
 from sageaudit.text.words import counted
@@ -22,6 +29,7 @@ from sageaudit.text.words import counted
 _NAMES = 15
 """Rows of a table of sums; the others are one row, so that it adds up."""
 _STEPS = 8
+_NO_SUM = "not in the totals"
 _DETAILS = (
     "The most avoidable and lost dollars first, then the highest cost. Beside each name: the"
     " avoidable and lost dollars, of the cost."
@@ -82,14 +90,15 @@ def _figures(total: Sums) -> Iterator[tuple[str, str, str, str]]:
     def part(amount: Decimal) -> str:
         return f"{share(amount, total.total_usd)} of spend" if amount and total.total_usd else ""
 
-    yield "spent", "Spend", cents(total.total_usd), counted(total.jobs, "job")
-    yield "avoidable", "Avoidable", cents(total.avoidable_usd), part(total.avoidable_usd)
+    yield "spent", "Spend", spend_of(total), counted(total.jobs, "job")
+    avoidable = summed(total.avoidable_usd, total.estimated)
+    yield "avoidable", "Avoidable", avoidable, part(total.avoidable_usd)
     more = total.lost_up_to_usd - total.lost_usd
     upper = f"and up to {cents(more)} more" if more > 0 else part(total.lost_usd)
-    yield "lost", "Lost", cents(total.lost_usd), upper
-    yield "possible", "Possible", rough_low(total.possible_usd), "worth a trial, in no total"
+    yield "lost", "Lost", summed(total.lost_usd, total.estimated), upper
+    yield "possible", "Possible", rough_low(total.possible_usd), f"worth a trial; {_NO_SUM}"
     counted_idle = roughly(total.idle_counted_usd)
-    said = f"{counted_idle} of it is counted already" if total.idle_counted_usd else "in no total"
+    said = f"{counted_idle} of it is counted already" if total.idle_counted_usd else _NO_SUM
     yield "idle", IDLE_LABEL, roughly(total.idle_usd), said
 
 
@@ -98,7 +107,7 @@ def _doubts(report: AccountReport) -> Markup | None:
     total = report.total
     old = sum(head.sums is None for head in report.heads)
     said = [
-        (total.unpriced, "has", "have", "no known cost, which is in no sum"),
+        (total.unpriced, "has", "have", "no known cost: they are not in the sums"),
         (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
         (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
         (total.unauditable, "was", "were", "deleted or could not be described: not in the sums"),
@@ -146,8 +155,8 @@ def _rules(total: Sums) -> Markup | None:
             _pick("Findings", name),
             (Piece(rule.lost_usd, "lost"), Piece(rule.avoidable_usd, "avoidable")),
             (
-                cents(rule.avoidable_usd),
-                cents(rule.lost_usd),
+                summed(rule.avoidable_usd, total.estimated),
+                summed(rule.lost_usd, total.estimated),
                 rough_low(rule.possible_usd),
                 f"{rule.findings:,}",
             ),
@@ -179,8 +188,8 @@ def _sums_row(name: Child, sums: Sums) -> BarRow:
         Piece(wasted - lost, "avoidable"),
         Piece(sums.total_usd - wasted, "spent"),
     )
-    amounts = map(cents, (sums.total_usd, sums.avoidable_usd, sums.lost_usd))
-    return BarRow(name, pieces, (*amounts, f"{sums.jobs:,}"))
+    wasted_words = (summed(usd, sums.estimated) for usd in (sums.avoidable_usd, sums.lost_usd))
+    return BarRow(name, pieces, (spend_of(sums), *wasted_words, f"{sums.jobs:,}"))
 
 
 def _by(said: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> dict[str, Sums]:

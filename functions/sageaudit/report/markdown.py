@@ -9,7 +9,14 @@ from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.report.contents import AccountReport
 from sageaudit.report.job_table import avoidable_words, lost_words, spend_words
-from sageaudit.text.account_words import account_headline, judged_words, period_words, price_dates
+from sageaudit.text.account_words import (
+    account_headline,
+    judged_words,
+    period_words,
+    price_dates,
+    spend_of,
+    summed,
+)
 from sageaudit.text.finding_order import in_order, set_aside
 from sageaudit.text.headline import headline, whole_cost
 from sageaudit.text.idle_capacity import IDLE_LABEL, idle_sentence
@@ -58,9 +65,9 @@ def account_markdown(report: AccountReport) -> str:
     dates = price_dates([one.document for one in report.details if one])
     facts = (report.scope, period_words(report.since, report.until), judged_words(total), dates)
     amounts = (
-        usd(total.total_usd),
-        usd(total.avoidable_usd),
-        usd(total.lost_usd),
+        spend_of(total),
+        summed(total.avoidable_usd, total.estimated),
+        summed(total.lost_usd, total.estimated),
         rough_low(total.possible_usd),
         roughly(total.idle_usd),
     )
@@ -91,8 +98,8 @@ def _rules(total: Sums) -> list[str]:
         (
             markdown(name, _NAME),
             f"{rule.findings:,}",
-            usd(rule.avoidable_usd),
-            usd(rule.lost_usd),
+            summed(rule.avoidable_usd, total.estimated),
+            summed(rule.lost_usd, total.estimated),
             rough_low(rule.possible_usd),
         )
         for name, rule in ranked[:_RULES]

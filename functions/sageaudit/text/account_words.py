@@ -1,9 +1,14 @@
-"""What an account's jobs cost over a period, in words: the headline, how much of it was judged."""
+"""What an account's jobs cost over a period, in words: the headline, how much of it was judged.
+
+A sum has the same words in a scan, a list and a report: "about" where one of its jobs is billed at
+an estimated rate, "or more" where a part of the spend is not known.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
+from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.sums import Sums
@@ -13,13 +18,12 @@ from sageaudit.text.words import counted
 
 
 def account_headline(total: Sums) -> str:
-    """`26 jobs cost about $33.12: $11.40 was avoidable and $0.16 lost`."""
+    """`26 jobs cost $33.12 or more: $11.40 was avoidable and $0.16 was lost`."""
     if not total.jobs:
         return "No job was audited in this period"
-    cost = about(cents(total.total_usd), estimated=bool(total.estimated and total.total_usd))
-    least = "at least " if total.incomplete or total.unpriced else ""
-    spent = f"{counted(total.jobs, 'job')} cost {least}{cost}"
-    avoidable, lost = cents(total.avoidable_usd), cents(total.lost_usd)
+    spent = f"{counted(total.jobs, 'job')} cost {spend_of(total)}"
+    avoidable = summed(total.avoidable_usd, total.estimated)
+    lost = summed(total.lost_usd, total.estimated)
     if total.avoidable_usd and total.lost_usd:
         return f"{spent}: {avoidable} was avoidable and {lost} was lost"
     if total.avoidable_usd:
@@ -27,6 +31,22 @@ def account_headline(total: Sums) -> str:
     if total.lost_usd:
         return f"{spent}: {lost} was lost"
     return f"{spent}: none of it was found avoidable or lost"
+
+
+def summed(amount: Decimal | None, estimated: int) -> str:
+    """A sum over jobs of which so many are billed at an estimated rate: `about $2.88`."""
+    return about(cents(amount), estimated=bool(estimated and amount))
+
+
+def spend_of(total: Sums) -> str:
+    """The spend of these sums."""
+    return summed_spend(total.total_usd, total.estimated, total.incomplete + total.unpriced)
+
+
+def summed_spend(amount: Decimal | None, estimated: int, missing: int) -> str:
+    """`about $59.29 or more`, where the bill of so many jobs is missing or lacks a part."""
+    shown = summed(amount, estimated)
+    return f"{shown} or more" if missing and amount is not None else shown
 
 
 def judged_words(total: Sums) -> str:

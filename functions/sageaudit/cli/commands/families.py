@@ -32,10 +32,10 @@ def families(
 
     Reads daily sums, not audits: the cost of the question does not grow with the number of jobs.
     """
-    listing = lists.by_amount(lists.FAMILIES, Sort(sort))
-    shown.of(listing)
+    shown.of(lists.FAMILIES)
     days, reading = filters.days(asking.now()), Reading()
     with where.open() as opened:
         found = totals.families(opened.history, days, filters.wanted, reading)
     ranked = totals.ranked(found, Sort(sort))
+    listing = lists.by_amount(lists.of_families(ranked), Sort(sort))
     return asking.show_totals(ranked, None if every else limit, listing, shown, reading)

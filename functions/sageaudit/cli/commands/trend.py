@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 
 import click
 from rich.text import Text
@@ -12,15 +11,21 @@ from rich.text import Text
 from sageaudit.cli import asking
 from sageaudit.cli.asking import Shown, SumFilters, Where
 from sageaudit.cli.exits import Exit
+from sageaudit.cli.messages import say
 from sageaudit.cli.views import lists
 from sageaudit.cli.views.layout import console_for
 from sageaudit.queries import totals
 from sageaudit.queries.lists import Reading
 from sageaudit.queries.totals import Period, Total
-from sageaudit.text.money import usd
+from sageaudit.text.account_words import summed
+from sageaudit.text.money import cents
 from sageaudit.text.sparkline import marks
+from sageaudit.text.words import counted
 
 _SINCE = {Period.WEEK: "56d", Period.MONTH: "180d"}
+_TITLE = "Avoidable+lost"
+_BESIDE = 36
+"""Columns for the title and the largest amount; the marks of older periods are left out."""
 _EPILOG = """\b
 Examples:
   sageaudit trend
@@ -38,13 +43,24 @@ Examples:
 )
 @asking.sum_filters(None, "56d for weeks, 180d for months")
 @asking.RULE
+@asking.limit(26)
+@asking.ALL
 @asking.WHERE
 @asking.SHOWN
-def trend(by: str, filters: SumFilters, rule: str | None, where: Where, shown: Shown) -> int:
+def trend(
+    by: str,
+    filters: SumFilters,
+    rule: str | None,
+    limit: int,
+    every: bool,
+    where: Where,
+    shown: Shown,
+) -> int:
     """Shows dollars by week or month, and how they changed.
 
-    The change is that of avoidable plus lost dollars against the period before. A period that
-    lasts is compared with as many days of the one before. Reads daily sums, not audits.
+    The change is that of avoidable plus lost dollars against the period before. A period that is
+    not over is compared with as many days of the one before. Of many periods, the newest are
+    printed. Reads daily sums, not audits.
     """
     period, now, reading = Period(by), asking.now(), Reading()
     filters = replace(filters, since=filters.since or _SINCE[period])
@@ -61,17 +77,44 @@ def trend(by: str, filters: SumFilters, rule: str | None, where: Where, shown: S
             rule=None if rule is None else asking.rule_named(rule),
         )
     if shown.output == "table":
-        _sparkline(rows, shown)
+        _news(rows, period, shown)
+    kept = _with_jobs(rows) if shown.output == "table" else rows
+    newest = kept if every else kept[-limit:]
     read = {"rows": 0, "sums": reading.sums}
-    shown.write(rows, lists.TREND, lambda: {"cursor": None, "read": read})
+    shown.write(newest, lists.TREND, lambda: {"cursor": None, "read": read})
+    if empty := len(rows) - len(kept):
+        say(f"{counted(empty, period.value)} without a job left out of the table")
+    if len(newest) < len(kept):
+        say(f"the newest {len(newest):,} of {len(kept):,} rows: --all prints all of them")
     return int(Exit.DONE)
 
 
-def _sparkline(rows: Sequence[Total], shown: Shown) -> None:
+def _with_jobs(rows: Sequence[Total]) -> Sequence[Total]:
+    """The rows of a table: periods without jobs are left out, but for the newest."""
+    return [row for row in rows if row.jobs or row.unauditable or row is rows[-1]]
+
+
+def _news(rows: Sequence[Total], period: Period, shown: Shown) -> None:
+    """Prints the newest period's dollars with their change, then all periods in one line."""
     console = console_for(no_color=shown.no_color)
-    values = [row.waste_usd for row in rows]
+    if rows:
+        console.print(Text(_newest(rows[-1], period), "bold"))
+    values = [row.waste_usd for row in rows[-max(console.width - _BESIDE, 1) :]]
     known = [value for value in values if value is not None]
     if any(known):
         drawn = marks(values, ascii_only=console.options.ascii_only)
-        most = usd(max(known, default=Decimal(0)))
-        console.print(Text(f"Avoidable+lost  {drawn}  up to {most}", "bold"))
+        console.print(Text(f"{_TITLE}  {drawn}  up to {cents(max(known))}"))
+
+
+def _newest(row: Total, period: Period) -> str:
+    """`2026-W47 so far: $556.32 avoidable or lost, 21% less than in these days the week before`."""
+    so_far = "" if row.over else " so far"
+    wasted = summed(row.waste_usd, row.estimated)
+    said = f"{row.period}{so_far}: {wasted} avoidable or lost"
+    if row.change_percent is None:
+        return said
+    percent = f"{abs(row.change_percent):,.0f}%"
+    how = "more" if row.change_percent > 0 else "less"
+    change = "as much as" if percent == "0%" else f"{percent} {how} than"
+    days = "" if row.over else "the same days of "
+    return f"{said}, {change} in {days}the {period.value} before"

@@ -12,8 +12,7 @@ from rich.text import Text
 from sageaudit.cli.sources.scanned_accounts import AccountStatus
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.scanning import Result
-from sageaudit.text.estimate import about
-from sageaudit.text.money import usd
+from sageaudit.text.account_words import spend_of, summed
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import counted
 
@@ -85,8 +84,8 @@ def _figures(status: AccountStatus) -> tuple[str, ...]:
     sums = status.sums
     if status.error is not None and not sums.jobs:
         return "-", "-", "-", "-"
-    spend = about(usd(sums.total_usd), estimated=bool(sums.estimated and sums.total_usd))
-    return f"{sums.jobs:,}", spend, usd(sums.avoidable_usd), usd(sums.lost_usd)
+    wasted = (summed(amount, sums.estimated) for amount in (sums.avoidable_usd, sums.lost_usd))
+    return f"{sums.jobs:,}", spend_of(sums), *wasted
 
 
 def _show_reasons(statuses: Sequence[AccountStatus], console: Console) -> None:

@@ -28,7 +28,7 @@ from sageaudit.adapters.files.parquet_rows import Column
 from sageaudit.cli.messages import json_line
 from sageaudit.cli.views import fitting
 from sageaudit.errors import BadUsage
-from sageaudit.text.money import usd
+from sageaudit.text.money import cents
 from sageaudit.text.untrusted import markdown, terminal
 
 SCHEMA = 1
@@ -200,7 +200,7 @@ def _words(value: object, kind: Kind) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if kind is Kind.USD and isinstance(value, Decimal):
-        return usd(value)
+        return cents(value)
     if kind is Kind.PERCENT and isinstance(value, Decimal):
         return f"{value.quantize(_PERCENT, ROUND_HALF_UP):,f}%"
     if isinstance(value, datetime):

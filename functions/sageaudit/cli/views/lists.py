@@ -6,7 +6,7 @@ estimated rate, "or more" where a part of the bill is missing, "not judged".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -15,16 +15,19 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.totals import Total
+from sageaudit.text.account_words import summed, summed_spend
 from sageaudit.text.estimate import about
-from sageaudit.text.money import rough_low, roughly, usd
+from sageaudit.text.money import cents, rough_low, roughly
 
 NO_OWNER = "(no owner)"
-_NAME, _WORD = 20, 12
+_NAME, _FULL_NAME, _WORD = 20, 44, 12
+"""The least widths of texts. `_FULL_NAME` is that of the job names that the SDKs make: a name is
+given to `sageaudit show`, so columns are dropped before it is cut."""
 
 
 def _about(amount: Decimal | None, *, estimated: bool) -> str:
     """Nothing estimated is said of an unknown amount, or of 0."""
-    return about(usd(amount), estimated=estimated and bool(amount))
+    return about(cents(amount), estimated=estimated and bool(amount))
 
 
 def _bill(row: AuditRow) -> str:
@@ -36,9 +39,7 @@ def _bill(row: AuditRow) -> str:
 
 
 def _spend(total: Total) -> str:
-    shown = _about(total.total_usd, estimated=bool(total.estimated))
-    short = total.total_usd is not None and (total.incomplete or total.unpriced)
-    return f"{shown} or more" if short else shown
+    return summed_spend(total.total_usd, total.estimated, total.incomplete + total.unpriced)
 
 
 def _judged(name: str) -> Callable[[AuditRow], str]:
@@ -54,7 +55,13 @@ def _judged(name: str) -> Callable[[AuditRow], str]:
 
 
 def _summed(name: str) -> Callable[[Total], str]:
-    return lambda total: _about(getattr(total, name), estimated=bool(total.estimated))
+    def shown(total: Total) -> str:
+        amount = getattr(total, name)
+        if amount is None and total.jobs and total.not_judged >= total.jobs - total.unauditable:
+            return "not judged"
+        return summed(amount, total.estimated)
+
+    return shown
 
 
 def _lost(row: AuditRow | Total) -> str:
@@ -77,11 +84,14 @@ def _change(total: Total) -> str:
     """`+12.5%`; dollars where the period before had none."""
     if total.change_percent is not None:
         return f"{total.change_percent:+,.1f}%"
-    return f"+{usd(total.change_usd)}" if total.change_usd else "-"
+    if not total.change_usd:
+        return "-"
+    shown = cents(total.change_usd)
+    return shown if shown.startswith("<") else f"+{shown}"
 
 
-_JOB = Field("job", least=_NAME)
-_FAMILY = Field("family", least=_NAME)
+_JOB = Field("job", least=_FULL_NAME)
+_FAMILY = Field("family", least=28)
 _SAID = Field("summary", heading="Finding", least=20, sentence=True)
 _ENDED = Field("ended_at", Kind.TIME, "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}")
 _OF_A_RUN = (
@@ -107,7 +117,7 @@ _OF_AN_AUDIT = (
     Field("waste_usd", Kind.USD, "Avoidable+lost", _judged("waste_usd")),
     Field("possible_usd", Kind.USD, "Possible", lambda row: rough_low(row.possible_usd)),
     Field("idle_usd", Kind.USD, "Idle capacity", lambda row: roughly(row.idle_usd)),
-    Field("top_rule", heading="Top finding", least=16),
+    Field("top_rule", heading="Top finding"),
     Field("findings", Kind.COUNT),
     Field("judged"),
     Field("settled", Kind.FLAG),
@@ -132,7 +142,7 @@ _OF_A_FINDING = (
 AUDITS = Listing(
     (*_OF_A_RUN, *_OF_AN_AUDIT),
     ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "lost_usd", "ended_at", "avoidable_usd"),
+    ("top_rule", "ended_at", "lost_usd", "avoidable_usd"),
 )
 """Audits: every field is known of every row."""
 FINDINGS = Listing(
@@ -156,7 +166,7 @@ _AMOUNTS = (
     Field("waste_usd", Kind.USD, "Avoidable+lost", _summed("waste_usd")),
     Field("possible_usd", Kind.USD, "Possible", lambda total: rough_low(total.possible_usd)),
     Field("idle_usd", Kind.USD, "Idle capacity", lambda total: roughly(total.idle_usd)),
-    Field("top_rule", heading="Top finding", least=16),
+    Field("top_rule", heading="Top finding"),
     Field("unauditable", Kind.COUNT),
     Field("not_judged", Kind.COUNT),
     Field("partly_judged", Kind.COUNT),
@@ -167,7 +177,7 @@ _AMOUNTS = (
 FAMILIES = Listing(
     (_FAMILY, Field("account"), Field("region"), *_AMOUNTS),
     ("family", "jobs", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "jobs", "lost_usd"),
+    ("top_rule", "jobs", "lost_usd", "total_usd"),
 )
 OWNERS = Listing(
     (Field("owner", cell=lambda total: total.owner or NO_OWNER, least=_NAME), *_AMOUNTS),
@@ -218,6 +228,19 @@ VERSIONS = Listing(
     ("version", "settled", "total_usd", "avoidable_usd", "lost_usd", "findings", "ruleset"),
     ("ruleset",),
 )
+
+
+def of_families(rows: Sequence[Total]) -> Listing:
+    """Families, with their account and region where these tell the rows apart."""
+    places = telling_apart([(row.family, row.account) for row in rows])
+    table = ("family", *places, *FAMILIES.table[1:])
+    return replace(FAMILIES, table=table, dropped=(*FAMILIES.dropped, "region"))
+
+
+def telling_apart(families: Sequence[tuple[str | None, str | None]]) -> tuple[str, ...]:
+    """`account` where these (name, account) are of several; `region` where one is there twice."""
+    account = ("account",) if len({account for _, account in families}) > 1 else ()
+    return (*account, *(("region",) if len({*families}) < len(families) else ()))
 
 
 def by_amount(listing: Listing, sort: Sort) -> Listing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
@@ -11,7 +11,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from sageaudit.cli.views import fitting
+from sageaudit.cli.views.fitting import Column
 from sageaudit.cli.views.layout import plain_table
+from sageaudit.cli.views.lists import telling_apart
 from sageaudit.domain.audit.document import iso
 from sageaudit.domain.audit.ranking import (
     FamilyFix,
@@ -22,15 +25,19 @@ from sageaudit.domain.audit.ranking import (
 )
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.text.estimate import about
-from sageaudit.text.money import rough_low, roughly, share, usd
+from sageaudit.text.account_words import account_headline, judged_words, spend_of, summed
+from sageaudit.text.money import cents, rough_low, roughly, share
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import assignment, counted
 
-_WIDTH, _NAME = 80, 38
-"""A terminal's usual width, and that of names on it; names take what a terminal differs by."""
-_SHORTEST, _LONGEST = 16, 64
-_MONEY = ("Spend", "Avoidable", "Lost")
+_SHORTEST, _INDENT = 20, 3
+_LEAST_USD = Decimal("0.01")
+"""What a fix must be worth to be shown, where its worth is known."""
+_FAMILY = Column("family", "Family", False, 28)
+_SUMS = tuple(
+    Column(name, name.capitalize(), True, 0) for name in ("jobs", "spend", "avoidable", "lost")
+)
+_DROPPED = ("jobs", "lost", "spend", "region")
 _RULES, _FIX_LINES = 10, 3
 _NO_NAME = {"owner": "(no owner)", "type": "(several types, or not known)"}
 
@@ -82,16 +89,16 @@ def show(ranking: Ranking, console: Console) -> None:
 
 def _show_total(ranking: Ranking, console: Console) -> None:
     sums = ranking.total
-    jobs, days = counted(sums.jobs, "audited job"), f"{ranking.since} to {ranking.until}"
-    console.print(Text(f"{jobs} that ended {days} (UTC)", "bold"))
+    console.print(Text(account_headline(sums), "bold"))
+    days = f"ended {ranking.since} to {ranking.until} (UTC)"
+    console.print(Text(f"{days}; {judged_words(sums)}", "dim"))
     table = plain_table("", " ", "  ", right={" "}, unbroken={" "})
     table.show_header = False
-    estimated = bool(sums.estimated)
     for word, amount, note in (
-        ("spend", about(usd(sums.total_usd), estimated=estimated), _of_spend(sums)),
-        ("avoidable", usd(sums.avoidable_usd), _part(sums.avoidable_usd, sums)),
-        ("lost", usd(sums.lost_usd), _lost(sums)),
-        ("possible", rough_low(sums.possible_usd), "worth a trial; in no sum"),
+        ("spend", spend_of(sums), _of_spend(sums)),
+        ("avoidable", summed(sums.avoidable_usd, sums.estimated), _part(sums.avoidable_usd, sums)),
+        ("lost", summed(sums.lost_usd, sums.estimated), _lost(sums)),
+        ("possible", rough_low(sums.possible_usd), "worth a trial; not in the totals"),
         ("idle capacity", roughly(sums.idle_usd), _idle(sums)),
     ):
         table.add_row(Text(word), Text(amount, "bold"), Text(note, "dim"))
@@ -104,53 +111,72 @@ def _part(amount: Decimal, sums: Sums) -> str:
 
 def _lost(sums: Sums) -> str:
     """What failed runs cost; the upper end where how much of it is lost is not known."""
-    up_to = f", up to {usd(sums.lost_up_to_usd)}" if sums.lost_up_to_usd > sums.lost_usd else ""
+    up_to = f", up to {cents(sums.lost_up_to_usd)}" if sums.lost_up_to_usd > sums.lost_usd else ""
     return f"by failed and stopped runs{up_to}"
 
 
 def _of_spend(sums: Sums) -> str:
     """What the spend does not contain, and which part of it is an estimate."""
     parts = (
-        (sums.unpriced, "without a known price: not in it"),
-        (sums.incomplete, "without a part of the bill"),
+        (sums.unpriced, "of unknown cost, not in it"),
+        (sums.incomplete, "billed only in part"),
         (sums.estimated, "at estimated rates"),
     )
     return "; ".join(f"{counted(count, 'job')} {words}" for count, words in parts if count)
 
 
 def _idle(sums: Sums) -> str:
-    counted_usd = f", {usd(sums.idle_counted_usd)} of it counted above"
-    return f"list value{counted_usd if sums.idle_counted_usd else ''}"
+    counted_usd = f", {cents(sums.idle_counted_usd)} of it counted above"
+    return f"at list prices{counted_usd if sums.idle_counted_usd else ''}"
 
 
 def _show_families(ranking: Ranking, console: Console) -> None:
-    _heading("By family, with the fix of its dearest run", console)
-    table = plain_table("Family", "Jobs", *_MONEY, right={"Jobs", *_MONEY}, unbroken={*_MONEY})
-    names = [_shown_name(one.family, "family", console) for one in ranking.families]
-    for one, name in zip(ranking.families, names, strict=True):
-        table.add_row(Text(name), *_row(one.family.sums))
-    console.print(table)
+    _heading("By family", console)
+    named = [one.family for one in ranking.families]
+    places = telling_apart([(one.name, one.account) for one in named])
+    columns = [_FAMILY, *(Column(place, place.capitalize(), False, 0) for place in places)]
+    cells = [
+        [_name_of(one, "family"), *(getattr(one, place) or "-" for place in places)]
+        for one in named
+    ]
+    _sums_table(columns, cells, named, console)
     _more(ranking.family_count - len(ranking.families), "family", "families", console)
-    for number, one in enumerate(ranking.families, 1):
-        for line in _fix_lines(number, one, console):
+    _show_fixes(ranking.families, console)
+
+
+def _show_fixes(families: Sequence[RankedFamily], console: Console) -> None:
+    """The fix of one run of each family, where it is worth a cent."""
+    shown = [
+        (number, one, one.fix)
+        for number, one in enumerate(families, 1)
+        if one.fix and (one.fix.saving_usd is None or one.fix.saving_usd >= _LEAST_USD)
+    ]
+    if shown:
+        _heading("What to change, in the run of each family that wasted most", console)
+    for number, one, fix in shown:
+        for line in _fix_lines(number, one.family, fix, console):
             console.print(line)
 
 
-def _fix_lines(number: int, one: RankedFamily, console: Console) -> Iterator[Text | Padding]:
-    fix = one.fix
-    if fix is None:
-        return
-    name = middle(terminal(one.family.name or ""), console.width - 4)
-    form = usd if Bucket(fix.bucket).counted else rough_low
+def _fix_lines(
+    number: int, family: RankedName, fix: FamilyFix, console: Console
+) -> Iterator[Text | Padding]:
+    name = middle(terminal(family.name or ""), console.width - 4)
+    form = cents if Bucket(fix.bucket).counted else rough_low
     worth = form(fix.saving_usd) if fix.saving_usd is not None else "no dollars counted"
-    of_run = f"{fix.rule}, {fix.bucket} {worth} in {middle(terminal(fix.job), _NAME)}"
+    of_run = f"{fix.rule}, {fix.bucket} {worth} in "
+    room = max(console.width - len(of_run) - _INDENT, _SHORTEST)
     yield Text(f"{number}. {name}", "bold")
-    yield Padding(Text(of_run, "dim"), (0, 0, 0, 3), expand=False)
+    yield _indented(Text(f"{of_run}{middle(terminal(fix.job), room)}", "dim"))
     lines = [terminal(assignment(part)) for part in fix.fix] or [terminal(fix.summary)]
     for line in lines[:_FIX_LINES]:
-        yield Padding(Text(line), (0, 0, 0, 3), expand=False)
+        yield _indented(Text(line))
     if len(lines) > _FIX_LINES:
-        yield Padding(Text(f"+{len(lines) - _FIX_LINES} more", "dim"), (0, 0, 0, 3), expand=False)
+        yield _indented(Text(f"+{len(lines) - _FIX_LINES} more", "dim"))
+
+
+def _indented(line: Text) -> Padding:
+    return Padding(line, (0, 0, 0, _INDENT), expand=False)
 
 
 def _show_rules(ranking: Ranking, console: Console) -> None:
@@ -160,35 +186,43 @@ def _show_rules(ranking: Ranking, console: Console) -> None:
     money = ("Avoidable", "Lost", "Possible")
     table = plain_table("Rule", "Findings", *money, right={"Findings", *money}, unbroken={*money})
     for name, sums in ranking.rules[:_RULES]:
-        table.add_row(Text(terminal(name)), f"{sums.findings:,}", *map(Text, _rule_money(sums)))
+        amounts = _rule_money(sums, ranking.total.estimated)
+        table.add_row(Text(terminal(name)), f"{sums.findings:,}", *amounts)
     console.print(table)
     _more(len(ranking.rules) - _RULES, "rule", "rules", console)
 
 
-def _rule_money(sums: RuleSums) -> Iterable[str]:
-    amounts = ((sums.avoidable_usd, usd), (sums.lost_usd, usd), (sums.possible_usd, rough_low))
-    return (form(amount) if amount else "-" for amount, form in amounts)
+def _rule_money(sums: RuleSums, estimated: int) -> Iterator[str]:
+    for amount in (sums.avoidable_usd, sums.lost_usd):
+        yield summed(amount, estimated) if amount else "-"
+    yield rough_low(sums.possible_usd) if sums.possible_usd else "-"
 
 
 def _show_names(scope: str, names: RankedNames, console: Console) -> None:
     _heading(f"By {'instance type' if scope == 'type' else scope}", console)
-    title = scope.capitalize()
-    table = plain_table(title, "Jobs", *_MONEY, right={"Jobs", *_MONEY}, unbroken={*_MONEY})
-    for name in names.shown:
-        table.add_row(Text(_shown_name(name, scope, console)), *_row(name.sums))
-    console.print(table)
+    column = Column("name", scope.capitalize(), False, _SHORTEST)
+    _sums_table([column], [[_name_of(name, scope)] for name in names.shown], names.shown, console)
     _more(names.names - len(names.shown), scope, f"{scope}s", console)
 
 
+def _sums_table(
+    columns: Sequence[Column],
+    names: Sequence[Sequence[str]],
+    ranked: Sequence[RankedName],
+    console: Console,
+) -> None:
+    """The names with their sums; a narrow terminal lacks the jobs first."""
+    cells = [[*name, *_row(one.sums)] for name, one in zip(names, ranked, strict=True)]
+    console.print(fitting.fitted([*columns, *_SUMS], cells, _DROPPED, console.width))
+
+
 def _row(sums: Sums) -> tuple[str, ...]:
-    spend = about(usd(sums.total_usd), estimated=bool(sums.estimated and sums.total_usd))
-    return f"{sums.jobs:,}", spend, usd(sums.avoidable_usd), usd(sums.lost_usd)
+    wasted = (summed(amount, sums.estimated) for amount in (sums.avoidable_usd, sums.lost_usd))
+    return f"{sums.jobs:,}", spend_of(sums), *wasted
 
 
-def _shown_name(ranked: RankedName, scope: str, console: Console) -> str:
-    room = min(max(_NAME + console.width - _WIDTH, _SHORTEST), _LONGEST)
-    name = _NO_NAME.get(scope, "(no name)") if ranked.name is None else ranked.name
-    return middle(terminal(name), room)
+def _name_of(ranked: RankedName, scope: str) -> str:
+    return terminal(_NO_NAME.get(scope, "(no name)") if ranked.name is None else ranked.name)
 
 
 def _heading(text: str, console: Console) -> None:

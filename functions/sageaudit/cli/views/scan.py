@@ -20,14 +20,14 @@ from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.job.listed import Period
 from sageaudit.scanning import Lane, Result
-from sageaudit.text.money import cents, usd
+from sageaudit.text.money import cents
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import counted
 
 _LINE_EVERY_S = 10.0
 """Where stderr is no terminal, a line as often."""
 _REASONS = 8
-_NOT_JUDGED = "Not or only partly judged (figures are those of the first such job)"
+_NOT_JUDGED = "Why jobs were not judged, or only in part (figures are of the first such job)"
 _WORDS = {
     Result.AUDITED: "audited now",
     Result.KNOWN: "final in the history: not asked for",
@@ -63,7 +63,7 @@ def cost_line(cost: ScanCost) -> str:
     least_s = round(cost.least_s)
     least = f", and takes {duration(Decimal(least_s))} at least, by AWS's rates" if least_s else ""
     return (
-        f"this scan costs about {usd(cost.usd)}{least}: it asks for {cost.metrics:,} CloudWatch"
+        f"this scan costs about {cents(cost.usd)}{least}: it asks for {cost.metrics:,} CloudWatch"
         " metrics at $0.01 per 1,000, if each job has one host; all other requests are free"
     )
 
@@ -149,11 +149,7 @@ def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
     for line in _lines(tally, left, metrics):
         console.print(Text(line))
     _reasons("Not audited", tally.refused, console)
-    _reasons(
-        "Not or only partly judged (figures are those of the first such job)",
-        tally.not_judged,
-        console,
-    )
+    _reasons(_NOT_JUDGED, tally.not_judged, console)
 
 
 def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
@@ -163,7 +159,7 @@ def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
     if left:
         yield f"{left:>7,}  left for the next run of the same command"
     if metrics:
-        yield f"CloudWatch was asked for {metrics:,} metrics: about {usd(usd_of(metrics))}."
+        yield f"CloudWatch was asked for {metrics:,} metrics: about {cents(usd_of(metrics))}."
 
 
 def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
