@@ -12,7 +12,7 @@ from rich.text import Text
 from sageaudit.cli.sources.scanned_accounts import AccountStatus
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.scanning import Result
-from sageaudit.text.estimate import about
+from sageaudit.text.estimate import about_usd
 from sageaudit.text.money import usd
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import counted
@@ -85,7 +85,7 @@ def _figures(status: AccountStatus) -> tuple[str, ...]:
     sums = status.sums
     if status.error is not None and not sums.jobs:
         return "-", "-", "-", "-"
-    spend = about(usd(sums.total_usd), estimated=bool(sums.estimated and sums.total_usd))
+    spend = about_usd(sums.total_usd, estimated=bool(sums.estimated))
     return f"{sums.jobs:,}", spend, usd(sums.avoidable_usd), usd(sums.lost_usd)
 
 

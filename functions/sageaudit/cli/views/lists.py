@@ -8,35 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
 
 from sageaudit.cli.views.formats import Field, Kind, Listing
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.totals import Total
-from sageaudit.text.estimate import about
+from sageaudit.text.estimate import about_usd
 from sageaudit.text.money import rough_low, roughly, usd
 
 NO_OWNER = "(no owner)"
 _NAME, _WORD = 20, 12
 
 
-def _about(amount: Decimal | None, *, estimated: bool) -> str:
-    """Nothing estimated is said of an unknown amount, or of 0."""
-    return about(usd(amount), estimated=estimated and bool(amount))
-
-
 def _bill(row: AuditRow) -> str:
     """The cost; a roll-up has none of its own."""
     if row.rollup and not row.total_usd:
         return "roll-up"
-    shown = _about(row.total_usd, estimated=row.estimated)
+    shown = about_usd(row.total_usd, estimated=row.estimated)
     return f"{shown} or more" if row.incomplete and row.total_usd is not None else shown
 
 
 def _spend(total: Total) -> str:
-    shown = _about(total.total_usd, estimated=bool(total.estimated))
+    shown = about_usd(total.total_usd, estimated=bool(total.estimated))
     short = total.total_usd is not None and (total.incomplete or total.unpriced)
     return f"{shown} or more" if short else shown
 
@@ -48,21 +42,21 @@ def _judged(name: str) -> Callable[[AuditRow], str]:
         amount = getattr(row, name)
         if amount is None and row.judged is Judged.NO:
             return "not judged"
-        return _about(amount, estimated=row.estimated)
+        return about_usd(amount, estimated=row.estimated)
 
     return shown
 
 
 def _summed(name: str) -> Callable[[Total], str]:
-    return lambda total: _about(getattr(total, name), estimated=bool(total.estimated))
+    return lambda total: about_usd(getattr(total, name), estimated=bool(total.estimated))
 
 
 def _lost(row: AuditRow | Total) -> str:
     """`up to $41.00` where how much of it is lost is not known."""
     most, estimated = row.lost_up_to_usd, bool(row.estimated)
     if most is not None and most > (row.lost_usd or 0):
-        return f"up to {_about(most, estimated=estimated)}"
-    return _about(row.lost_usd, estimated=estimated)
+        return f"up to {about_usd(most, estimated=estimated)}"
+    return about_usd(row.lost_usd, estimated=estimated)
 
 
 def _saving(row: AuditRow) -> str:
@@ -70,7 +64,7 @@ def _saving(row: AuditRow) -> str:
         return "-"
     if row.bucket is not None and not row.bucket.counted and row.saving_usd:
         return rough_low(row.saving_usd)
-    return _about(row.saving_usd, estimated=row.estimated)
+    return about_usd(row.saving_usd, estimated=row.estimated)
 
 
 def _change(total: Total) -> str:

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.cli.views.layout import plain_table
+from sageaudit.cli.views.lists import NO_OWNER
 from sageaudit.domain.audit.document import iso
 from sageaudit.domain.audit.ranking import (
     FamilyFix,
@@ -22,7 +23,7 @@ from sageaudit.domain.audit.ranking import (
 )
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.text.estimate import about
+from sageaudit.text.estimate import about, about_usd
 from sageaudit.text.money import rough_low, roughly, share, usd
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import assignment, counted
@@ -32,7 +33,7 @@ _WIDTH, _NAME = 80, 38
 _SHORTEST, _LONGEST = 16, 64
 _MONEY = ("Spend", "Avoidable", "Lost")
 _RULES, _FIX_LINES = 10, 3
-_NO_NAME = {"owner": "(no owner)", "type": "(several types, or not known)"}
+_NO_NAME = {"owner": NO_OWNER, "type": "(several types, or not known)"}
 
 
 def document(ranking: Ranking) -> dict[str, Any]:
@@ -181,7 +182,7 @@ def _show_names(scope: str, names: RankedNames, console: Console) -> None:
 
 
 def _row(sums: Sums) -> tuple[str, ...]:
-    spend = about(usd(sums.total_usd), estimated=bool(sums.estimated and sums.total_usd))
+    spend = about_usd(sums.total_usd, estimated=bool(sums.estimated))
     return f"{sums.jobs:,}", spend, usd(sums.avoidable_usd), usd(sums.lost_usd)
 
 

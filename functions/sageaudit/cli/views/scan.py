@@ -27,7 +27,6 @@ from sageaudit.text.words import counted
 _LINE_EVERY_S = 10.0
 """Where stderr is no terminal, a line as often."""
 _REASONS = 8
-_NOT_JUDGED = "Not or only partly judged (figures are those of the first such job)"
 _WORDS = {
     Result.AUDITED: "audited now",
     Result.KNOWN: "final in the history: not asked for",
@@ -138,8 +137,7 @@ def _bar(console: Console) -> Progress:
 def _found(tally: ScanTally) -> str:
     """What is known so far."""
     sums = tally.sums
-    wasted_usd = sums.avoidable_usd + sums.lost_usd
-    return f"{cents(wasted_usd)} avoidable or lost of {cents(sums.total_usd)}"
+    return f"{cents(sums.waste_usd)} avoidable or lost of {cents(sums.total_usd)}"
 
 
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
