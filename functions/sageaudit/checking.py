@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -12,7 +12,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Finding, Found, Parameter, Severity
+from sageaudit.domain.bill.finding import Exemption, Finding, Found, Parameter, Severity
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -151,13 +151,9 @@ def check(
         before_run=basis,
     )
     outcomes = judge_request(asked, _case(asked, runs), ruleset.rules)
-    founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
-    severities = Severities(local.severity, local.severities)
-    plan = local.discounts.savings_plan
-    savings = allocate(job, billed, founds, market, severities, exempt, savings_plan=plan)
-    findings = _with_severities(savings, ruleset, local, basis)
-    found_rules = {finding.rule.name for finding in findings}
+    findings = _findings(asked, basis, outcomes, exempt, ruleset)
     advice = ignored(request, history.audits) if history else ()
+    said = {finding.rule.name for finding in findings} | local.rules_off | exempt.keys()
     return Checked(
         request=request,
         job=job,
@@ -165,13 +161,7 @@ def check(
         problems=tuple(problems),
         outcomes=tuple(outcomes),
         findings=tuple(_said_before(finding, advice) for finding in findings),
-        ignored=tuple(
-            item
-            for item in advice
-            if item.rule not in found_rules
-            and item.rule not in local.rules_off
-            and item.rule not in exempt
-        ),
+        ignored=tuple(item for item in advice if item.rule not in said),
         basis=basis,
         cost=cost,
         forecast=forecast,
@@ -238,6 +228,24 @@ def _case(asked: RequestCase, runs: tuple[EarlierRun, ...] | None) -> FamilyCase
         policy=asked.policy,
         before_run=asked.before_run,
     )
+
+
+def _findings(
+    asked: RequestCase,
+    basis: Basis,
+    outcomes: Outcomes,
+    exempt: Mapping[str, Exemption],
+    ruleset: Ruleset,
+) -> tuple[Finding, ...]:
+    """What the rules found, each with what it alone would save."""
+    founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
+    local = asked.policy
+    severities = Severities(local.severity, local.severities)
+    plan = local.discounts.savings_plan
+    savings = allocate(
+        asked.job, asked.bill, founds, asked.market, severities, exempt, savings_plan=plan
+    )
+    return _with_severities(savings, ruleset, local, basis)
 
 
 def _with_severities(

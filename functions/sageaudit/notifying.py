@@ -162,7 +162,7 @@ def _others_usd(
     account, region, name = family
     rows = history.sums(Scope.FAMILY, since, until, account=account, region=region, name=name)
     sums = total(rows)
-    others_usd = sums.avoidable_usd + sums.lost_usd
+    others_usd = sums.waste_usd
     if newest is None or newest.sums is None or not since <= _day(newest.ended_at) <= until:
         return others_usd
     return others_usd - newest.sums.avoidable_usd - newest.sums.lost_usd

@@ -90,12 +90,7 @@ def scan(
     whose audits are final. An interruption loses nothing that was audited. A job that fails does
     not stop the others: look at `Scan.refused`. Raises a SageauditError where nothing could begin.
     """
-    if recordings is not None and (regions or all_regions or profile):
-        raise BadUsage("recordings need no AWS: leave out regions, all_regions and profile")
-    if all_regions and regions:
-        raise BadUsage("give either regions or all_regions")
-    if recordings is not None and not Path(recordings).exists():
-        raise BadUsage(f"recordings={str(recordings)!r} does not exist")
+    _check(recordings, profile, named=bool(regions), all_regions=all_regions)
     today = datetime.now(UTC).date()
     days = None if recordings and not since else periods.period(since or "30d", until, today)
     asked = Asked(
@@ -133,6 +128,18 @@ def scan(
             cost_usd=usd_of(pace.metrics_requested),
             ranking=run.ranking(days or period_of(lanes, today)),
         )
+
+
+def _check(
+    recordings: _Path | None, profile: str | None, *, named: bool, all_regions: bool
+) -> None:
+    """Raises BadUsage for arguments that exclude each other, and for a folder that is not there."""
+    if recordings is not None and (named or all_regions or profile):
+        raise BadUsage("recordings need no AWS: leave out regions, all_regions and profile")
+    if all_regions and named:
+        raise BadUsage("give either regions or all_regions")
+    if recordings is not None and not Path(recordings).exists():
+        raise BadUsage(f"recordings={str(recordings)!r} does not exist")
 
 
 def _each(names: str | Iterable[str]) -> tuple[str, ...]:

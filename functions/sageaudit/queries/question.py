@@ -27,7 +27,7 @@ class Sort(enum.StrEnum):
     def of(self, sums: Sums) -> Decimal:
         """The amount in USD of these sums. Raises KeyError for NEWEST."""
         return {
-            Sort.WASTE: sums.avoidable_usd + sums.lost_usd,
+            Sort.WASTE: sums.waste_usd,
             Sort.TOTAL: sums.total_usd,
             Sort.AVOIDABLE: sums.avoidable_usd,
             Sort.LOST: sums.lost_usd,

@@ -142,7 +142,7 @@ def _own_amounts(row: AuditRow, sums: Sums) -> AuditRow:
         avoidable_usd=sums.avoidable_usd,
         lost_usd=sums.lost_usd,
         lost_up_to_usd=sums.lost_up_to_usd,
-        waste_usd=sums.avoidable_usd + sums.lost_usd,
+        waste_usd=sums.waste_usd,
         possible_usd=sums.possible_usd,
         idle_usd=sums.idle_usd,
     )
@@ -158,7 +158,7 @@ def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
     saving = finding.saving_usd
     if head is not None and head.rollup:
         own = head.sums.rules.get(finding.rule, RuleSums()) if head.sums else None
-        saving = own.avoidable_usd + own.lost_usd + own.possible_usd if own else None
+        saving = own.waste_usd + own.possible_usd if own else None
     return replace(
         row,
         severity=finding.severity,

@@ -167,18 +167,17 @@ def total_of(sums: Sums) -> Total:
     """The amounts of sums. Unknown: nothing is priced, or nothing could be judged."""
     priced = sums.jobs > sums.unpriced + sums.unauditable or not sums.jobs
     judged = sums.jobs > sums.not_judged or not sums.jobs
-    by_rule = {rule: of.avoidable_usd + of.lost_usd for rule, of in sums.rules.items()}
+    by_rule = {rule: of.waste_usd for rule, of in sums.rules.items()}
     avoidable_usd = sums.avoidable_usd if sums.avoidable_usd or (priced and judged) else None
     lost_usd = sums.lost_usd if sums.lost_usd or priced else None
-    waste_usd = sums.avoidable_usd + sums.lost_usd
-    unknown = not waste_usd and (avoidable_usd is None or lost_usd is None)
+    unknown = not sums.waste_usd and (avoidable_usd is None or lost_usd is None)
     return Total(
         jobs=sums.jobs,
         total_usd=sums.total_usd if sums.total_usd or priced else None,
         avoidable_usd=avoidable_usd,
         lost_usd=lost_usd,
         lost_up_to_usd=sums.lost_up_to_usd if sums.lost_up_to_usd or priced else None,
-        waste_usd=None if unknown else waste_usd,
+        waste_usd=None if unknown else sums.waste_usd,
         possible_usd=sums.possible_usd if sums.possible_usd or priced else None,
         idle_usd=sums.idle_usd if sums.idle_usd or not sums.idle_unpriced else None,
         top_rule=max(by_rule, key=lambda rule: by_rule[rule], default=None),
@@ -219,7 +218,7 @@ def _rule_total(name: str, sums: RuleSums) -> RuleTotal:
         findings=sums.findings,
         avoidable_usd=sums.avoidable_usd,
         lost_usd=sums.lost_usd,
-        waste_usd=sums.avoidable_usd + sums.lost_usd,
+        waste_usd=sums.waste_usd,
         possible_usd=sums.possible_usd,
     )
 

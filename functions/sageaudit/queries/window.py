@@ -42,6 +42,20 @@ class Window:
         return {self.since.time(), self.until.time()} == {time()}
 
 
+def days_ago(text: str) -> int | None:
+    """30 of `30d`; None for other texts."""
+    match = _DAYS.match(text)
+    return int(match[1]) if match else None
+
+
+def day(text: str) -> date | None:
+    """The day of `2026-11-01`; None for other texts."""
+    try:
+        return date.fromisoformat(text) if _DAY.match(text) else None
+    except ValueError:
+        return None
+
+
 def window(since: str, until: str | None, now: datetime) -> Window:
     """Reads `30d`, `2026-11-01` or `2026-11-01T10:00Z`; a time without a zone is UTC.
 
@@ -73,8 +87,8 @@ def _start(option: str, text: str, now: datetime) -> datetime:
 
 
 def _moment(text: str, now: datetime) -> datetime | None:
-    if days := _DAYS.match(text):
-        ago = min(int(days[1]), (now.date() - date.min).days)
+    if (days := days_ago(text)) is not None:
+        ago = min(days, (now.date() - date.min).days)
         return _midnight(now) - ago * _ONE_DAY
     if not (_DAY.match(text) or _MOMENT.match(text)):
         return None

@@ -8,7 +8,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.report.bars import BarRow, Piece, bar_table, waterfall
-from sageaudit.report.contents import AccountReport, JobReport, wasted_usd
+from sageaudit.report.contents import AccountReport, JobReport
 from sageaudit.report.job import short_job
 from sageaudit.report.job_table import COLUMNS, family_name, job_table, owner_name, type_name
 from sageaudit.report.markup import Child, Markup, join, tag
@@ -134,7 +134,7 @@ def _waterfall(total: Sums) -> Markup | None:
         (name, avoidable + lost, "avoidable" if avoidable >= lost else "lost")
         for name, avoidable, lost in ranked[:_STEPS]
     ]
-    others = wasted_usd(total) - sum((usd_ for _, usd_, _ in steps), Decimal(0))
+    others = total.waste_usd - sum((usd_ for _, usd_, _ in steps), Decimal(0))
     if others:
         steps.append(("other rules", others, "avoidable"))
     return waterfall(
@@ -148,7 +148,7 @@ def _waterfall(total: Sums) -> Markup | None:
 def _rules(total: Sums) -> Markup | None:
     ranked = sorted(
         total.rules.items(),
-        key=lambda row: (-(row[1].avoidable_usd + row[1].lost_usd), -row[1].possible_usd, row[0]),
+        key=lambda row: (-row[1].waste_usd, -row[1].possible_usd, row[0]),
     )
     rows = [
         BarRow(
@@ -171,7 +171,7 @@ def _rules(total: Sums) -> Markup | None:
 
 def _named(title: str, word: str, sums: Mapping[str, Sums]) -> Markup | None:
     """Sums by name, the most avoidable and lost dollars first, then the highest spend."""
-    ranked = sorted(sums.items(), key=lambda row: (-wasted_usd(row[1]), -row[1].total_usd, row[0]))
+    ranked = sorted(sums.items(), key=lambda row: (-row[1].waste_usd, -row[1].total_usd, row[0]))
     shown, rest = ranked[:_NAMES], ranked[_NAMES:]
     rows = [_sums_row(_pick(word, name), one) for name, one in shown]
     if rest:
@@ -181,7 +181,7 @@ def _named(title: str, word: str, sums: Mapping[str, Sums]) -> Markup | None:
 
 
 def _sums_row(name: Child, sums: Sums) -> BarRow:
-    wasted = min(wasted_usd(sums), sums.total_usd)
+    wasted = min(sums.waste_usd, sums.total_usd)
     lost = min(sums.lost_usd, wasted)
     pieces = (
         Piece(lost, "lost"),

@@ -54,11 +54,6 @@ class AccountReport:
     details: Sequence[JobReport | None]
 
 
-def wasted_usd(sums: Sums) -> Decimal:
-    """Avoidable and lost dollars together."""
-    return sums.avoidable_usd + sums.lost_usd
-
-
 def by_rank(head: Head) -> tuple[Decimal, Decimal, str, str]:
     """Sort key: avoidable and lost dollars first, then the cost, then the name."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))

@@ -22,7 +22,7 @@ from sageaudit.report.markup import Markup, join, tag
 from sageaudit.report.page import section, tiles
 from sageaudit.report.phases import timeline
 from sageaudit.report.usage_charts import usage_charts
-from sageaudit.text.estimate import about, is_estimate
+from sageaudit.text.estimate import about, about_usd, is_estimate
 from sageaudit.text.headline import headline, whole_cost
 from sageaudit.text.idle_capacity import IDLE_LABEL, idle_sentence
 from sageaudit.text.job_words import family_words, when
@@ -117,7 +117,7 @@ def _figures(document: AuditDocument) -> Iterator[tuple[str, str, str, str]]:
     estimated = bool(estimates(bill))
 
     def shown(amount: Decimal | None) -> str:
-        return about(usd(amount), estimated=estimated and bool(amount))
+        return about_usd(amount, estimated=estimated)
 
     def part(amount: Decimal | None) -> str:
         return f"{share(amount, total)} of the cost" if amount and total else ""
@@ -201,7 +201,7 @@ def _line(line: LineDocument) -> tuple[str, ...]:
         line["item"].replace("_", " "),
         quantity,
         "-" if no_rate else about(rate(line["rate_usd"]), estimated=estimated),
-        about(usd(line["usd"]), estimated=estimated and bool(line["usd"])),
+        about_usd(line["usd"], estimated=estimated),
         ", ".join(part for part in (price, line["usage_type"], line["note"]) if part),
     )
 

@@ -92,7 +92,7 @@ def _rules(total: Sums) -> list[str]:
     """The rules with findings, the most avoidable and lost dollars first."""
     ranked = sorted(
         total.rules.items(),
-        key=lambda row: (-(row[1].avoidable_usd + row[1].lost_usd), -row[1].possible_usd, row[0]),
+        key=lambda row: (-row[1].waste_usd, -row[1].possible_usd, row[0]),
     )
     rows = [
         (

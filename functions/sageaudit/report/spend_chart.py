@@ -84,7 +84,7 @@ def _bar(at: int, count: int, pair: tuple[date, Sums], top: Decimal, step: Step)
     begin, sums = pair
     width = 100 / count
     x, wide = f"{at * width + width * 0.1:.2f}%", f"{width * 0.8:.2f}%"
-    wasted = min(sums.avoidable_usd + sums.lost_usd, sums.total_usd)
+    wasted = min(sums.waste_usd, sums.total_usd)
     said = f"{_named(begin, step)}: {cents(sums.total_usd)} of {counted(sums.jobs, 'job')}"
     pieces, bottom = [], Decimal(_HEIGHT)
     lost = min(sums.lost_usd, wasted)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from sageaudit.domain.audit.document import AuditDocument, LineDocument, estimates
 from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED
+from sageaudit.text.money import usd
 
 BY_ESTIMATE = "(estimated rate)"
 
@@ -12,6 +15,11 @@ def about(shown: str, *, estimated: bool) -> str:
     """`about $0.66`; the text itself at known rates, for a bound, and for what says it."""
     bound = shown.startswith(("<", "less than", "about "))
     return f"about {shown}" if estimated and not bound else shown
+
+
+def about_usd(amount: Decimal | None, *, estimated: bool) -> str:
+    """`about $2.00`; nothing estimated is said of an unknown amount, or of 0."""
+    return about(usd(amount), estimated=estimated and bool(amount))
 
 
 def is_estimate(line: LineDocument) -> bool:

@@ -9,9 +9,6 @@ from botocore.loaders import Loader
 
 from sageaudit.domain.request.validity import ApiModel
 
-PERMISSIONS: tuple[str, ...] = ()
-"""No call of AWS."""
-
 
 @cache
 def api_model() -> ApiModel:

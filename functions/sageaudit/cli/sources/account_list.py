@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,9 @@ from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.assumed_role import Role
 from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.aws.organization import NamedAccount
-from sageaudit.domain.job.ref import partition_of
+from sageaudit.domain.job.ref import is_account_id, partition_of
 from sageaudit.errors import BadUsage
 
-_ACCOUNT = re.compile(r"\d{12}\Z", re.ASCII)
 _MOST_BYTES = 1_000_000
 
 
@@ -115,7 +113,7 @@ def accounts_of_file(path: Path) -> list[NamedAccount]:
         text = line.partition("#")[0].strip()
         if not text:
             continue
-        if not _ACCOUNT.match(text):
+        if not is_account_id(text):
             raise BadUsage(
                 f"--accounts {path}, line {number}: {text[:40]!r} is not an account id, which has"
                 " 12 digits; write one id a line, and comments after #"

@@ -10,16 +10,15 @@ from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.detail import DETAIL_DAYS
 from sageaudit.cli.sources.session import open_session
 from sageaudit.domain.audit.record import Head
+from sageaudit.domain.job.ref import is_account_id
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
+from sageaudit.queries.window import days_ago
 
 _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
-_ACCOUNT = re.compile(r"\d{12}\Z")
-_DAYS = re.compile(r"(\d{1,3})d\Z")
-_MOST_DAYS = 90
-"""Days for which the history keeps the data to judge a run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +42,17 @@ def open_table(table: str, profile: str | None, region: str | None) -> HistoryTa
 
 def account_id(text: str, option: str) -> str:
     """Returns `text`. Raises BadUsage, naming `option`, unless it is an account id."""
-    if not _ACCOUNT.match(text):
+    if not is_account_id(text):
         raise BadUsage(f"{option} {text} is not an account id, which has 12 digits")
     return text
 
 
 def days_of(since: str) -> int:
     """The number of days in a text such as `30d`. Raises BadUsage unless it is 1 to 90."""
-    match = _DAYS.match(since)
-    days = int(match[1]) if match else 0
-    if not 1 <= days <= _MOST_DAYS:
+    days = days_ago(since) or 0
+    if not 1 <= days <= DETAIL_DAYS:
         raise BadUsage(
-            f"--since must be 1d to {_MOST_DAYS}d: run details are kept for {_MOST_DAYS} days"
+            f"--since must be 1d to {DETAIL_DAYS}d: run details are kept for {DETAIL_DAYS} days"
         )
     return days
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date, timedelta
 
 from sageaudit.domain.job.listed import Period
 from sageaudit.errors import BadUsage
+from sageaudit.queries import window
 
-_DAYS = re.compile(r"(\d{1,4})d\Z")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _MOST_DAYS = 455
 """CloudWatch keeps metrics no longer: an older job can be billed, but not judged."""
 
@@ -28,17 +26,8 @@ def day(option: str, text: str, today: date) -> date:
 
     Raises BadUsage, naming the option.
     """
-    if match := _DAYS.match(text):
-        days = int(match[1])
-        if days > _MOST_DAYS:
-            raise BadUsage(
-                f"{option} {text} is too long ago: CloudWatch keeps metrics for {_MOST_DAYS} days"
-            )
-        return today - timedelta(days=days)
-    try:
-        named = date.fromisoformat(text) if _DATE.match(text) else None
-    except ValueError:
-        named = None
+    days = window.days_ago(text)
+    named = window.day(text) if days is None else today - timedelta(days=days)
     if named is None:
         raise BadUsage(f"{option} {text} is neither days such as 30d nor a date such as {today}")
     if named > today:

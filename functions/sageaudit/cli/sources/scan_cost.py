@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.adapters.aws.job_lists import PAGE
-from sageaudit.adapters.aws.pace import DESCRIBES_A_SECOND, LISTS_A_SECOND
+from sageaudit.adapters.aws.pace import DESCRIBES_A_SECOND
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 
@@ -55,8 +53,3 @@ def scan_cost(jobs: Iterable[Listed]) -> ScanCost:
 def usd_of(metrics: int) -> Decimal:
     """What GetMetricData costs for so many metrics."""
     return metrics * USD_PER_METRIC
-
-
-def listing_s(rows: int) -> float:
-    """The least time to list so many jobs of one kind in one region."""
-    return math.ceil(max(rows, 1) / PAGE) / LISTS_A_SECOND

@@ -14,7 +14,7 @@ from rich.text import Text
 from sageaudit.cli.views import fitting
 from sageaudit.cli.views.fitting import Column
 from sageaudit.cli.views.layout import plain_table
-from sageaudit.cli.views.lists import telling_apart
+from sageaudit.cli.views.lists import NO_OWNER, telling_apart
 from sageaudit.domain.audit.document import iso
 from sageaudit.domain.audit.ranking import (
     FamilyFix,
@@ -39,7 +39,7 @@ _SUMS = tuple(
 )
 _DROPPED = ("jobs", "lost", "spend", "region")
 _RULES, _FIX_LINES = 10, 3
-_NO_NAME = {"owner": "(no owner)", "type": "(several types, or not known)"}
+_NO_NAME = {"owner": NO_OWNER, "type": "(several types, or not known)"}
 
 
 def document(ranking: Ranking) -> dict[str, Any]:

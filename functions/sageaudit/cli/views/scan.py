@@ -138,8 +138,7 @@ def _bar(console: Console) -> Progress:
 def _found(tally: ScanTally) -> str:
     """What is known so far."""
     sums = tally.sums
-    wasted_usd = sums.avoidable_usd + sums.lost_usd
-    return f"{cents(wasted_usd)} avoidable or lost of {cents(sums.total_usd)}"
+    return f"{cents(sums.waste_usd)} avoidable or lost of {cents(sums.total_usd)}"
 
 
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:

@@ -20,7 +20,7 @@ from sageaudit.domain.audit.document import (
 )
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.duration import duration
-from sageaudit.text.estimate import about, is_estimate
+from sageaudit.text.estimate import about, about_usd, is_estimate
 from sageaudit.text.headline import whole_cost
 from sageaudit.text.money import rate, rough_low, usd
 from sageaudit.text.notice import counted_findings
@@ -72,7 +72,7 @@ def bill(document: AuditDocument) -> Group | None:
             Text(_item(line)),
             _quantity(line),
             _rate(line),
-            _usd(line["usd"], estimated=is_estimate(line)),
+            about_usd(line["usd"], estimated=is_estimate(line)),
         )
     return Group(table, *(Text(detail, "dim") for line in lines for detail in _details(line)))
 
@@ -89,7 +89,9 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
         bar = _full(console) * _cells(abs(part["usd"]), largest, console)
         style = "green" if part["slice"] == "rest" else "red"
         table.add_row(
-            Text(terminal(part["slice"])), Text(bar, style), _usd(part["usd"], estimated=estimated)
+            Text(terminal(part["slice"])),
+            Text(bar, style),
+            about_usd(part["usd"], estimated=estimated),
         )
     totals = {
         "avoidable": document["avoidable_usd"],
@@ -141,19 +143,14 @@ def avoidable(audit: AuditDocument) -> str:
     """The avoidable dollars; "not judged" where nothing could judge them."""
     if audit["avoidable_usd"] is None and audit["judged"] == Judged.NO:
         return "not judged"
-    return _usd(audit["avoidable_usd"], estimated=bool(estimates(audit["bill"])))
+    return about_usd(audit["avoidable_usd"], estimated=bool(estimates(audit["bill"])))
 
 
 def _bill_of(bill: BillDocument) -> str:
     """`about $2.00` at an estimated rate, `$2.00 or more` where a part of the bill is missing."""
-    shown = _usd(bill["total_usd"], estimated=bool(estimates(bill)))
+    shown = about_usd(bill["total_usd"], estimated=bool(estimates(bill)))
     short = bill["total_usd"] is not None and gaps(bill) and bill["basis"] != "upper_bound"
     return f"{shown} or more" if short else shown
-
-
-def _usd(amount: Decimal | None, *, estimated: bool) -> str:
-    """`about $2.00`; nothing estimated is said of an unknown amount, or of 0."""
-    return about(usd(amount), estimated=estimated and bool(amount))
 
 
 def lost(audit: AuditDocument) -> str:
@@ -161,8 +158,8 @@ def lost(audit: AuditDocument) -> str:
     certain, most = audit["lost_usd"], lost_up_to(audit)
     estimated = bool(estimates(audit["bill"]))
     if most and most > (certain or 0):
-        return f"up to {_usd(most, estimated=estimated)}"
-    return _usd(certain, estimated=estimated)
+        return f"up to {about_usd(most, estimated=estimated)}"
+    return about_usd(certain, estimated=estimated)
 
 
 def _total(document: AuditDocument, word: str, amount: Decimal | None) -> str:
@@ -183,7 +180,7 @@ def _phase_cost(row: PhaseDocument, bill: BillDocument) -> Text:
         return Text("not billed", "dim")
     if bill["basis"] == "prepaid":
         return Text("prepaid", "dim")
-    return Text(_usd(row["usd"], estimated=bool(estimates(bill))))
+    return Text(about_usd(row["usd"], estimated=bool(estimates(bill))))
 
 
 def _phase_bar(row: PhaseDocument, longest: Decimal, console: Console) -> Text:

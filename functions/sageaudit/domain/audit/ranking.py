@@ -165,8 +165,8 @@ def _order(ranked: RankedName) -> tuple[Any, ...]:
     """Avoidable and lost dollars first, then the cost; names make the order one."""
     sums = ranked.sums
     names = (ranked.name or "", ranked.account or "", ranked.region or "")
-    return -(sums.avoidable_usd + sums.lost_usd), -sums.total_usd, -sums.possible_usd, names
+    return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, names
 
 
 def _rule_order(name: str, sums: RuleSums) -> tuple[Any, ...]:
-    return -(sums.avoidable_usd + sums.lost_usd), -sums.possible_usd, -sums.findings, name
+    return -sums.waste_usd, -sums.possible_usd, -sums.findings, name

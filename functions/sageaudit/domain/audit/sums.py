@@ -52,6 +52,11 @@ class RuleSums:
     lost_usd: Decimal = _ZERO
     possible_usd: Decimal = _ZERO
 
+    @property
+    def waste_usd(self) -> Decimal:
+        """Avoidable and lost dollars together."""
+        return self.avoidable_usd + self.lost_usd
+
     def __add__(self, other: RuleSums) -> RuleSums:
         return RuleSums(**_added(self, other))
 
@@ -85,6 +90,11 @@ class Sums:
     idle_counted_usd: Decimal = _ZERO
     idle_unpriced: int = 0
     rules: Mapping[str, RuleSums] = field(default_factory=dict)
+
+    @property
+    def waste_usd(self) -> Decimal:
+        """Avoidable and lost dollars together."""
+        return self.avoidable_usd + self.lost_usd
 
     def __add__(self, other: Sums) -> Sums:
         rules = dict(self.rules)

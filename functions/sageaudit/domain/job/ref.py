@@ -17,9 +17,8 @@ _ARN = re.compile(
     rf"arn:(?P<partition>aws[a-z-]*):sagemaker:(?P<region>{REGION.pattern}):"
     r"(?P<account>\d{12}):(?P<word>[a-z-]+)/(?P<name>[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62})\Z"
 )
+_ACCOUNT_ID = re.compile(r"\d{12}\Z", re.ASCII)
 _KIND_OF_WORD = {kind.row.arn_word: kind for kind in JobKind}
-
-
 _PARTITIONS = {
     "cn": "aws-cn",
     "us-gov": "aws-us-gov",
@@ -29,6 +28,11 @@ _PARTITIONS = {
     "eu-isoe": "aws-iso-e",
     "eusc": "aws-eusc",
 }
+
+
+def is_account_id(text: str) -> bool:
+    """Whether a text is an AWS account id: 12 digits."""
+    return _ACCOUNT_ID.match(text) is not None
 
 
 def partition_of(region: str) -> str:

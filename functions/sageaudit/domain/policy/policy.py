@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.job.ref import is_account_id
 from sageaudit.domain.job.tuning import Direction
 from sageaudit.domain.policy import discounts, rule_choices
 from sageaudit.domain.policy.discounts import Discounts
@@ -25,7 +26,6 @@ from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.errors import BadPolicy
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
-_ACCOUNT = re.compile(r"\d{12}\Z")
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
@@ -144,7 +144,7 @@ def _section(reader: TableReader, known: Catalogue) -> Section:
     name, equals, value = (tag or "").partition("=")
     if tag is not None and not (name and equals):
         raise reader.refusal("tag", 'is not written "key=value"')
-    if account is not None and not _ACCOUNT.match(account):
+    if account is not None and not is_account_id(account):
         raise reader.refusal("account", "is not an account id of 12 digits")
     if not reader.table.keys() & {"family", "tag", "account"}:
         raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)
@@ -172,7 +172,7 @@ def _commitment(reader: TableReader) -> Decimal | None:
 def _accounts(reader: TableReader) -> dict[str, str | None]:
     accounts: dict[str, str | None] = {}
     for account, role in reader.table.items():
-        if not _ACCOUNT.match(account):
+        if not is_account_id(account):
             raise reader.refusal(account, "is not an account id of 12 digits")
         if not isinstance(role, str) or not _ROLE_ARN.match(role):
             raise reader.refusal(account, "is not the ARN of a role to assume")

@@ -16,7 +16,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.pipeline import of_definition
 from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE, Origin, Request
 from sageaudit.domain.request.terraform import of_plan
-from sageaudit.domain.request.validity import ApiModel, nearest
+from sageaudit.domain.request.validity import ApiModel
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.errors import Malformed
 
@@ -197,8 +197,3 @@ def _of_trial(origin: Origin, place: tuple[str | int, ...]) -> Origin:
         at[len(place) :]: there for at, there in origin.exact.items() if at[: len(place)] == place
     }
     return Origin(origin.in_file(place), inside, origin.inline)
-
-
-def nearest_form(word: str) -> str | None:
-    """The form that was probably meant."""
-    return nearest(word, [form.value for form in Form])
