@@ -47,7 +47,8 @@ def trend(by: str, filters: SumFilters, rule: str | None, where: Where, shown: S
     lasts is compared with as many days of the one before. Reads daily sums, not audits.
     """
     period, now, reading = Period(by), asking.now(), Reading()
-    filters = replace(filters, since=filters.since or _SINCE[period])
+    if filters.since is None:
+        filters = replace(filters, since=_SINCE[period])
     days, wanted = filters.days(now), filters.wanted
     shown.of(lists.TREND)
     with where.open() as opened:
