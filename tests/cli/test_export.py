@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -74,7 +75,11 @@ def test_findings_of_all_rules_are_one_file(run: Run, file: Path, tmp_path: Path
         (["-o", "audits"], "which format? audits ends in none of parquet, jsonl, csv"),
         (["-o", "-", "--format", "parquet"], "Parquet is not written to stdout"),
         (["-o", "a.csv", "--fields", "nope"], "there is no field nope"),
-        (["-o", "no/such/folder/a.csv"], "No such file or directory"),
+        (
+            ["-o", "no/such/folder/a.csv"],
+            "a.csv cannot be written (No such file or directory): name another file",
+        ),
+        (["-o", f"{'a' * 300}.csv"], "cannot be written (File name too long)"),
     ],
 )
 def test_what_cannot_be_written_is_one_sentence(
@@ -84,7 +89,7 @@ def test_what_cannot_be_written_is_one_sentence(
     """And no file is left."""
     monkeypatch.chdir(tmp_path)
     done = run("export", "--history", file, *words)
-    assert done.exit_code in {1, 2}
+    assert done.exit_code == 2
     assert sentence in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -111,6 +116,42 @@ def test_a_file_is_replaced_only_by_a_whole_one(
     assert done.exit_code == 5
     assert out.read_text() == "the old one"
     assert [path.name for path in tmp_path.iterdir()] == ["audits.csv"]
+
+
+def test_a_pipe_is_written_to_and_never_replaced(run: Run, file: Path, tmp_path: Path) -> None:
+    """Nor a device: root's `-o /dev/null` must not make a file of it."""
+    pipe = tmp_path / "audits.csv"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("export", "--history", file, "-o", pipe).exit_code == 0
+        assert os.read(reader, 8) == b"ended_at"
+        assert pipe.is_fifo()
+    finally:
+        os.close(reader)
+
+
+def test_a_link_and_a_file_named_part_stay(run: Run, file: Path, tmp_path: Path) -> None:
+    """The link's file is written, with the mode that it had."""
+    real, link, other = (tmp_path / name for name in ("real.csv", "link.csv", "link.csv.part"))
+    real.write_text("older")
+    real.chmod(0o600)
+    link.symlink_to("real.csv")
+    other.write_text("somebody's")
+    assert run("export", "--history", file, "-o", link).exit_code == 0
+    assert link.is_symlink()
+    assert real.read_text().startswith("ended_at")
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert other.read_text() == "somebody's"
+
+
+def test_a_link_that_leads_to_itself_is_one_sentence(run: Run, file: Path, tmp_path: Path) -> None:
+    """It stays what it is."""
+    loop = tmp_path / "loop.csv"
+    loop.symlink_to("loop.csv")
+    done = run("export", "--history", file, "-o", loop)
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert loop.is_symlink()
 
 
 def test_parquet_without_pyarrow_says_what_to_install(

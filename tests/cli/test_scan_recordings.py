@@ -100,6 +100,14 @@ def test_days_and_kinds_choose_among_recordings(run: Run, history: Path) -> None
     assert none["scan"]["jobs"]["audited"] == 0
 
 
+def test_until_alone_is_never_ignored(run: Run, folder: Path, history: Path) -> None:
+    """Recordings have no first day by default."""
+    done = run("scan", "--recordings", folder, "--history", history, "--until", "2026-01-01")
+    assert done.exit_code == 2
+    assert "--until of recordings needs --since" in done.stderr
+    assert not history.exists()
+
+
 def test_hostile_names_are_inert_on_the_terminal(run: Run, folder: Path, history: Path) -> None:
     """A tag of the owner and a name of a file cannot move the cursor."""
     recording = json.loads(FAILED.read_text(encoding="utf-8"))

@@ -88,6 +88,23 @@ def test_sums_are_of_whole_days(run: Run, file: Path) -> None:
     assert "give --since and --until as dates, such as 2026-11-01" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["families", "owners", "trend", "history", "report"])
+def test_an_empty_since_is_no_time(run: Run, file: Path, command: str) -> None:
+    """A script's variable without a value must not mean the last 30 days."""
+    done = run(command, "--history", file, "--since", "")
+    assert done.exit_code == 2
+    assert "is not a time" in done.stderr
+
+
+@pytest.mark.parametrize("limit", ["0", "1000001", "9" * 30])
+@pytest.mark.parametrize("command", ["families", "history", "top"])
+def test_a_limit_is_a_number_of_rows(run: Run, file: Path, command: str, limit: str) -> None:
+    """Neither none of them, nor more than anything holds."""
+    done = run(command, "--history", file, "--limit", limit)
+    assert done.exit_code == 2
+    assert "is not in the range 1<=x<=1000000" in done.stderr
+
+
 def test_no_jobs_is_no_error(run: Run, file: Path) -> None:
     """A sentence for people, an empty list for scripts."""
     done = run("owners", "--history", file, "--owner", "nobody", "--output", "json")

@@ -276,3 +276,34 @@ def test_a_drive_without_shared_memory_gets_another_journal(path: Path) -> None:
         assert len(list(history.by_day(NOON.date()))) == 2
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_a_link_to_no_file_is_said(path: Path) -> None:
+    """It is no matter of permissions, and no other process is at work."""
+    path.symlink_to("absent.db")
+    error = refused(path, create=True)
+    assert isinstance(error, BadHistory)
+    assert "is a link to a file that does not exist" in str(error)
+
+
+@pytest.mark.parametrize("name", ["loop.db", "x" * 300])
+def test_a_path_that_can_be_no_file_is_bad_usage(tmp_path: Path, name: str) -> None:
+    """A link that leads to itself, or a name that is too long."""
+    if name == "loop.db":
+        (tmp_path / name).symlink_to(name)
+    assert exit_of(refused(tmp_path / name)) is Exit.USAGE
+
+
+@pytest.mark.parametrize("made_of", ["text", "table"])
+def test_bytes_that_are_no_text_are_damage(recorded: Path, made_of: str) -> None:
+    """In a row, or in the names that SQLite quotes when it refuses the file."""
+    if made_of == "text":
+        with closing(sqlite3.connect(recorded)) as connection:
+            connection.execute("UPDATE runs SET name = CAST(x'ff' AS TEXT)")
+            connection.commit()
+    else:
+        content = recorded.read_bytes()
+        recorded.write_bytes(content.replace(b"CREATE TABLE runs (", b"CREATE TABLE \xffuns \xff"))
+    error = refused(recorded)
+    assert isinstance(error, BadHistory)
+    assert "is damaged" in str(error)

@@ -210,7 +210,7 @@ class SumFilters:
 
     def days(self, now: datetime) -> Window:
         """The window, of whole days. Raises BadUsage."""
-        asked = window(self.since or "30d", self.until, now)
+        asked = window("30d" if self.since is None else self.since, self.until, now)
         if not asked.whole_days:
             raise BadUsage(
                 "sums are kept by day in UTC: give --since and --until as dates, such as 2026-11-01"
@@ -226,9 +226,8 @@ def sum_filters(default_since: str | None = "30d", said: str | None = None) -> D
 
 def limit(default: int) -> Decorator:
     """--limit, with its default."""
-    rows = click.IntRange(min=1)
     return click.option(
-        "--limit", type=rows, default=default, show_default=True, help="Most rows to print."
+        "--limit", type=options.ROWS, default=default, show_default=True, help="Most rows to print."
     )
 
 

@@ -9,6 +9,8 @@ import click
 from sageaudit.domain.job.kinds import JobKind
 
 _FILE = click.Path(path_type=Path)
+ROWS = click.IntRange(1, 1_000_000)
+"""More rows than anybody reads; --all has no limit."""
 
 KIND = click.option(
     "--kind",

@@ -14,6 +14,8 @@ _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?\Z", re.ASCII
 )
 _ONE_DAY = timedelta(days=1)
+_FIRST = datetime(2017, 11, 1, tzinfo=UTC)
+"""The month in which SageMaker came: no job is older, so no list is read for earlier days."""
 _BEHIND = timedelta(hours=1)
 """How far a computer's clock may be behind; AWS refuses one that is off by minutes."""
 FORMS = "30d, 2026-11-01 or 2026-11-01T10:00Z"
@@ -64,12 +66,14 @@ def window(since: str, until: str | None, now: datetime) -> Window:
     behind hides no audit. Raises BadUsage for other texts, for the future, and where nothing is
     between both.
     """
-    start = _start("--since", since, now)
+    start = max(_start("--since", since, now), _FIRST)
     if until is None:
         return Window(start, _midnight(now + _BEHIND) + _ONE_DAY)
     end = _start("--until", until, now)
     if "T" not in until:
         end += _ONE_DAY
+    if end <= _FIRST:
+        raise BadUsage(f"--until {until} is before the first SageMaker job, of {_FIRST:%Y-%m}")
     if start >= end:
         raise BadUsage(f"--since {since} is not before --until {until}: give an earlier --since")
     return Window(start, end)

@@ -22,7 +22,8 @@ def at(*parts: int) -> datetime:
     [
         ("30d", at(2026, 10, 21)),
         ("0d", at(2026, 11, 20)),
-        ("9999d", at(1999, 7, 6)),
+        ("9999d", at(2017, 11, 1)),
+        ("0001-01-01", at(2017, 11, 1)),
         ("2026-11-01", at(2026, 11, 1)),
         ("2026-11-01T10:00Z", at(2026, 11, 1, 10)),
         ("2026-11-01T10:00", at(2026, 11, 1, 10)),
@@ -30,7 +31,7 @@ def at(*parts: int) -> datetime:
     ],
 )
 def test_since_is_days_a_date_or_a_time(since: str, begin: datetime) -> None:
-    """In UTC; days begin at midnight."""
+    """In UTC; days begin at midnight, and no list is read for days before SageMaker."""
     assert window(since, None, NOW).since == begin
 
 
@@ -91,3 +92,9 @@ def test_since_after_until_is_refused() -> None:
     """Nothing is between them."""
     with pytest.raises(BadUsage, match="--since 1d is not before --until 2d"):
         window("1d", "2d", NOW)
+
+
+def test_days_before_sagemaker_are_refused() -> None:
+    """There is nothing to swap or to widen."""
+    with pytest.raises(BadUsage, match="--until 2015-01-01 is before the first SageMaker job"):
+        window("0001-01-01", "2015-01-01", NOW)

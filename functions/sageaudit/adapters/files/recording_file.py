@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -113,7 +114,17 @@ def check_free(path: Path, *, replace: bool) -> None:
     """Raises BadUsage without its folder, and for a file that may not be replaced."""
     if not path.parent.is_dir():
         raise BadUsage(f"{path}: there is no folder {path.parent}")
-    if not replace and (path.exists() or path.is_symlink()):
+    try:
+        known = path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise BadUsage(
+            f"{path}: cannot be written ({error.strerror}): choose another file with -o"
+        ) from error
+    if not (stat.S_ISREG(known.st_mode) or stat.S_ISLNK(known.st_mode)):
+        raise BadUsage(f"{path} is not a file: choose another one, or -o - for stdout")
+    if not replace:
         raise BadUsage(f"{path} exists already: choose another file with -o, or add --force")
 
 

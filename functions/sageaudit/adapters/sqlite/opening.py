@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -14,6 +15,7 @@ from sageaudit.errors import BadHistory, HistoryDenied, NoHistory
 
 WAIT_S = 30
 """How long a write waits for another process; each writes for a few milliseconds."""
+_NO_PATH = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL})
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 _NO_SHARED_MEMORY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR_SHM", "SQLITE_PROTOCOL")
 """What SQLite says where a drive has no memory that processes share, which WAL mode needs."""
@@ -34,7 +36,13 @@ def open_file(path: Path, *, create: bool) -> sqlite3.Connection:
             ) from None
         _make(path)
     except OSError as error:
-        raise HistoryDenied(f"{path} cannot be opened: {error.strerror}") from error
+        if error.errno in _NO_PATH:
+            raise BadHistory(
+                f"{path} is not the path of a file ({error.strerror}): name another with --history"
+            ) from error
+        raise HistoryDenied(
+            f"{path} cannot be opened ({error.strerror}): check the permissions of its folder"
+        ) from error
     else:
         if not stat.S_ISREG(known.st_mode):
             raise BadHistory(f"{path} is not a file: a history is one file, such as history.db")
@@ -46,12 +54,20 @@ def _make(path: Path) -> None:
     """An empty file that only its owner can read; SQLite gives its own files the same mode."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
-    except FileExistsError:
+    except FileExistsError as error:
+        if path.is_symlink() and not path.exists():
+            raise BadHistory(
+                f"{path} is a link to a file that does not exist: name that file with --history"
+            ) from error
         return  # another process made it meanwhile
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise NoHistory(f"{path} cannot be made: there is no folder {path.parent}") from error
+        raise NoHistory(
+            f"{path} cannot be made: there is no folder {path.parent}, so make it first"
+        ) from error
     except OSError as error:
-        raise HistoryDenied(f"{path} cannot be made: {error.strerror}") from error
+        raise HistoryDenied(
+            f"{path} cannot be made ({error.strerror}): name another file with --history"
+        ) from error
 
 
 def _prepared(path: Path, *, create: bool) -> sqlite3.Connection:

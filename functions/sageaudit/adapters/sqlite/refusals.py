@@ -29,6 +29,8 @@ _READ_ONLY = (
 _CLOSED = "{path} cannot be opened: check the permissions of the file and its folder"
 _BUSY = f"{{path}} is being written by another process: try again when it is done; {_KEPT}"
 _OTHER = f"{{path}} cannot be read or written ({{error}}): check its disk; {_KEPT}"
+_NO_TEXT = "Could not decode to UTF-8"
+"""Python's own error, without SQLite's name."""
 _SENTENCES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
     (("SQLITE_NOTADB",), BadHistory, _OTHER_TOOLS),
     (("SQLITE_CORRUPT",), BadHistory, _DAMAGED),
@@ -49,7 +51,11 @@ def file_errors(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except UnicodeDecodeError as error:  # a text, or SQLite's own words about a damaged table
+        raise damaged(path, error) from error
     except sqlite3.Error as error:
+        if str(error).startswith(_NO_TEXT):
+            raise damaged(path, error) from error
         name = getattr(error, "sqlite_errorname", None)
         if name is None:
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import click
 
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.files.parquet_rows import write_parquet
+from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli import asking
 from sageaudit.cli.asking import Filters, Where
 from sageaudit.cli.exits import Exit
@@ -110,7 +110,7 @@ def _of_each_rule(history: History, question: Question) -> Iterator[Question]:
 def _write(rows: Iterable[AuditRow], chosen: Sequence[Field], form: str, path: Path) -> int:
     if path == _STDOUT:
         return _write_text(rows, chosen, form, lambda line: click.echo(line, nl=False))
-    with _replaced(path) as part:
+    with whole_file(path) as part:
         if form == "parquet":
             columns = {field.name: field.column for field in chosen}
             return write_parquet(part, columns, (_values(row, chosen) for row in rows))
@@ -139,14 +139,3 @@ def _values(row: AuditRow, chosen: Sequence[Field]) -> dict[str, object]:
         name: whole_text(value) if isinstance(value, str) else value
         for name, value in values.items()
     }
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write; it takes the place of `path` once it is whole."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        yield part
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

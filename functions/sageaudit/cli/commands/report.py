@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -12,6 +9,7 @@ from click.core import ParameterSource
 
 from sageaudit import __version__
 from sageaudit.adapters.files import policy_file
+from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli import asking, options
 from sageaudit.cli.asking import SumFilters, Where
 from sageaudit.cli.exits import Exit
@@ -33,8 +31,6 @@ from sageaudit.report.page import page
 
 _STDOUT = "-"
 _KIB = 1024
-_PREFIX = 40
-_MODE = 0o644
 _EPILOG = """\b
 Examples:
   sageaudit report -o report.html
@@ -166,34 +162,10 @@ def _write(text: str, output: str, contents: AccountReport | JobReport) -> None:
         click.echo(text, nl=False)
         return
     written = text.encode("utf-8", "replace")
-    _save(Path(output), written)
+    with whole_file(Path(output)) as file:
+        file.write_bytes(written)
     size = f"{max(len(written) // _KIB, 1):,} KB"
     about = "1 job"
     if isinstance(contents, AccountReport):
         about = f"{len(contents.heads):,} jobs, {contents.since} to {contents.until}"
     say(f"wrote {output}: {about}, {size}")
-
-
-def _save(path: Path, written: bytes) -> None:
-    """Writes the file. Raises BadUsage where that fails."""
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(written)  # a pipe or a device is written to, never replaced
-        else:
-            _replace(path.resolve(), written)
-    except OSError as error:
-        raise BadUsage(f"{path} cannot be written ({error.strerror}): name another file") from error
-
-
-def _replace(path: Path, written: bytes) -> None:
-    """The whole file or nothing of it: an older report stays where the disk is full."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:_PREFIX]}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(written)
-        Path(name).chmod(path.stat().st_mode if path.exists() else _MODE)
-        Path(name).replace(path)
-    except OSError:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -82,7 +82,7 @@ Examples:
 @click.option("--all-regions", is_flag=True, help="Scan every region of SageMaker.")
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=options.ROWS,
     help="Audit at most so many jobs: those that ended last.",
 )
 @click.option("--again", is_flag=True, help="Audit also the jobs whose audits are final.")
@@ -143,7 +143,7 @@ def scan(
         _check_needs_no_aws(profile, coverage, some=bool(regions or all_regions or many))
     today = datetime.now(UTC).date()
     asked = Asked(
-        None if recordings and not since else periods.period(since or "30d", until, today),
+        _days(since, until, today, all_of_them=recordings is not None),
         tuple(map(JobKind, kinds)) or tuple(JobKind),
         limit,
         again,
@@ -208,6 +208,15 @@ def _of_accounts(
     say(f"{where}, {counted(len(several), 'account')}")
     lanes = maker.of_accounts(several, lambda: interruption.wished)
     return lanes, partial(billed.of_several, several, home)
+
+
+def _days(since: str | None, until: str | None, today: date, *, all_of_them: bool) -> Period | None:
+    """The days to audit, by default the last 30; None for all, as recordings have by default."""
+    if since is None and all_of_them:
+        if until is not None:
+            raise BadUsage("--until of recordings needs --since: give the first day, too")
+        return None
+    return periods.period("30d" if since is None else since, until, today)
 
 
 def _check_needs_no_aws(profile: str | None, coverage: bool, *, some: bool) -> None:

@@ -63,7 +63,8 @@ def trend(
     printed. Reads daily sums, not audits.
     """
     period, now, reading = Period(by), asking.now(), Reading()
-    filters = replace(filters, since=filters.since or _SINCE[period])
+    if filters.since is None:
+        filters = replace(filters, since=_SINCE[period])
     days, wanted = filters.days(now), filters.wanted
     shown.of(lists.TREND)
     with where.open() as opened:
