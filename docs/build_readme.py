@@ -45,14 +45,14 @@ def with_ranking(readme: str) -> str:
     """The README with the beginning of the ranking that a scan of the demo's jobs prints."""
     before, _, rest = readme.partition(_ITS_COMMAND)
     prose, _, after = rest.split("```\n", 2)
-    return before + _ITS_COMMAND + "```\n".join((prose, ranking(), after))
+    return f"{before}{_ITS_COMMAND}{prose}```\n{ranking()}```\n{after}"
 
 
 def ranking() -> str:
     """What `sageaudit scan` prints of the demo's jobs, as far as the fixes of two families."""
     with tempfile.TemporaryDirectory() as folder:
         words = ["scan", "--recordings", str(RECORDINGS), "--history", str(Path(folder, "demo.db"))]
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - our own arguments
             [sys.executable, "-c", "from sageaudit.cli.main import main; main()", *words],
             env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "XDG_DATA_HOME": folder},
             capture_output=True, check=True, text=True,
