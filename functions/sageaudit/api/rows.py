@@ -113,6 +113,6 @@ def _pandas() -> Any:
         return import_module("pandas")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "to_pandas needs pandas: install it with `pip install 'sageaudit[pandas]'`",
+            "to_pandas needs pandas: install it with `pip install pandas`",
             name="pandas",
         ) from error

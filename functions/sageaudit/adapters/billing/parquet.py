@@ -31,7 +31,8 @@ def read_parquet(
     except ImportError as error:
         raise BadUsage(
             f"{path}: is Parquet, and reading that needs pyarrow: "
-            "install sageaudit[parquet], or export the report as CSV"
+            "export the report as CSV, or install it with `pip install pyarrow`"
+            " (`pipx inject sageaudit pyarrow`)"
         ) from error
     try:
         file = arrow.ParquetFile(path)

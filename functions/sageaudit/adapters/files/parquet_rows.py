@@ -29,7 +29,8 @@ def write_parquet(
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise BadUsage(
-            "writing Parquet needs pyarrow: install sageaudit[parquet], or give --format csv"
+            "writing Parquet needs pyarrow: give --format csv, or install it with"
+            " `pip install pyarrow` (`pipx inject sageaudit pyarrow`)"
         ) from error
     schema = arrow.schema([(name, _type(arrow, column)) for name, column in columns.items()])
     count = 0

@@ -51,7 +51,7 @@ Examples:
     "form",
     type=click.Choice(_FORMATS),
     show_default="the ending of FILE",
-    help="parquet needs sageaudit[parquet].",
+    help="parquet needs pyarrow.",
 )
 @click.option("--findings", is_flag=True, help="Write the findings of all rules instead of audits.")
 @asking.FILTERS

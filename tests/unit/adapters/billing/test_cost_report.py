@@ -308,7 +308,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
     """Or to export the report as CSV."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(BadUsage, match=r"needs pyarrow: install sageaudit\[parquet\].*CSV"):
+    with pytest.raises(BadUsage, match=r"needs pyarrow: .*CSV.*pip install pyarrow"):
         cost_report.read(parquet(tmp_path / "r"), MONTH, ACCOUNT)
 
 
