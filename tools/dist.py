@@ -1,6 +1,6 @@
 """Builds the wheel, and checks it as its user installs it: `make dist`.
 
-The wheel goes into a new environment, outside this checkout, once plain and once with each extra;
+The wheel goes into a new environment, outside this checkout, once plain and once with all extras;
 there the commands are run on a recorded job. The metadata must be complete, and name no address:
 the project has none.
 """
@@ -40,9 +40,9 @@ def main() -> int:
     """Builds and checks; prints where the wheel lies. 1 where a check failed."""
     wheel = build()
     faults = [*metadata_faults(metadata_of(wheel)), *content_faults(wheel)]
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    for extra in ("", *extras["optional-dependencies"]):
-        faults += install_faults(wheel, extra)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for extras in ("", ",".join(project["optional-dependencies"])):
+        faults += install_faults(wheel, extras)
     for fault in faults:
         print(f"{wheel.name}: {fault}", file=sys.stderr)
     if not faults:
@@ -93,13 +93,13 @@ def content_faults(wheel: Path) -> Iterable[str]:
     yield from (f"it lacks {name}" for name in sorted(files - names))
 
 
-def install_faults(wheel: Path, extra: str) -> Iterable[str]:
-    """What does not work in a new environment with the wheel and one extra."""
+def install_faults(wheel: Path, extras: str) -> Iterable[str]:
+    """What does not work in a new environment with the wheel and these extras."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         programs = Path(folder, "Scripts" if os.name == "nt" else "bin")
         clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+        wanted = f"{wheel}[{extras}]" if extras else str(wheel)
         pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
         _run([*pip, "install", wanted], cwd=folder, env=clean)
         shutil.copy(RECORDED, Path(folder, "job.json"))

@@ -19,10 +19,10 @@ from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import MOST_RULES, RuleSums, Scope, Sums, sums_of, total
 from sageaudit.domain.job.job import Purchase
-from tests.contract.capacity import read_units
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, with_detail
 from tests.contract.faults import everything, meanwhile, once, refusal
 from tests.contract.tables import new_table
+from tests.fakes.capacity import read_units
 from tests.fakes.many_audits import fill, many_audits, quick_queries
 
 DAY = NOON.date()

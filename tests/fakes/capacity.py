@@ -8,7 +8,7 @@ its page together, rounded up to 4 KB, half of it where it is eventually consist
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -36,8 +36,7 @@ def consumed(client: Any) -> Iterator[Consumed]:
 
     def answered(parsed: dict[str, Any], **_: Any) -> None:
         items = parsed.get("Items", [parsed["Item"]] if "Item" in parsed else [])
-        pages = math.ceil(sum(map(item_bytes, items)) / _UNIT_BYTES)
-        counted.units += max(pages, 1) * (1 if consistent.pop() else 0.5)
+        counted.units += read_units(items, consistent=consistent.pop())
         counted.requests += 1
         counted.items += len(items)
 
@@ -56,7 +55,13 @@ def consumed(client: Any) -> Iterator[Consumed]:
                 client.meta.events.unregister(f"{event}.{call}", handler)
 
 
-def item_bytes(item: dict[str, Any]) -> int:
+def read_units(page: Iterable[Mapping[str, Any]], *, consistent: bool) -> float:
+    """What one page of a Query uses, an empty one too; half of it if not consistent."""
+    units = max(math.ceil(sum(map(item_bytes, page)) / _UNIT_BYTES), 1)
+    return units if consistent else units / 2
+
+
+def item_bytes(item: Mapping[str, Any]) -> int:
     """The size of an item as calls have it."""
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import random
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from inspect import signature
 from itertools import accumulate
-from typing import Any
+from operator import itemgetter
+from typing import Any, cast
 from unittest.mock import patch
 
 from boto3.dynamodb.types import TypeSerializer
 from moto.dynamodb.models import dynamodb_backends
+from moto.dynamodb.models import table as moto_table
 from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoHandler
@@ -31,6 +35,7 @@ from sageaudit.adapters.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.daily_sums import changes
 from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.adapters.history.stored_document import digest_of
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, Head
 from sageaudit.domain.audit.sums import SumRow
@@ -145,27 +150,86 @@ def _findings(chance: random.Random, total_usd: Decimal, *, known: bool) -> list
     ]
 
 
-def fill(table_name: str, entries: Iterable[Entry], *, documents: bool = True) -> Counter[str]:
-    """Puts what recording these entries of different jobs leaves behind; counts the items.
+def several_versions(count: int, **of: Any) -> Iterator[tuple[Entry, ...]]:
+    """The versions of each of so many audits, the oldest first: what a history may hold.
 
-    Without `documents` there are no AUDIT# items, which are most of the bytes and in no list.
-    Family rows and details are left out. The table is one of moto's.
+    One in four was recorded before with other dollars, some of them under another owner, type or
+    day; one in eight is a tuning job, which repeats dollars and adds one rule of its own; one in
+    nine rests on an estimated rate, one in eleven lacks a part of its bill.
+    """
+    chance = random.Random(count)
+    for number, given in enumerate(many_audits(count, **of)):
+        newest = _changed(given, number)
+        yield (_older(newest, chance), newest) if number % 4 == 0 else (newest,)
+
+
+def _changed(given: Entry, number: int) -> Entry:
+    document = given.document
+    job, bill = dict(document["job"]), dict(document["bill"])
+    if number % 9 == 0:
+        said = "the rate is estimated"
+        bill |= {"estimated": [said], "missing": [said]}
+    if number % 11 == 0:
+        bill["missing"] = [*bill["missing"], "no price of the storage"]
+    own = {}
+    if number % 8 == 5:
+        arn = str(job["arn"]).replace("training-job", "hyper-parameter-tuning-job")
+        job |= {"kind": "tuning", "arn": arn}
+        own = {"rollup": True, "own_rules": [f["rule"] for f in document["findings"][:1]]}
+    made = cast("AuditDocument", {**document, "job": job, "bill": bill, **own})
+    return replace(given, key=replace(given.key, arn=job["arn"]), document=made)
+
+
+def _older(newest: Entry, chance: random.Random) -> Entry:
+    """An earlier version of the same run."""
+    document, job = newest.document, dict(newest.document["job"])
+    moved = chance.randrange(4)
+    if moved == 1:
+        job["owner"] = "person-before"
+    if moved == 2:
+        earlier = datetime.fromisoformat(str(job["ended_at"])) - timedelta(days=1)
+        job["ended_at"] = earlier.isoformat()
+    usd = Decimal(chance.randrange(1, 9_000_000)).scaleb(-6)
+    made = {**document, "job": job, "bill": {**document["bill"], "total_usd": usd}}
+    made |= {"avoidable_usd": usd / 4, "findings": document["findings"][1:], "unauditable": None}
+    return replace(
+        newest,
+        document=cast("AuditDocument", made),
+        last_modified_at=newest.last_modified_at - timedelta(minutes=5),
+        facts=None if moved == 3 else newest.facts,
+    )
+
+
+def fill(
+    table_name: str,
+    audits: Iterable[Entry | tuple[Entry, ...]],
+    *,
+    documents: bool = True,
+) -> Counter[str]:
+    """Puts what recording these audits of different jobs leaves behind; counts the items.
+
+    An audit is one entry or its versions, the oldest first. Without `documents` there are no AUDIT#
+    items, which are most of the bytes and in no list. Family rows and details are left out. The
+    table is one of moto's.
     """
     counts: Counter[str] = Counter()
     sums: dict[tuple[str, str], list[SumRow]] = defaultdict(list)
     put = _putter(table_name)
-    for given in entries:
-        findings = finding_rows(given)
-        digest = digest_of(given.document) if documents else "0" * 64
-        head = head_of(given, 1, digest=digest, findings=findings)
-        put({**items.head_item(head), "revision": 1})
-        if documents:
-            put(items.audit_item(head, given.document))
+    for audit in audits:
+        versions = audit if isinstance(audit, tuple) else (audit,)
+        head, findings = None, ()
+        for version, given in enumerate(versions, 1):
+            findings = finding_rows(given)
+            digest = digest_of(given.document) if documents else "0" * 64
+            newest, head = head, head_of(given, version, digest=digest, findings=findings)
+            if documents:
+                put(items.audit_item(head, given.document))
+            for changed in changes(newest, head):
+                sums[_place(changed, head)].append(changed)
+        put({**items.head_item(head), "revision": len(versions)})
         for row in findings:
             put(items.finding_item(row))
-        for changed in changes(None, head):
-            sums[_place(changed, head)].append(changed)
-        counts.update(head=1, audit=int(documents), finding=len(findings))
+        counts.update(head=1, audit=documents * len(versions), finding=len(findings))
     for (_, sk), rows in sums.items():
         put(sum_item(_together(rows), int(sk[-1])))
     named = {(row.account, keys.month_of_day(row.day)) for [row, *_] in sums.values()}
@@ -214,25 +278,31 @@ def _moto_table(table_name: str) -> Table:
 def quick_queries(table_name: str) -> Iterator[None]:
     """Answers Queries on a table that does not change meanwhile from each index's own partitions.
 
-    moto decides as ever what it gives, in which order and page; it only looks at fewer items, and
-    neither measures each attribute nor looks each value of the answer up in the service's model.
+    moto decides as ever what it gives, in which order and page; it only looks at the items that a
+    page can have, and neither measures an item twice, nor copies one, nor looks each value of the
+    answer up in the service's model.
     """
     table = _moto_table(table_name)
-    partitions: dict[tuple[str | None, str], list[Item]] = defaultdict(list)
-    for item in table.all_items():
-        partitions[None, item.hash_key.value].append(item)
-        for index in INDEXES:
-            if index.partition_key in item.attrs:
-                partitions[index.name, item.attrs[index.partition_key].value].append(item)
+    partitions = _partitions(table)
     ask, asks = Table.query, signature(Table.query)
 
     def query(*args: Any, **limits: Any) -> Any:
         asked = asks.bind(*args, **limits).arguments
         if asked["self"] is not table:
             return ask(*args, **limits)
-        found = partitions.get((asked.get("index_name"), asked["hash_key"].value), [])
+        partition = partitions.get((asked.get("index_name"), asked["hash_key"].value), [])
+        found = _of_one_page(partition, asked)
         with patch.object(table, "all_items", lambda: found):
             return ask(*args, **limits)
+
+    sizes: dict[int, int] = {}
+    measure = Item.size
+
+    def size(item: Item) -> int:
+        known = sizes.get(id(item))
+        if known is None:
+            known = sizes[id(item)] = measure(item)
+        return known
 
     def answer(handler: DynamoHandler) -> Any:
         return json.dumps(answered(handler).result, default=vars)
@@ -242,5 +312,68 @@ def quick_queries(table_name: str) -> Iterator[None]:
         patch.object(Table, "query", query),
         patch.object(DynamoHandler, "query", answer),
         patch.object(LimitedSizeDict, "__setitem__", dict.__setitem__),
+        patch.object(moto_table, "copy", _Shared),
+        patch.object(Item, "size", size),
     ):
         yield
+
+
+class _Shared:
+    """Stands for the module copy: what is only read need not be copied deeply."""
+
+    copy = staticmethod(copy)
+
+    @staticmethod
+    def deepcopy(found: Any) -> Any:
+        return found
+
+
+_Sorted = list[tuple[str, str, Item]]
+_MOST_OF_A_PAGE = 20_000
+"""More items than fit into the 1 MB of a page: each has 60 bytes at least."""
+
+
+def _partitions(table: Table) -> dict[tuple[str | None, str], _Sorted]:
+    """Sort key, partition key of the table, and item, by index and partition, in order."""
+    partitions: dict[tuple[str | None, str], _Sorted] = defaultdict(list)
+    for item in table.all_items():
+        of_table = item.hash_key.value
+        partitions[None, of_table].append((item.range_key.value, of_table, item))
+        for index in INDEXES:
+            if index.partition_key in item.attrs:
+                sort_key = item.attrs[index.sort_key].value
+                partitions[index.name, item.attrs[index.partition_key].value].append(
+                    (sort_key, of_table, item)
+                )
+    for partition in partitions.values():
+        partition.sort(key=lambda entry: entry[:2])
+    return partitions
+
+
+def _of_one_page(partition: _Sorted, asked: Mapping[str, Any]) -> list[Item]:
+    """The items of a partition from the page's first one on, as many as a page can have."""
+    forward = asked["scan_index_forward"]
+    low, high = 0, len(partition)
+    bounds = [value.value for value in asked.get("range_objs") or ()]
+    if asked.get("range_comparison") == "BETWEEN":
+        low = bisect_left(partition, bounds[0], key=itemgetter(0))
+        high = bisect_right(partition, bounds[1], key=itemgetter(0))
+    elif asked.get("range_comparison") == "<":
+        high = bisect_left(partition, bounds[0], key=itemgetter(0))
+    if start := asked.get("exclusive_start_key"):
+        last = tuple(
+            start[name]["S"] for name in (_sort_key(asked.get("index_name")), PARTITION_KEY)
+        )
+        if forward is False:
+            high = min(high, bisect_right(partition, last, key=itemgetter(0, 1)))
+        else:
+            low = max(low, bisect_left(partition, last, key=itemgetter(0, 1)))
+    cut = slice(max(low, high - _MOST_OF_A_PAGE), high)
+    if forward is not False:
+        cut = slice(low, min(high, low + _MOST_OF_A_PAGE))
+    return [item for _, _, item in partition[cut]]
+
+
+def _sort_key(index_name: str | None) -> str:
+    names = {index.name: index.sort_key for index in INDEXES}
+    return SORT_KEY if index_name is None else names[index_name]

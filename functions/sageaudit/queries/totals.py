@@ -130,9 +130,7 @@ def rules(history: History, window: Window, of: SumsFilter, reading: Reading) ->
     rows = _rows(history, window, of, of.scope, reading)
     together = sum((row.sums for row in rows), Sums())
     totals = [_rule_total(name, sums) for name, sums in together.rules.items()]
-    return sorted(
-        totals, key=lambda rule: (rule.waste_usd, rule.possible_usd, rule.findings), reverse=True
-    )
+    return sorted(totals, key=_rule_order)
 
 
 def trend(
@@ -167,7 +165,7 @@ def total_of(sums: Sums) -> Total:
     """The amounts of sums. Unknown: nothing is priced, or nothing could be judged."""
     priced = sums.jobs > sums.unpriced + sums.unauditable or not sums.jobs
     judged = sums.jobs > sums.not_judged or not sums.jobs
-    by_rule = {rule: of.waste_usd for rule, of in sums.rules.items()}
+    rules = sorted((_rule_total(name, of) for name, of in sums.rules.items()), key=_rule_order)
     avoidable_usd = sums.avoidable_usd if sums.avoidable_usd or (priced and judged) else None
     lost_usd = sums.lost_usd if sums.lost_usd or priced else None
     unknown = not sums.waste_usd and (avoidable_usd is None or lost_usd is None)
@@ -180,7 +178,7 @@ def total_of(sums: Sums) -> Total:
         waste_usd=None if unknown else sums.waste_usd,
         possible_usd=sums.possible_usd if sums.possible_usd or priced else None,
         idle_usd=sums.idle_usd if sums.idle_usd or not sums.idle_unpriced else None,
-        top_rule=max(by_rule, key=lambda rule: by_rule[rule], default=None),
+        top_rule=rules[0].rule if rules else None,
         unauditable=sums.unauditable,
         not_judged=sums.not_judged,
         partly_judged=sums.partly_judged,
@@ -191,11 +189,14 @@ def total_of(sums: Sums) -> Total:
 
 
 def ranked(totals: Iterable[Total], sort: Sort = Sort.WASTE) -> list[Total]:
-    """The largest amount first, then the largest bill, then by name."""
-    return sorted(
-        totals,
-        key=lambda of: (-_usd(of, sort), -(of.total_usd or _ZERO), of.family or of.owner or ""),
-    )
+    """The largest amount first, then the largest bill, then by name and place."""
+
+    def order(of: Total) -> tuple[Decimal, Decimal, str, str, str]:
+        name = of.family or of.owner or ""
+        usd, total_usd = _usd(of, sort), of.total_usd or _ZERO
+        return -usd, -total_usd, name, of.account or "", of.region or ""
+
+    return sorted(totals, key=order)
 
 
 def _usd(of: Total, sort: Sort) -> Decimal:
@@ -210,6 +211,11 @@ def _rows(
     return Lists(history, window, reading).sums(
         scope, account=of.account, region=of.region, name=name
     )
+
+
+def _rule_order(rule: RuleTotal) -> tuple[Decimal, Decimal, int, str]:
+    """The dearest first; names make the order one, in whichever history the sums are."""
+    return -rule.waste_usd, -rule.possible_usd, -rule.findings, rule.rule
 
 
 def _rule_total(name: str, sums: RuleSums) -> RuleTotal:
