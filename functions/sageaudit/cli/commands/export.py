@@ -143,7 +143,12 @@ def _values(row: AuditRow, chosen: Sequence[Field]) -> dict[str, object]:
 
 @contextmanager
 def _replaced(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write; it takes the place of `path` once it is whole."""
+    """A file beside `path` to write; it takes the place of `path` once it is whole.
+
+    Raises BadUsage where its folder does not exist.
+    """
+    if not path.absolute().parent.is_dir():
+        raise BadUsage(f"{path} cannot be written (its folder does not exist): name another file")
     part = path.with_name(f"{path.name}.part")
     try:
         yield part
