@@ -68,7 +68,7 @@ def account_body(report: AccountReport) -> Markup:
             ),
             section("Every job", job_table(report), id_="jobs", note=_rollups(report)),
             section(
-                "The dearest jobs in detail",
+                "The most wasteful jobs in detail",
                 _details(report),
                 note=_DETAILS,
             ),
