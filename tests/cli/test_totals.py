@@ -147,7 +147,7 @@ def test_a_trend_draws_its_dollars(run: Run, weeks: Path) -> None:
     """The news, then one mark a period above the table; a period that is not over says so."""
     done = run("trend", "--history", weeks, "--since", "2026-10-28")
     news, first, *rows = done.stdout.splitlines()
-    assert news.startswith("2026-W47 so far: $6.00 avoidable or lost, 500% more than in the same")
+    assert news == "2026-W47 so far: $6.00 avoidable or lost, 500% more than the same days before"
     assert first.split()[0] == "Avoidable+lost"
     assert len(first.split()[1]) == 4
     assert first.endswith("up to $6.00")

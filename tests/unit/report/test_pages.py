@@ -14,7 +14,7 @@ from hypothesis import given
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.report.account import account_body
-from sageaudit.report.contents import AccountReport, JobReport, wasted_usd
+from sageaudit.report.contents import AccountReport, JobReport, Limit, wasted_usd
 from sageaudit.report.job import job_body
 from sageaudit.report.markdown import account_markdown, job_markdown
 from sageaudit.text.money import cents
