@@ -148,7 +148,7 @@ def _replaced(path: Path) -> Iterator[Path]:
     Raises BadUsage where its folder does not exist.
     """
     if not path.absolute().parent.is_dir():
-        raise BadUsage(f"{path} cannot be written (its folder does not exist): name another file")
+        raise BadUsage(f"{path} cannot be written (No such file or directory): name another file")
     part = path.with_name(f"{path.name}.part")
     try:
         yield part
