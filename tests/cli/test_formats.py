@@ -218,3 +218,10 @@ def test_amounts_say_how_certain_they_are(
     chosen = lists.AUDITS.chosen("markdown", field)
     *_, line = markdown_lines([_row(**changes)], chosen)
     assert line == f"| {shown} |\n"
+
+
+def test_families_of_one_name_are_told_apart() -> None:
+    """By account where there are several, by region where an account has a family twice."""
+    assert lists.telling_apart([("a", "1"), ("b", "1")]) == ()
+    assert lists.telling_apart([("a", "1"), ("a", "2")]) == ("account",)
+    assert lists.telling_apart([("a", "1"), ("a", "1")]) == ("region",)

@@ -78,7 +78,7 @@ def test_it_ranks_what_the_jobs_of_the_account_cost(run: Run, history: Path) -> 
     done = run("scan", "--history", history)
     assert done.exit_code == 0
     for part in (
-        "4 audited jobs that ended",
+        "4 jobs cost",
         "training/bert/-/bert",
         "some-gpus-unused",
         "ResourceConfig.InstanceType = ",
@@ -165,7 +165,7 @@ def test_a_job_that_runs_is_counted(account: Account, run: Run, history: Path) -
     add_training_job(account.session, "bert-9", status="InProgress")
     done = run("scan", "--history", history)
     assert "1  still running: left out" in done.stdout
-    assert "4 audited jobs" in done.stdout
+    assert "4 jobs cost" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_denied_action_is_named_and_the_rest_goes_on(
     done = run("scan", "--history", history)
     assert done.exit_code == 4
     assert f"{action} " in done.stdout + done.stderr
-    audited = "No audited job" if "Describe" in action else f"{JOBS} audited jobs"
+    audited = "No audited job" if "Describe" in action else f"{JOBS} jobs cost"
     assert audited in done.stdout
 
 
@@ -300,7 +300,7 @@ def test_regions_that_are_not_enabled_are_named(account: Account, run: Run, hist
     done = run("scan", "--history", history, "--all-regions")
     assert done.exit_code == 0
     assert "not enabled for this account: " in done.stderr
-    assert "4 audited jobs" in done.stdout
+    assert "4 jobs cost" in done.stdout
 
 
 def test_ctrl_c_while_it_lists_ends_the_scan(account: Account, run: Run, history: Path) -> None:

@@ -72,7 +72,7 @@ def user(tmp_path: Path) -> Iterator[User]:
 def test_from_nothing_to_a_ranking(user: User) -> None:
     """The history lies in the user's data folder, for this user alone; a second scan is free."""
     code, printed, said = user.scan()
-    assert (code, printed.splitlines()[0][:14]) == (0, "6 audited jobs"), said
+    assert (code, printed.splitlines()[0][:11]) == (0, "6 jobs cost"), said
     path = user.home / "sageaudit" / "history.db"
     assert path.stat().st_mode & 0o077 == 0
     user.aws.calls.clear()

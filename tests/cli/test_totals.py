@@ -161,15 +161,27 @@ def test_a_trend_compares_each_week_with_the_one_before(run: Run, weeks: Path) -
 
 
 def test_a_trend_draws_its_dollars(run: Run, weeks: Path) -> None:
-    """One mark a period above the table; the period that lasts says so."""
+    """The news, then one mark a period above the table; a period that is not over says so."""
     done = run("trend", "--history", weeks, "--since", "2026-10-28")
-    first, *rows = done.stdout.splitlines()
+    news, first, *rows = done.stdout.splitlines()
+    assert news == "2026-W47 so far: $6.00 avoidable or lost, 500% more than the same days before"
     assert first.split()[0] == "Avoidable+lost"
     assert len(first.split()[1]) == 4
     assert first.endswith("up to $6.00")
     assert "2026-W47 so far" in rows[-1]
     assert "+500.0%" in rows[-1]
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_trend_of_years_fits_a_screen(run: Run, weeks: Path) -> None:
+    """One line of marks; weeks without a job are counted, not printed; JSON has the newest."""
+    asked = ("trend", "--history", weeks, "--since", "2020-01-01")
+    done = run(*asked)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert len(done.stdout.splitlines()) < 10
+    assert "weeks without a job left out of the table" in done.stderr
+    assert len(run(*asked, "--output", "json").document()["rows"]) == 26
+    assert len(run(*asked, "--output", "json", "--all").document()["rows"]) > 300
 
 
 def test_a_trend_of_months_and_of_a_rule(run: Run, weeks: Path) -> None:

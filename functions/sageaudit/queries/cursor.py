@@ -19,9 +19,10 @@ from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow, amount
 
 _VERSION = 2
-_USUAL = b',null,"2026-11-20T12:00:00.000000+00:00","arn:aws:sagemaker:us-east-1:training-job/'
+USUAL = b',null,"2026-11-20T12:00:00.000000+00:00","arn:aws:sagemaker:us-east-1:training-job/'
 """What most cursors contain: compressed with it, they are half as long."""
-_LONGEST = 4_000
+_LONGEST = 20_000
+"""Characters that are unpacked of a cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def cursor_of(question: Question, place: Place) -> str:
         None if place.usd is None else str(place.usd),
     ]
     text = json.dumps(parts, separators=(",", ":"))
-    press = zlib.compressobj(9, wbits=-zlib.MAX_WBITS, zdict=_USUAL)
+    press = zlib.compressobj(9, wbits=-zlib.MAX_WBITS, zdict=USUAL)
     short = press.compress(text.encode()) + press.flush()
     return base64.urlsafe_b64encode(short).decode().rstrip("=")
 
@@ -59,7 +60,7 @@ def read_cursor(question: Question, cursor: str) -> Place:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         short = base64.b64decode(padded, altchars=b"-_", validate=True)
-        unpress = zlib.decompressobj(wbits=-zlib.MAX_WBITS, zdict=_USUAL)
+        unpress = zlib.decompressobj(wbits=-zlib.MAX_WBITS, zdict=USUAL)
         parts = json.loads(unpress.decompress(short, _LONGEST))
         match parts:
             case [version, digest, str(ended), str(arn), str(created), usd] if (

@@ -10,7 +10,13 @@ from sageaudit.domain.audit.sums import Sums
 from sageaudit.report.bars import BarRow, Piece, bar_table, waterfall
 from sageaudit.report.contents import AccountReport, JobReport
 from sageaudit.report.job import short_job
-from sageaudit.report.job_table import COLUMNS, family_name, job_table, owner_name, type_name
+from sageaudit.report.job_table import (
+    COLUMNS,
+    family_name,
+    job_table,
+    owner_name,
+    type_name,
+)
 from sageaudit.report.markup import Child, Markup, join, tag
 from sageaudit.report.page import section, tiles
 from sageaudit.report.spend_chart import spend_over_time
@@ -29,6 +35,7 @@ from sageaudit.text.words import counted
 _NAMES = 15
 """Rows of a table of sums; the others are one row, so that it adds up."""
 _STEPS = 8
+_BEGIN, _CENT = 3, Decimal("0.01")
 _NO_SUM = "not in the totals"
 _DETAILS = (
     "The most avoidable and lost dollars first, then the highest cost. Beside each name: the"
@@ -44,6 +51,7 @@ def account_body(report: AccountReport) -> Markup:
         [
             _lead(report),
             tiles(list(_figures(total))),
+            _where_to_begin(report),
             _doubts(report),
             section(
                 "Spend over time",
@@ -60,7 +68,7 @@ def account_body(report: AccountReport) -> Markup:
             ),
             section("Every job", job_table(report), id_="jobs", note=_rollups(report)),
             section(
-                "The dearest jobs in detail",
+                "The most wasteful jobs in detail",
                 _details(report),
                 note=_DETAILS,
             ),
@@ -100,6 +108,35 @@ def _figures(total: Sums) -> Iterator[tuple[str, str, str, str]]:
     counted_idle = roughly(total.idle_counted_usd)
     said = f"{counted_idle} of it is counted already" if total.idle_counted_usd else _NO_SUM
     yield "idle", IDLE_LABEL, roughly(total.idle_usd), said
+
+
+def _where_to_begin(report: AccountReport) -> Markup | None:
+    """The families that wasted most, each with the job in which to look first."""
+    first: dict[str | None, tuple[int, Head]] = {}
+    for number, (head, detail) in enumerate(zip(report.heads, report.details, strict=False)):
+        if detail and head.top_rule and not head.rollup:
+            first.setdefault(head.family, (number, head))
+    ranked = sorted(report.families.items(), key=lambda row: -wasted_usd(row[1]))
+    lines = [
+        tag(
+            "li",
+            tag("bdi", family_name(name)),
+            f": {_wasted(sums)} in {counted(sums.jobs, 'job')}; look at ",
+            tag("a", tag("bdi", first[name][1].name), href=f"#j{first[name][0]}"),
+            f" ({first[name][1].top_rule})",
+        )
+        for name, sums in ranked
+        if wasted_usd(sums) >= _CENT and name in first
+    ]
+    if not lines:
+        return None
+    return tag("div", "Begin with these families:", tag("ol", lines[:_BEGIN]), class_="begin")
+
+
+def _wasted(sums: Sums) -> str:
+    """`$387.82 avoidable and $107.89 lost`; what is 0 is left out."""
+    named = ((sums.avoidable_usd, "avoidable"), (sums.lost_usd, "lost"))
+    return " and ".join(f"{summed(usd, sums.estimated)} {word}" for usd, word in named if usd)
 
 
 def _doubts(report: AccountReport) -> Markup | None:

@@ -113,7 +113,7 @@ def _rules(total: Sums) -> list[str]:
 def _jobs(heads: Sequence[Head]) -> list[str]:
     titles = ("Job", "Spend", "Avoidable", "Lost", "Top finding", "Family", "Owner")
     return [
-        "The dearest jobs, the most avoidable and lost dollars first:",
+        "The jobs with the most avoidable and lost dollars:",
         "",
         *_table(titles, map(_job, heads[:_JOBS]), from_right=1, to_right=4),
         *_more(len(heads) - _JOBS, "job"),

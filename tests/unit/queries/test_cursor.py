@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.record import JobKey, Position
 from sageaudit.errors import BadUsage
-from sageaudit.queries.cursor import Place, cursor_of, read_cursor
+from sageaudit.queries.cursor import USUAL, Place, cursor_of, read_cursor
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.window import window
 
@@ -51,17 +52,38 @@ def test_another_question_refuses_it(other: dict[str, str]) -> None:
 
 def _forged(**changes: object) -> str:
     made = cursor_of(replace(QUESTION, sort=Sort.TOTAL), Place(PLACE.position, Decimal(1)))
-    parts = json.loads(base64.urlsafe_b64decode(made + "=="))
+    unpress = zlib.decompressobj(wbits=-zlib.MAX_WBITS, zdict=USUAL)
+    parts = json.loads(unpress.decompress(base64.urlsafe_b64decode(made + "==")))
     for place, value in changes.items():
         parts[int(place.removeprefix("p"))] = value
-    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
+    return _packed(json.dumps(parts).encode())
+
+
+def _packed(text: bytes) -> str:
+    press = zlib.compressobj(wbits=-zlib.MAX_WBITS, zdict=USUAL)
+    return base64.urlsafe_b64encode(press.compress(text) + press.flush()).decode().rstrip("=")
+
+
+def test_a_cursor_is_short_enough_to_copy() -> None:
+    """It fits on two lines of a terminal, with the longest name that a job can have."""
+    arn = f"arn:aws:sagemaker:eu-central-1:444455556666:training-job/{'ab3-' * 15}xyz"
+    key = replace(PLACE.position.key, arn=arn)
+    place = replace(PLACE, position=replace(PLACE.position, key=key))
+    question = replace(QUESTION, sort=Sort.NEWEST)
+    assert len(cursor_of(question, replace(place, usd=None))) < 160
+
+
+def test_a_cursor_that_unpacks_to_megabytes_is_refused() -> None:
+    """Only its first characters are unpacked."""
+    with pytest.raises(BadUsage, match="repeat it with the same filters"):
+        read_cursor(QUESTION, _packed(b"[" + b" " * 10_000_000 + b"]"))
 
 
 @pytest.mark.parametrize(
     "cursor",
     [
         *("", "x", "é", "!!!!", "e30", "W" * 5_000),
-        *(_forged(p0=2), _forged(p2="2026-11-20"), _forged(p2="soon"), _forged(p3=1)),
+        *(_forged(p0=1), _forged(p2="2026-11-20"), _forged(p2="soon"), _forged(p3=1)),
         *(_forged(p5="NaN"), _forged(p5="x"), _forged(p5=None), _forged(p5=[1])),
     ],
 )

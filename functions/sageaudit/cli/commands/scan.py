@@ -129,7 +129,7 @@ def scan(
     output: str,
     no_color: bool,
 ) -> int:
-    """Audits the last 30 days' jobs, and ranks where the dollars went.
+    """Audits all jobs of the last 30 days and ranks their dollars.
 
     Reads only, with your own credentials, and keeps the audits in a file on this machine: the next
     scan asks AWS only about jobs that are new. Ctrl-C keeps what is done. It first prints what it

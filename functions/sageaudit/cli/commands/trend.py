@@ -108,7 +108,7 @@ def _news(rows: Sequence[Total], period: Period, shown: Shown) -> None:
 
 
 def _newest(row: Total, period: Period) -> str:
-    """`2026-W47 so far: $556.32 avoidable or lost, 21% less than in these days the week before`."""
+    """`2026-W47 so far: $556.32 avoidable or lost, 21% less than the same days before`."""
     so_far = "" if row.over else " so far"
     wasted = summed(row.waste_usd, row.estimated)
     said = f"{row.period}{so_far}: {wasted} avoidable or lost"
@@ -117,5 +117,5 @@ def _newest(row: Total, period: Period) -> str:
     percent = f"{abs(row.change_percent):,.0f}%"
     how = "more" if row.change_percent > 0 else "less"
     change = "as much as" if percent == "0%" else f"{percent} {how} than"
-    days = "" if row.over else "the same days of "
-    return f"{said}, {change} in {days}the {period.value} before"
+    before = f"the {period.value} before" if row.over else "the same days before"
+    return f"{said}, {change} {before}"

@@ -27,6 +27,7 @@ WORDS = {
     "unavailable": "no answer",
 }
 _NAME, _REASONS = 12, 20
+_NARROW = (0, 1, 0, 0)
 _ENDLESS = 1_000
 """Columns in which every table fits."""
 
@@ -55,7 +56,7 @@ def document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
 def show(statuses: Sequence[AccountStatus], console: Console) -> None:
     """Prints a row for each account, those with the most dollars first, then the reasons.
 
-    Names are left out where the terminal is too narrow for them.
+    Names are left out where the terminal is too narrow for them, then the columns move closer.
     """
     if not statuses:
         return
@@ -65,6 +66,8 @@ def show(statuses: Sequence[AccountStatus], console: Console) -> None:
     endless = console.options.update(width=_ENDLESS)
     if console.measure(table, options=endless).maximum > console.width:
         table = _table(statuses, named=False)
+    if console.measure(table, options=endless).maximum > console.width:
+        table.padding = _NARROW
     console.print(table)
     _show_reasons(statuses, console)
 

@@ -152,7 +152,7 @@ def _show_fixes(families: Sequence[RankedFamily], console: Console) -> None:
         if one.fix and (one.fix.saving_usd is None or one.fix.saving_usd >= _LEAST_USD)
     ]
     if shown:
-        _heading("What to change, in the run of each family that wasted most", console)
+        _heading("What to change: the fix for the most wasteful run of each family", console)
     for number, one, fix in shown:
         for line in _fix_lines(number, one.family, fix, console):
             console.print(line)
