@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
+from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
 from sageaudit.ports import History
 from sageaudit.queries.lists import Lists, Reading
@@ -129,10 +130,7 @@ def rules(history: History, window: Window, of: SumsFilter, reading: Reading) ->
     """Each rule with findings, the dearest first."""
     rows = _rows(history, window, of, of.scope, reading)
     together = sum((row.sums for row in rows), Sums())
-    totals = [_rule_total(name, sums) for name, sums in together.rules.items()]
-    return sorted(
-        totals, key=lambda rule: (rule.waste_usd, rule.possible_usd, rule.findings), reverse=True
-    )
+    return [_rule_total(name, sums) for name, sums in ranked_rules(together)]
 
 
 def trend(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
+from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.report.bars import BarRow, Piece, bar_table, waterfall
@@ -137,10 +138,6 @@ def _waterfall(total: Sums) -> Markup | None:
 
 
 def _rules(total: Sums) -> Markup | None:
-    ranked = sorted(
-        total.rules.items(),
-        key=lambda row: (-row[1].waste_usd, -row[1].possible_usd, row[0]),
-    )
     rows = [
         BarRow(
             _pick("Findings", name),
@@ -152,7 +149,7 @@ def _rules(total: Sums) -> Markup | None:
                 f"{rule.findings:,}",
             ),
         )
-        for name, rule in ranked
+        for name, rule in ranked_rules(total)
     ]
     if not rows:
         return None
