@@ -85,7 +85,7 @@ class RuleTotal:
     possible_usd: Decimal
 
 
-class Period(enum.StrEnum):
+class TrendPeriod(enum.StrEnum):
     """What a trend is cut into: weeks from Monday, or months; by days in UTC."""
 
     WEEK = "week"
@@ -93,7 +93,7 @@ class Period(enum.StrEnum):
 
     def first_day(self, day: date) -> date:
         """The first day of the period that a day is in."""
-        if self is Period.WEEK:
+        if self is TrendPeriod.WEEK:
             return day - timedelta(days=day.weekday())
         return day.replace(day=1)
 
@@ -103,7 +103,7 @@ class Period(enum.StrEnum):
 
     def label(self, first_day: date) -> str:
         """`2026-W47` or `2026-11`."""
-        if self is Period.MONTH:
+        if self is TrendPeriod.MONTH:
             return f"{first_day:%Y-%m}"
         year, week, _ = first_day.isocalendar()
         return f"{year}-W{week:02d}"
@@ -137,7 +137,7 @@ def trend(
     history: History,
     window: Window,
     of: SumsFilter,
-    period: Period,
+    period: TrendPeriod,
     reading: Reading,
     *,
     today: date,
@@ -233,7 +233,7 @@ def _of_rule(sums: Sums, rule: str) -> Sums:
     )
 
 
-def _period(days: dict[date, Sums], period: Period, first: date, last: date) -> Total:
+def _period(days: dict[date, Sums], period: TrendPeriod, first: date, last: date) -> Total:
     """One period with its change; while it lasts, against as many days of the one before."""
     end = _next(period, first) - timedelta(days=1)
     shown = min(end, last)
@@ -264,5 +264,5 @@ def _between(days: dict[date, Sums], first: date, last: date) -> Sums:
     return sum((sums for day, sums in days.items() if first <= day <= last), Sums())
 
 
-def _next(period: Period, first: date) -> date:
-    return period.first_day(first + timedelta(days=32 if period is Period.MONTH else 7))
+def _next(period: TrendPeriod, first: date) -> date:
+    return period.first_day(first + timedelta(days=32 if period is TrendPeriod.MONTH else 7))

@@ -16,11 +16,11 @@ from sageaudit.cli.views import lists
 from sageaudit.cli.views.layout import console_for
 from sageaudit.queries import totals
 from sageaudit.queries.lists import Reading
-from sageaudit.queries.totals import Period, Total
+from sageaudit.queries.totals import Total, TrendPeriod
 from sageaudit.text.money import usd
 from sageaudit.text.sparkline import marks
 
-_SINCE = {Period.WEEK: "56d", Period.MONTH: "180d"}
+_SINCE = {TrendPeriod.WEEK: "56d", TrendPeriod.MONTH: "180d"}
 _EPILOG = """\b
 Examples:
   sageaudit trend
@@ -31,8 +31,8 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--by",
-    type=click.Choice([period.value for period in Period]),
-    default=Period.WEEK.value,
+    type=click.Choice([period.value for period in TrendPeriod]),
+    default=TrendPeriod.WEEK.value,
     show_default=True,
     help="Length of a period: weeks begin on Monday; days are those of UTC.",
 )
@@ -46,7 +46,7 @@ def trend(by: str, filters: SumFilters, rule: str | None, where: Where, shown: S
     The change is that of avoidable plus lost dollars against the period before. A period that
     lasts is compared with as many days of the one before. Reads daily sums, not audits.
     """
-    period, now, reading = Period(by), asking.now(), Reading()
+    period, now, reading = TrendPeriod(by), asking.now(), Reading()
     filters = replace(filters, since=filters.since or _SINCE[period])
     days, wanted = filters.days(now), filters.wanted
     shown.of(lists.TREND)
