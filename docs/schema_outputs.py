@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from docs.schema_of_types import Definitions, Schema
 from sageaudit.cli.views import lists
-from sageaudit.cli.views.check_document import CheckedFile, FindingRow
+from sageaudit.cli.views.check_document import CheckedFile
+from sageaudit.cli.views.check_findings import FindingRow
 from sageaudit.cli.views.formats import Kind, Listing
 from sageaudit.cli.views.type_rates import TypeRate
 from sageaudit.domain.audit.document import (

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.cli.main import main
+from sageaudit.cli.sources import history_table
+from sageaudit.cli.sources.history_table import HistoryTable
+from sageaudit.ports import History
+from tests.contract.tables import dynamodb, new_table
+from tests.fakes.asked import fill
 from tests.fakes.command_line import Result, Run
 
 
@@ -24,3 +32,21 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Result(int(str(stopped.value.code)), printed.out, printed.err)
 
     return call
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history of 150 audits in 40 days."""
+    path = tmp_path_factory.mktemp("asked") / "history.db"
+    with SqliteHistory(path) as history:
+        fill(history, 150)
+    return path
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
+    """A history in a table of its own."""
+    with dynamodb() as client:
+        history = DynamoHistory(client, new_table(client))
+        monkeypatch.setattr(history_table, "open_table", lambda *_: HistoryTable(None, history))
+        yield history

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.sources import histories, history_table
-from sageaudit.cli.sources.history_table import HistoryTable
+from sageaudit.cli.sources import histories
 from sageaudit.domain.audit.record import Head
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.ports import History
 from tests.contract.entries import ACCOUNT, ended, entry
-from tests.contract.tables import dynamodb, new_table
 from tests.fakes.command_line import Run
 from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
 
@@ -190,15 +186,6 @@ def test_a_history_that_cannot_be_written_is_said_once(
     done = run("audit", *words, "--history", path)
     assert done.exit_code == Exit.USAGE
     assert done.stderr.count("is damaged") == 1
-
-
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
-    """A history in a table of its own."""
-    with dynamodb() as client:
-        history = DynamoHistory(client, new_table(client))
-        monkeypatch.setattr(history_table, "open_table", lambda *_: HistoryTable(None, history))
-        yield history
 
 
 def copied(source: Path, target: History) -> None:

@@ -18,19 +18,10 @@ from sageaudit.cli import asking
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.queries.window import window
 from tests.contract.entries import ended, entry
-from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, fill
+from tests.fakes.asked import ACCOUNTS, NOW, REGIONS
 from tests.fakes.command_line import Run
 
 RECORDED = Path(__file__).parents[1] / "recorded/data/jobs/training-020-c4-8xlarge-x2-failed.json"
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history of 150 audits in 40 days."""
-    path = tmp_path_factory.mktemp("asked") / "history.db"
-    with SqliteHistory(path) as history:
-        fill(history, 150)
-    return path
 
 
 @pytest.fixture(autouse=True)

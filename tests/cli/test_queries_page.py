@@ -19,11 +19,10 @@ from botocore.session import Session
 from botocore.validate import ParamValidator
 
 from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
 from sageaudit.cli.views import lists
 from tests.contract.tables import dynamodb, new_table
-from tests.fakes.asked import NOW, audits, fill
+from tests.fakes.asked import NOW, audits
 from tests.fakes.command_line import Run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
@@ -44,15 +43,6 @@ COMMANDS = [
     ),
 ]
 AWS = [block.replace("\\\n", " ") for block in blocks("sh") if block.startswith("aws ")]
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history of 150 audits in 40 days."""
-    path = tmp_path_factory.mktemp("asked") / "history.db"
-    with SqliteHistory(path) as history:
-        fill(history, 150)
-    return path
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,14 +12,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.cli.main import commands
-from sageaudit.cli.sources import history_table, stored
-from sageaudit.cli.sources.history_table import HistoryTable
+from sageaudit.cli.sources import stored
 from sageaudit.domain.audit.record import Entry
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
-from tests.contract.tables import dynamodb, new_table
 from tests.labelled.machine import Doing, Plot, alike, training
 
 IDLE_CPU = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=3.0, gib=24, jitter=0.2)), name="small")
@@ -138,15 +134,6 @@ def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], tmp_path: Path)
     path = tmp_path / "new.toml"
     path.write_text("")
     assert isinstance(invoked("replay", "--policy", path, *words).exception, BadUsage)
-
-
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
-    """A history in a table of its own."""
-    with dynamodb() as client:
-        history = DynamoHistory(client, new_table(client))
-        monkeypatch.setattr(history_table, "open_table", lambda *_: HistoryTable(None, history))
-        yield history
 
 
 def keep(history: History, tmp_path: Path, *, days_ago: int, detail: bool = True) -> None:

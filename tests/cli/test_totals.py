@@ -13,17 +13,8 @@ from sageaudit.cli import asking
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.queries.window import window
 from tests.contract.entries import ended, finding
-from tests.fakes.asked import FAMILIES, NOW, RULES, fill
+from tests.fakes.asked import FAMILIES, NOW, RULES
 from tests.fakes.command_line import Run
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history of 150 audits in 40 days."""
-    path = tmp_path_factory.mktemp("asked") / "history.db"
-    with SqliteHistory(path) as history:
-        fill(history, 150)
-    return path
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from sageaudit.queries.lists import Reading
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow
-from sageaudit.queries.totals import Period, RuleTotal, SumsFilter, Total
+from sageaudit.queries.totals import RuleTotal, SumsFilter, Total, TrendPeriod
 from sageaudit.queries.window import Window, window
 
 _MONTH = "30d"
@@ -150,7 +150,7 @@ class History:
             self._source.history,
             _window(since, until),
             SumsFilter(),
-            word_of(Period, by, "by"),
+            word_of(TrendPeriod, by, "by"),
             Reading(),
             today=datetime.now(UTC).date(),
         )

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import is_account_id
+from sageaudit.errors import BadUsage
 
 _FILE = click.Path(path_type=Path)
 ROWS = click.IntRange(1, 1_000_000)
@@ -91,3 +93,10 @@ OUTPUT = click.option(
     help="Format: table for people, json for scripts.",
 )
 NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (or NO_COLOR=1).")
+
+
+def account_id(text: str, option: str) -> str:
+    """Returns `text`. Raises BadUsage, naming `option`, unless it is an account id."""
+    if not is_account_id(text):
+        raise BadUsage(f"{option} {text} is not an account id, which has 12 digits")
+    return text

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
+from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
 from sageaudit.ports import History
 from sageaudit.queries.lists import Lists, Reading
@@ -84,7 +85,7 @@ class RuleTotal:
     possible_usd: Decimal
 
 
-class Period(enum.StrEnum):
+class TrendPeriod(enum.StrEnum):
     """What a trend is cut into: weeks from Monday, or months; by days in UTC."""
 
     WEEK = "week"
@@ -92,7 +93,7 @@ class Period(enum.StrEnum):
 
     def first_day(self, day: date) -> date:
         """The first day of the period that a day is in."""
-        if self is Period.WEEK:
+        if self is TrendPeriod.WEEK:
             return day - timedelta(days=day.weekday())
         return day.replace(day=1)
 
@@ -102,7 +103,7 @@ class Period(enum.StrEnum):
 
     def label(self, first_day: date) -> str:
         """`2026-W47` or `2026-11`."""
-        if self is Period.MONTH:
+        if self is TrendPeriod.MONTH:
             return f"{first_day:%Y-%m}"
         year, week, _ = first_day.isocalendar()
         return f"{year}-W{week:02d}"
@@ -129,15 +130,14 @@ def rules(history: History, window: Window, of: SumsFilter, reading: Reading) ->
     """Each rule with findings, the dearest first."""
     rows = _rows(history, window, of, of.scope, reading)
     together = sum((row.sums for row in rows), Sums())
-    totals = [_rule_total(name, sums) for name, sums in together.rules.items()]
-    return sorted(totals, key=_rule_order)
+    return [_rule_total(name, sums) for name, sums in ranked_rules(together)]
 
 
 def trend(
     history: History,
     window: Window,
     of: SumsFilter,
-    period: Period,
+    period: TrendPeriod,
     reading: Reading,
     *,
     today: date,
@@ -165,7 +165,6 @@ def total_of(sums: Sums) -> Total:
     """The amounts of sums. Unknown: nothing is priced, or nothing could be judged."""
     priced = sums.jobs > sums.unpriced + sums.unauditable or not sums.jobs
     judged = sums.jobs > sums.not_judged or not sums.jobs
-    rules = sorted((_rule_total(name, of) for name, of in sums.rules.items()), key=_rule_order)
     avoidable_usd = sums.avoidable_usd if sums.avoidable_usd or (priced and judged) else None
     lost_usd = sums.lost_usd if sums.lost_usd or priced else None
     unknown = not sums.waste_usd and (avoidable_usd is None or lost_usd is None)
@@ -178,7 +177,7 @@ def total_of(sums: Sums) -> Total:
         waste_usd=None if unknown else sums.waste_usd,
         possible_usd=sums.possible_usd if sums.possible_usd or priced else None,
         idle_usd=sums.idle_usd if sums.idle_usd or not sums.idle_unpriced else None,
-        top_rule=rules[0].rule if rules else None,
+        top_rule=next((name for name, _ in ranked_rules(sums)), None),
         unauditable=sums.unauditable,
         not_judged=sums.not_judged,
         partly_judged=sums.partly_judged,
@@ -213,11 +212,6 @@ def _rows(
     )
 
 
-def _rule_order(rule: RuleTotal) -> tuple[Decimal, Decimal, int, str]:
-    """The dearest first; names make the order one, in whichever history the sums are."""
-    return -rule.waste_usd, -rule.possible_usd, -rule.findings, rule.rule
-
-
 def _rule_total(name: str, sums: RuleSums) -> RuleTotal:
     return RuleTotal(
         rule=name,
@@ -241,7 +235,7 @@ def _of_rule(sums: Sums, rule: str) -> Sums:
     )
 
 
-def _period(days: dict[date, Sums], period: Period, first: date, last: date) -> Total:
+def _period(days: dict[date, Sums], period: TrendPeriod, first: date, last: date) -> Total:
     """One period with its change; while it lasts, against as many days of the one before."""
     end = _next(period, first) - timedelta(days=1)
     shown = min(end, last)
@@ -272,5 +266,5 @@ def _between(days: dict[date, Sums], first: date, last: date) -> Sums:
     return sum((sums for day, sums in days.items() if first <= day <= last), Sums())
 
 
-def _next(period: Period, first: date) -> date:
-    return period.first_day(first + timedelta(days=32 if period is Period.MONTH else 7))
+def _next(period: TrendPeriod, first: date) -> date:
+    return period.first_day(first + timedelta(days=32 if period is TrendPeriod.MONTH else 7))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
+from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.report.bars import BarRow, Piece, bar_table, waterfall
@@ -116,7 +117,7 @@ def _where_to_begin(report: AccountReport) -> Markup | None:
     for number, (head, detail) in enumerate(zip(report.heads, report.details, strict=False)):
         if detail and head.top_rule and not head.rollup:
             first.setdefault(head.family, (number, head))
-    ranked = sorted(report.families.items(), key=lambda row: -wasted_usd(row[1]))
+    ranked = sorted(report.families.items(), key=lambda row: -row[1].waste_usd)
     lines = [
         tag(
             "li",
@@ -126,7 +127,7 @@ def _where_to_begin(report: AccountReport) -> Markup | None:
             f" ({first[name][1].top_rule})",
         )
         for name, sums in ranked
-        if wasted_usd(sums) >= _CENT and name in first
+        if sums.waste_usd >= _CENT and name in first
     ]
     if not lines:
         return None
@@ -183,10 +184,6 @@ def _waterfall(total: Sums) -> Markup | None:
 
 
 def _rules(total: Sums) -> Markup | None:
-    ranked = sorted(
-        total.rules.items(),
-        key=lambda row: (-row[1].waste_usd, -row[1].possible_usd, row[0]),
-    )
     rows = [
         BarRow(
             _pick("Findings", name),
@@ -198,7 +195,7 @@ def _rules(total: Sums) -> Markup | None:
                 f"{rule.findings:,}",
             ),
         )
-        for name, rule in ranked
+        for name, rule in ranked_rules(total)
     ]
     if not rows:
         return None

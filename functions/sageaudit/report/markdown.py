@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, lost_up_to
+from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.report.contents import AccountReport
@@ -90,10 +91,7 @@ def account_markdown(report: AccountReport) -> str:
 
 def _rules(total: Sums) -> list[str]:
     """The rules with findings, the most avoidable and lost dollars first."""
-    ranked = sorted(
-        total.rules.items(),
-        key=lambda row: (-row[1].waste_usd, -row[1].possible_usd, row[0]),
-    )
+    ranked = ranked_rules(total)
     rows = [
         (
             markdown(name, _NAME),

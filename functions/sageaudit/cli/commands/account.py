@@ -13,7 +13,8 @@ from sageaudit.auditing import audit_account
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import histories, history_table, stored
+from sageaudit.cli.sources import histories, periods, stored
+from sageaudit.cli.sources.heads import heads_of_account
 from sageaudit.cli.views import account as view
 from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
@@ -61,11 +62,11 @@ def account(
     if recordings and (history or table):
         raise BadUsage("give the runs to judge: either --recording, or a history")
     policy = policy_file.load(policy_path) if policy_path else Policy()
-    days = history_table.days_of(since)
+    days = periods.days_of(since)
     if recordings:
         heads = _recorded(recordings)
     else:
-        asked = account if account == NOT_NAMED else history_table.account_id(account, "ACCOUNT")
+        asked = account if account == NOT_NAMED else options.account_id(account, "ACCOUNT")
         with histories.open_history(history, table, profile, region) as source:
             heads = _in_history(source.history, asked, days)
     accounts = {head.account for head in heads}
@@ -98,7 +99,7 @@ def account(
 def _in_history(history: History, account: str, days: int) -> list[Head]:
     today = datetime.now(UTC).date()
     since = today - timedelta(days=days)
-    return list(history_table.heads_of_account(history, account, since, today))
+    return list(heads_of_account(history, account, since, today))
 
 
 def _recorded(recordings: tuple[Path, ...]) -> list[Head]:

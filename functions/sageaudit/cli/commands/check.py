@@ -15,7 +15,6 @@ from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import history_table
 from sageaudit.cli.sources.family_history import read_family
 from sageaudit.cli.sources.histories import HistorySource, open_history
 from sageaudit.cli.sources.planned_jobs import Checks
@@ -102,7 +101,7 @@ def check(
             form=Form(form) if form else None,
             pipeline=pipeline,
             region=_region(region),
-            account=history_table.account_id(account, "--account") if account else None,
+            account=options.account_id(account, "--account") if account else None,
             settings_region=lambda: open_session(profile, None).region_name,
             read_family=partial(read_family, known.history) if known else None,
         )

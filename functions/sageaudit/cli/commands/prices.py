@@ -15,7 +15,7 @@ from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import history_table, learnt_rates, live_prices
+from sageaudit.cli.sources import learnt_rates, live_prices
 from sageaudit.cli.sources.data_folder import made_data_folder
 from sageaudit.cli.views import own_rates, type_rates
 from sageaudit.cli.views.layout import console_for, plain_table
@@ -236,7 +236,7 @@ def learn(
     """
     basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
-        account = history_table.account_id(account, "--account")
+        account = options.account_id(account, "--account")
     policy = policy_file.load(policy_path) if policy_path else Policy()
     taught = learnt_rates.taught(reports, account, basis, path)
     view = own_rates.view_of(taught, policy.discounts)

@@ -23,7 +23,7 @@ from sageaudit.adapters.billing.cost_explorer import (
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import histories, history_table
+from sageaudit.cli.sources import histories
 from sageaudit.cli.sources.session import open_session
 from sageaudit.cli.views import reconciliation
 from sageaudit.cli.views.layout import console_for
@@ -79,7 +79,7 @@ def reconcile(
     today = datetime.now(UTC).date()
     first_day = _month(month_text, today)
     if account is not None:
-        account = history_table.account_id(account, "--account")
+        account = options.account_id(account, "--account")
     with histories.open_history(history, table, profile, region) as source:
         if report is None:
             _agree_to_pay(yes=yes)

@@ -13,7 +13,8 @@ from sageaudit.auditing import audit_job
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import histories, history_table, stored
+from sageaudit.cli.sources import histories, periods, stored
+from sageaudit.cli.sources.heads import heads_of_days
 from sageaudit.cli.views import replay as view
 from sageaudit.cli.views.layout import console_for
 from sageaudit.domain.audit.document import AuditDocument, document
@@ -73,10 +74,10 @@ def replay(
     if recordings:
         result = run(*stored.history_of_recordings(recordings), policies)
     else:
-        days, today = history_table.days_of(since), datetime.now(UTC).date()
+        days, today = periods.days_of(since), datetime.now(UTC).date()
         since_day = today - timedelta(days=days)
         with histories.open_history(history, table, profile, region) as source:
-            heads = history_table.heads_of_days(source.history, since_day, today)
+            heads = heads_of_days(source.history, since_day, today)
             result = run(source.history, heads, policies)
     if not result.runs and not result.not_kept:
         raise JobNotFound("no run was found to judge again")

@@ -16,13 +16,13 @@ from sageaudit.cli.views import lists
 from sageaudit.cli.views.layout import console_for
 from sageaudit.queries import totals
 from sageaudit.queries.lists import Reading
-from sageaudit.queries.totals import Period, Total
+from sageaudit.queries.totals import Total, TrendPeriod
 from sageaudit.text.account_words import summed
 from sageaudit.text.money import cents
 from sageaudit.text.sparkline import marks
 from sageaudit.text.words import counted
 
-_SINCE = {Period.WEEK: "56d", Period.MONTH: "180d"}
+_SINCE = {TrendPeriod.WEEK: "56d", TrendPeriod.MONTH: "180d"}
 _TITLE = "Avoidable+lost"
 _BESIDE = 36
 """Columns for the title and the largest amount; the marks of older periods are left out."""
@@ -36,8 +36,8 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--by",
-    type=click.Choice([period.value for period in Period]),
-    default=Period.WEEK.value,
+    type=click.Choice([period.value for period in TrendPeriod]),
+    default=TrendPeriod.WEEK.value,
     show_default=True,
     help="Length of a period: weeks begin on Monday; days are those of UTC.",
 )
@@ -62,7 +62,7 @@ def trend(
     not over is compared with as many days of the one before. Of many periods, the newest are
     printed. Reads daily sums, not audits.
     """
-    period, now, reading = Period(by), asking.now(), Reading()
+    period, now, reading = TrendPeriod(by), asking.now(), Reading()
     if filters.since is None:
         filters = replace(filters, since=_SINCE[period])
     days, wanted = filters.days(now), filters.wanted
@@ -95,7 +95,7 @@ def _with_jobs(rows: Sequence[Total]) -> Sequence[Total]:
     return [row for row in rows if row.jobs or row.unauditable or row is rows[-1]]
 
 
-def _news(rows: Sequence[Total], period: Period, shown: Shown) -> None:
+def _news(rows: Sequence[Total], period: TrendPeriod, shown: Shown) -> None:
     """Prints the newest period's dollars with their change, then all periods in one line."""
     console = console_for(no_color=shown.no_color)
     if rows:
@@ -107,7 +107,7 @@ def _news(rows: Sequence[Total], period: Period, shown: Shown) -> None:
         console.print(Text(f"{_TITLE}  {drawn}  up to {cents(max(known))}"))
 
 
-def _newest(row: Total, period: Period) -> str:
+def _newest(row: Total, period: TrendPeriod) -> str:
     """`2026-W47 so far: $556.32 avoidable or lost, 21% less than the same days before`."""
     so_far = "" if row.over else " so far"
     wasted = summed(row.waste_usd, row.estimated)

@@ -11,7 +11,7 @@ from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
 from sageaudit.cli.sources.account_list import identity
-from sageaudit.cli.sources.history_table import heads_of_account
+from sageaudit.cli.sources.heads import heads_of_account
 from sageaudit.cli.sources.scanned_accounts import ScannedAccounts
 from sageaudit.domain.audit.sums import Scope, grouped
 from sageaudit.domain.job.listed import Period

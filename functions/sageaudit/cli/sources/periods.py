@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+from sageaudit.adapters.history.detail import DETAIL_DAYS
 from sageaudit.domain.job.listed import Period
 from sageaudit.errors import BadUsage
 from sageaudit.queries import window
@@ -37,3 +38,13 @@ def day(option: str, text: str, today: date) -> date:
             f"{option} {text} is too long ago: CloudWatch keeps metrics for {_MOST_DAYS} days"
         )
     return named
+
+
+def days_of(since: str) -> int:
+    """The number of days in a text such as `30d`. Raises BadUsage unless it is 1 to 90."""
+    days = window.days_ago(since) or 0
+    if not 1 <= days <= DETAIL_DAYS:
+        raise BadUsage(
+            f"--since must be 1d to {DETAIL_DAYS}d: run details are kept for {DETAIL_DAYS} days"
+        )
+    return days

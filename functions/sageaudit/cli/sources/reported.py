@@ -9,7 +9,7 @@ from pathlib import Path
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.sources import recorded_run
-from sageaudit.cli.sources.history_table import heads_of_account, heads_of_days
+from sageaudit.cli.sources.heads import heads_of_account, heads_of_days
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope, SumRow, grouped, total

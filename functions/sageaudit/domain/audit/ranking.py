@@ -101,8 +101,13 @@ def ranking(
         family_count=len(families),
         owners=_names(rows(Scope.OWNER), shown),
         types=_names(rows(Scope.TYPE), shown),
-        rules=tuple(sorted(total.rules.items(), key=lambda of: _rule_order(*of))),
+        rules=tuple(ranked_rules(total)),
     )
+
+
+def ranked_rules(sums: Sums) -> list[tuple[str, RuleSums]]:
+    """The rules with findings, the most avoidable and lost dollars first."""
+    return sorted(sums.rules.items(), key=lambda of: _rule_order(*of))
 
 
 def family_fix(
