@@ -14,7 +14,7 @@ from hypothesis import given
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.report.account import account_body
-from sageaudit.report.contents import AccountReport, JobReport, Limit, wasted_usd
+from sageaudit.report.contents import AccountReport, JobReport, Limit
 from sageaudit.report.job import job_body
 from sageaudit.report.markdown import account_markdown, job_markdown
 from sageaudit.text.money import cents
@@ -93,7 +93,7 @@ def test_the_page_says_where_to_begin(account: AccountReport) -> None:
     """The families that wasted most, each with a link to a section of the page."""
     body = account_body(account)
     [begin] = re.findall(r'<div class="begin">.*?</div>', body)
-    wasted = sorted((wasted_usd(sums) for sums in account.families.values()), reverse=True)
+    wasted = sorted((sums.waste_usd for sums in account.families.values()), reverse=True)
     shown = [usd(amount) for amount in re.findall(r"\$[\d,.]+\d", words(begin))]
     assert abs(sum(shown, Decimal(0)) - sum(wasted[:3], Decimal(0))) <= Decimal("0.03")
     links = re.findall(r'href="#(j\d+)"', begin)
