@@ -26,11 +26,20 @@ def meanwhile(client: Any, event: str, act: Callable[..., Any]) -> Iterator[None
         client.meta.events.unregister(name, act)
 
 
-def refusal(code: str, *, times: int = 1_000, reasons: tuple[str, ...] = ()) -> Callable[..., Any]:
+_NOT_AUTHORIZED = "User x is not authorized to perform: dynamodb:PutItem"
+
+
+def refusal(
+    code: str,
+    *,
+    times: int = 1_000,
+    reasons: tuple[str, ...] = (),
+    message: str = _NOT_AUTHORIZED,
+) -> Callable[..., Any]:
     """Answers the first calls with an error, as AWS would."""
     left = [times]
     body = {
-        "Error": {"Code": code, "Message": "User x is not authorized to perform: dynamodb:PutItem"},
+        "Error": {"Code": code, "Message": message},
         "CancellationReasons": [{"Code": reason} for reason in reasons],
         "ResponseMetadata": {},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,15 @@ from botocore.exceptions import NoCredentialsError
 from sageaudit.adapters.dynamo.history import WAITS_S, DynamoHistory
 from sageaudit.adapters.dynamo.keys import SUMS_ACCOUNTS_PK
 from sageaudit.domain.audit.record import Recorded, Verdict
-from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
+from sageaudit.errors import (
+    AccessDenied,
+    AwsError,
+    BadHistory,
+    NoCredentials,
+    TableNotFound,
+    Throttled,
+    Unavailable,
+)
 from tests.contract.entries import NOON, entry, finding, key, unsettled
 from tests.contract.faults import Killed, everything, kill, meanwhile, once, refusal, time_out
 from tests.contract.tables import new_table
@@ -202,6 +211,56 @@ def test_a_refusal_is_one_of_our_errors(
         history.head(key())
     if isinstance(raised.value, AccessDenied):
         assert raised.value.action == "dynamodb:PutItem"
+
+
+@pytest.mark.parametrize("key_name", ["pk", "id"])
+def test_a_table_of_another_tool_is_said(client: Any, key_name: str) -> None:
+    """With other keys, or with the same ones and other indexes."""
+    client.create_table(
+        TableName=f"other-tool-{key_name}",
+        KeySchema=[{"AttributeName": key_name, "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": key_name, "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    other = DynamoHistory(client, f"other-tool-{key_name}")
+    with pytest.raises(TableNotFound, match=r"not a history.*: name another table"):
+        list(other.by_day(NOON.date()))
+    for message in (
+        "Query condition missed key schema element: id",
+        "The table does not have the specified index: by-day",
+    ):
+        refused = refusal("ValidationException", message=message)
+        with (
+            meanwhile(client, "before-call Query", refused),
+            pytest.raises(TableNotFound, match=r"not a history of sageaudit.*: name another table"),
+        ):
+            list(other.by_day(NOON.date()))
+
+
+def test_an_item_of_another_tool_is_named(client: Any, table: str, history: DynamoHistory) -> None:
+    """It lies in the table, with the keys of a list."""
+    history.record(entry())
+    head = next(item for item in everything(client, table) if item["sk"]["S"] == "HEAD")
+    kept = ("pk", "sk", *(name for name in head if name.endswith(("_pk", "_sk"))))
+    foreign = {name: head[name] for name in kept} | {"pk": {"S": "ORDER#1"}}
+    client.put_item(TableName=table, Item=foreign)
+    with pytest.raises(BadHistory, match=r"did not write, 'ORDER#1' 'HEAD'.*: delete it, or name"):
+        list(history.by_day(NOON.date()))
+
+
+def test_an_answer_that_lacks_its_items_is_one_of_our_errors(
+    client: Any, history: DynamoHistory
+) -> None:
+    """Such as that of a proxy, with status 200."""
+
+    def empty(**_: Any) -> tuple[Any, dict[str, Any]]:
+        return SimpleNamespace(status_code=200), {"ResponseMetadata": {}}
+
+    with (
+        meanwhile(client, "before-call Query", empty),
+        pytest.raises(Unavailable, match="has no Items; is a proxy between"),
+    ):
+        list(history.by_day(NOON.date()))
 
 
 def test_no_credentials_is_one_of_our_errors(client: Any, history: DynamoHistory) -> None:

@@ -90,6 +90,13 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
         raise unreadable(service) from error
 
 
+def part_of(answer: Mapping[str, Any], key: str) -> Any:
+    """What AWS always answers under a key. Raises Unavailable where it is not there."""
+    if key not in answer:
+        raise Unavailable(f"An answer of AWS has no {key}; is a proxy between? Try again later.")
+    return answer[key]
+
+
 def unanswered(error: BotoCoreError, service: str) -> AwsError:
     """The project's error where no answer came: NoCredentials with what to do, or Unavailable."""
     text = redact(str(error)).strip().rstrip(".:")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sageaudit.adapters.aws.clients import aws_errors
+from sageaudit.adapters.aws.clients import aws_errors, part_of
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobMetrics
 from sageaudit.domain.prices.market import InstanceType
@@ -162,7 +162,7 @@ def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) 
         **recent,
     )
     for page in pages:
-        for metric in page["Metrics"]:
+        for metric in part_of(page, "Metrics"):
             for dimension in metric["Dimensions"]:
                 if dimension["Name"] == "Host":
                     yield dimension["Value"]
@@ -237,7 +237,7 @@ def _results(client: Any, call: dict[str, Any], notes: dict[str, None]) -> Itera
     token: str | None = None
     for _ in range(_MAX_PAGES):
         answer = client.get_metric_data(**call, **({"NextToken": token} if token else {}))
-        yield from answer["MetricDataResults"]
+        yield from part_of(answer, "MetricDataResults")
         following = answer.get("NextToken")
         if not following:
             return

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sageaudit.adapters.aws.clients import aws_errors
+from sageaudit.adapters.aws.clients import aws_errors, part_of
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
@@ -42,7 +42,7 @@ class SageMakerJobLists:
         }
         for _ in range(_MOST_PAGES):
             answer = self._page(kind, region, call)
-            for row in answer.get(f"{kind.row.prefix}JobSummaries", ()):
+            for row in part_of(answer, f"{kind.row.prefix}JobSummaries"):
                 if (job := _listed(kind, row)) is not None:
                     yield job
             token = answer.get("NextToken")

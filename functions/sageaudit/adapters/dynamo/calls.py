@@ -9,7 +9,7 @@ from typing import Any
 from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of
+from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, part_of
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.codec import Item
 from sageaudit.errors import TableNotFound, Throttled
@@ -31,6 +31,13 @@ _BUSY = frozenset(
     }
 )
 """Error codes and cancellation reasons that a later retry may overcome."""
+_OTHER_KEYS = (
+    "key schema element",
+    "key element does not match",
+    "does not match schema type",
+    "does not have the specified index",
+)
+"""Parts of DynamoDB's messages about a table with other keys or indexes."""
 
 
 class ConditionFailed(Exception):
@@ -68,7 +75,7 @@ class Dynamo:
         while True:
             with _aws_errors(self._table):
                 answer = self._client.query(**asked)
-            yield [_plain(item) for item in answer["Items"]]
+            yield [_plain(item) for item in part_of(answer, "Items")]
             if "LastEvaluatedKey" not in answer:
                 return
             asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
@@ -208,6 +215,12 @@ def _aws_errors(table: str) -> Iterator[None]:
                 raise Throttled(busy) from error
             if "ResourceNotFoundException" in codes:
                 raise TableNotFound(
-                    f"There is no table {table} in this account and region."
+                    f"There is no table {table} in this account and region, or it is not a"
+                    " history: name another table, region or profile."
+                ) from error
+            if any(part in message_of(error) for part in _OTHER_KEYS):
+                raise TableNotFound(
+                    f"The table {table} is not a history of sageaudit, since it has other keys or"
+                    " indexes: name another table."
                 ) from error
             raise

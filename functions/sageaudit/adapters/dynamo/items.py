@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from sageaudit.adapters.dynamo import keys
@@ -14,6 +16,7 @@ from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
 from sageaudit.adapters.history.stored_document import read_text, stored_text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
+from sageaudit.errors import BadHistory
 
 _OF_AN_AUDIT = ("version", "settled", "ruleset", "policy", "fingerprint")
 
@@ -43,8 +46,9 @@ def _head_index_keys(head: Head) -> Item:
 
 
 def read_head(item: Item) -> Head:
-    """The head of a HEAD item."""
-    return from_item(Head, item)
+    """The head of a HEAD item. Raises BadHistory for an item of another tool."""
+    with _own(item):
+        return from_item(Head, item)
 
 
 def audit_item(head: Head, document: AuditDocument) -> Item:
@@ -76,9 +80,10 @@ def finding_item(row: FindingRow) -> Item:
 
 
 def read_finding(item: Item) -> FindingRow:
-    """The row of a FINDING# item: its sort key names the rule's id."""
-    rule_id = item[SORT_KEY].removeprefix(keys.FINDING_PREFIX)
-    return from_item(FindingRow, {**item, "rule_id": rule_id})
+    """The row of a FINDING# item: its sort key names the rule's id. Raises BadHistory, too."""
+    with _own(item):
+        rule_id = item[SORT_KEY].removeprefix(keys.FINDING_PREFIX)
+        return from_item(FindingRow, {**item, "rule_id": rule_id})
 
 
 def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
@@ -118,3 +123,16 @@ def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
 
 def _known(item: Item) -> Item:
     return {name: value for name, value in item.items() if value is not None}
+
+
+@contextmanager
+def _own(item: Item) -> Iterator[None]:
+    """Raises BadHistory where an item cannot be read as one of this project."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise BadHistory(
+            f"the table has an item that sageaudit did not write, {item.get(PARTITION_KEY)!r}"
+            f" {item.get(SORT_KEY)!r} ({type(error).__name__}: {error}): delete it, or name"
+            " another table"
+        ) from error
