@@ -14,6 +14,7 @@ from typing import Any
 
 import botocore.loaders
 import pytest
+from hypothesis import HealthCheck, settings
 
 for name in [name for name in os.environ if name.startswith("AWS_")]:
     del os.environ[name]
@@ -34,6 +35,12 @@ os.environ |= {
 }
 
 botocore.loaders.create_loader = functools.cache(botocore.loaders.create_loader)
+
+# how long an example takes is the machine's business: a busy one is no fault of the code
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:

@@ -17,7 +17,7 @@ CODE = "from sageaudit.cli.main import main; main()"
 def _completed(**variables: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", CODE],
-        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **variables},
+        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **variables},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

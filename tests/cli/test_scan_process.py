@@ -55,7 +55,7 @@ class User:
 
     def scan(self, *words: str) -> tuple[int, str, str]:
         process = self.start("scan", *words)
-        printed, said = process.communicate(timeout=120)
+        printed, said = process.communicate(timeout=300)
         return process.returncode, printed, said
 
 
@@ -92,7 +92,7 @@ def test_ctrl_c_keeps_and_ranks_what_is_done(user: User) -> None:
     while sum("Describe" in call for call in user.aws.calls) < 3:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    printed, said = process.communicate(timeout=60)
+    printed, said = process.communicate(timeout=300)
     assert process.returncode == 130, said
     assert "stopping: what is done is kept" in said
     assert "run the same command again" in said
@@ -115,7 +115,7 @@ def test_a_process_that_is_killed_loses_no_audit_that_was_recorded(user: User) -
         time.sleep(0.05)
     time.sleep(1)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     user.aws.slow_s = 0
     code, printed, _ = user.scan("--output", "json")
     found = json.loads(printed)["scan"]["jobs"]

@@ -241,7 +241,7 @@ def _export(place: Place, form: str, *also: str) -> Answer:
 
 def _of_findings(rows: Iterable[dict[str, Any]]) -> Dollars:
     """The savings by bucket; findings do not tell the bill."""
-    sums = dict.fromkeys(AMOUNTS[1:], _ZERO)
+    sums: dict[str, Any] = dict.fromkeys(AMOUNTS[1:], _ZERO)
     for row in rows:
         sums[f"{row['bucket']}_usd"] += Decimal(row["saving_usd"] or 0)
     return Dollars(**sums)

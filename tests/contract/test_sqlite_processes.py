@@ -39,16 +39,16 @@ def in_processes(target: Callable[..., None], *arguments: tuple[Any, ...]) -> li
     started = [SPAWNED.Process(target=target, args=(queue, *given)) for given in arguments]
     for process in started:
         process.start()
-    answers = [queue.get(timeout=60) for _ in started]
+    answers = [queue.get(timeout=300) for _ in started]
     for process in started:
-        process.join(timeout=60)
+        process.join(timeout=300)
     return answers
 
 
 def write(queue: Any, path: Path, ready: Barrier, writer: int) -> None:
     """Records jobs of its own, and each time another version of a job that all processes record."""
     recorded = 0
-    ready.wait(timeout=60)
+    ready.wait(timeout=300)
     with SqliteHistory(path) as history:
         for number in range(JOBS):
             history.record(with_detail(entry(f"{writer}-{number}")))
@@ -89,7 +89,7 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     path, queue = tmp_path / "history.db", SPAWNED.SimpleQueue()
     killed = SPAWNED.Process(target=write_until_killed, args=(queue, path))
     killed.start()
-    killed.join(timeout=60)
+    killed.join(timeout=300)
     assert killed.exitcode == -signal.SIGKILL
     told = 0
     while not queue.empty():

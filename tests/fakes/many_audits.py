@@ -175,9 +175,10 @@ def _changed(given: Entry, number: int) -> Entry:
     if number % 8 == 5:
         arn = str(job["arn"]).replace("training-job", "hyper-parameter-tuning-job")
         job |= {"kind": "tuning", "arn": arn}
+        given = replace(given, key=replace(given.key, arn=arn))
         own = {"rollup": True, "own_rules": [f["rule"] for f in document["findings"][:1]]}
     made = cast("AuditDocument", {**document, "job": job, "bill": bill, **own})
-    return replace(given, key=replace(given.key, arn=job["arn"]), document=made)
+    return replace(given, document=made)
 
 
 def _older(newest: Entry, chance: random.Random) -> Entry:
@@ -217,16 +218,17 @@ def fill(
     put = _putter(table_name)
     for audit in audits:
         versions = audit if isinstance(audit, tuple) else (audit,)
-        head, findings = None, ()
+        newest: Head | None = None
         for version, given in enumerate(versions, 1):
-            findings = finding_rows(given)
             digest = digest_of(given.document) if documents else "0" * 64
-            newest, head = head, head_of(given, version, digest=digest, findings=findings)
+            head = head_of(given, version, digest=digest, findings=finding_rows(given))
             if documents:
                 put(items.audit_item(head, given.document))
             for changed in changes(newest, head):
                 sums[_place(changed, head)].append(changed)
+            newest = head
         put({**items.head_item(head), "revision": len(versions)})
+        findings = finding_rows(versions[-1])
         for row in findings:
             put(items.finding_item(row))
         counts.update(head=1, audit=documents * len(versions), finding=len(findings))
@@ -337,6 +339,7 @@ def _partitions(table: Table) -> dict[tuple[str | None, str], _Sorted]:
     """Sort key, partition key of the table, and item, by index and partition, in order."""
     partitions: dict[tuple[str | None, str], _Sorted] = defaultdict(list)
     for item in table.all_items():
+        assert item.range_key is not None
         of_table = item.hash_key.value
         partitions[None, of_table].append((item.range_key.value, of_table, item))
         for index in INDEXES:

@@ -136,6 +136,6 @@ def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: s
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert result.returncode == 0, result.stderr

@@ -14,7 +14,7 @@ from sageaudit.adapters.threads import Threads
 
 def test_calls_are_made_at_the_same_time() -> None:
     """Two that wait for each other both end."""
-    barrier = threading.Barrier(2, timeout=10)
+    barrier = threading.Barrier(2, timeout=60)
     with Threads(2) as threads:
         calls = [threads.submit(barrier.wait) for _ in range(2)]
         assert sorted(call.result() for call in calls) == [0, 1]
@@ -30,8 +30,8 @@ def test_no_more_threads_than_allowed() -> None:
 
     with Threads(2) as threads:
         calls = [threads.submit(call) for _ in range(3)]
-        assert begun.acquire(timeout=10)
-        assert begun.acquire(timeout=10)
+        assert begun.acquire(timeout=60)
+        assert begun.acquire(timeout=60)
         assert not begun.acquire(timeout=0.1)
         go.set()
         for one in calls:
@@ -70,5 +70,5 @@ def test_the_end_waits_for_no_call() -> None:
     assert time.monotonic() - begun_s < 5
     go.set()
     with pytest.raises(CancelledError):
-        second.result(timeout=10)
+        second.result(timeout=60)
     assert all(one.daemon for one in threading.enumerate() if one.name == "sageaudit")
