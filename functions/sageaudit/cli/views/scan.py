@@ -65,7 +65,8 @@ def cost_line(cost: ScanCost) -> str:
     least = f", and takes {duration(Decimal(least_s))} at least, by AWS's rates" if least_s else ""
     return (
         f"this scan costs {about(cents(cost.usd), estimated=True)}{least}: it asks for"
-        f" {cost.metrics:,} CloudWatch metrics at $0.01 per 1,000, if each job has one host; all other requests are free"
+        f" {cost.metrics:,} CloudWatch metrics at $0.01 per 1,000, if each job has one host;"
+        " all other requests are free"
     )
 
 
