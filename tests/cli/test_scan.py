@@ -89,7 +89,7 @@ def test_it_ranks_what_the_jobs_of_the_account_cost(run: Run, history: Path) -> 
         assert part in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "4 jobs: 4 to audit" in done.stderr
-    assert "this scan costs about $0.0002: it asks for 20 CloudWatch metrics" in done.stderr
+    assert "this scan costs <$0.01: it asks for 20 CloudWatch metrics" in done.stderr
 
 
 @pytest.mark.usefixtures("account")

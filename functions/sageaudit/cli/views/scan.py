@@ -20,6 +20,7 @@ from sageaudit.cli.views.layout import plain_table
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.job.listed import Period
 from sageaudit.scanning import Lane, Result
+from sageaudit.text.estimate import about
 from sageaudit.text.money import cents
 from sageaudit.text.untrusted import terminal
 from sageaudit.text.words import counted
@@ -63,8 +64,9 @@ def cost_line(cost: ScanCost) -> str:
     least_s = round(cost.least_s)
     least = f", and takes {duration(Decimal(least_s))} at least, by AWS's rates" if least_s else ""
     return (
-        f"this scan costs about {cents(cost.usd)}{least}: it asks for {cost.metrics:,} CloudWatch"
-        " metrics at $0.01 per 1,000, if each job has one host; all other requests are free"
+        f"this scan costs {about(cents(cost.usd), estimated=True)}{least}: it asks for"
+        f" {cost.metrics:,} CloudWatch metrics at $0.01 per 1,000, if each job has one host;"
+        " all other requests are free"
     )
 
 
@@ -158,7 +160,8 @@ def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
     if left:
         yield f"{left:>7,}  left for the next run of the same command"
     if metrics:
-        yield f"CloudWatch was asked for {metrics:,} metrics: about {cents(usd_of(metrics))}."
+        cost = about(cents(usd_of(metrics)), estimated=True)
+        yield f"CloudWatch was asked for {metrics:,} metrics: {cost}."
 
 
 def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
