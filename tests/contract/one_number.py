@@ -41,14 +41,8 @@ from sageaudit.ports import History
 from sageaudit.text.money import cents
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.capacity import Consumed, consumed
-from tests.fakes.many_audits import (
-    ACCOUNTS,
-    LAST_END,
-    REGIONS,
-    fill,
-    quick_queries,
-    several_versions,
-)
+from tests.fakes.filled_table import fill, quick_queries
+from tests.fakes.many_audits import ACCOUNTS, LAST_END, REGIONS, several_versions
 
 UNTIL = LAST_END.date()
 FAMILY = "training/family-000"

@@ -11,7 +11,8 @@ from sageaudit.adapters.dynamo.history import DynamoHistory
 from tests.contract.faults import everything
 from tests.contract.one_number import AMOUNTS, of_many_families, of_one_family, right, truth_of
 from tests.contract.tables import new_table
-from tests.fakes.many_audits import fill, several_versions
+from tests.fakes.filled_table import fill
+from tests.fakes.many_audits import several_versions
 
 COUNT = 1_000
 """`python -m tests.contract.one_number 100000` asks the same of a hundred times as many."""

@@ -24,7 +24,7 @@ from sageaudit.queries.window import window
 from tests.contract.entries import ACCOUNT, REGION, entry, finding, key
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.capacity import Consumed, consumed, item_bytes
-from tests.fakes.many_audits import _moto_table, quick_queries
+from tests.fakes.filled_table import moto_table_of, quick_queries
 
 NOW = datetime(2026, 11, 20, 22, 0, tzinfo=UTC)
 DAYS, PAGE = 10, 20
@@ -48,7 +48,7 @@ def _filled(client: Any, count: int) -> str:
     given = entry(findings=[finding()])
     head = head_of(given, 1, digest="0" * 64, findings=finding_rows(given))
     kinds = [items.head_item(head), items.finding_item(finding_rows(given)[0])]
-    table = _moto_table(made)
+    table = moto_table_of(made)
     serialize = TypeSerializer().serialize
     shapes = [
         {name: DynamoType(serialize(value)) for name, value in shape.items()} for shape in kinds

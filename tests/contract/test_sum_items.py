@@ -23,7 +23,8 @@ from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, with_d
 from tests.contract.faults import everything, meanwhile, once, refusal
 from tests.contract.tables import new_table
 from tests.fakes.capacity import read_units
-from tests.fakes.many_audits import fill, many_audits, quick_queries
+from tests.fakes.filled_table import fill, quick_queries
+from tests.fakes.many_audits import many_audits
 
 DAY = NOON.date()
 LARGEST_EXPRESSION = 4_096
