@@ -179,6 +179,7 @@ def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.M
         (b"[1]", "is a list"),
         (b"\xff\xfe{", "is not text in UTF-8"),
         (b"[" * 100_000, "too many brackets"),
+        (b"[" + b"9" * 5_000 + b"]", "value has 5000 digits)"),
         (b'{"Steps": [{"Type": "Training", "Arguments": ' + b'{"a":' * 900 + b"1" + b"}" * 901
          + b"]}", "too many brackets"),
         (b'{"a": NaN}', "is not JSON"),

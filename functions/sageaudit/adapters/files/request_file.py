@@ -55,7 +55,8 @@ def read(path: str) -> RequestFile:
         where = f"line {error.lineno}, column {error.colno}"
         raise BadUsage(f"{name}: is not JSON ({where}: {error.msg})") from error
     except ValueError as error:
-        raise BadUsage(f"{name}: is not JSON ({error})") from error
+        why = str(error).partition(";")[0]  # after it Python advises its programmers
+        raise BadUsage(f"{name}: is not JSON ({why})") from error
     return RequestFile(name, document, text)
 
 
