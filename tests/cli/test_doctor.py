@@ -91,10 +91,10 @@ def test_all_that_works_is_0_and_every_permission_has_its_line(calls: AwsCalls, 
 
 @pytest.mark.usefixtures("calls")
 def test_people_get_one_line_a_check_within_80_columns(run: Run) -> None:
-    """With a count at the end."""
+    """With the counts first."""
     done = run("doctor")
     assert "ok  credentials: arn:aws:iam::123456789012:user/ana" in done.stdout
-    assert done.stdout.splitlines()[-1].endswith(" ok")
+    assert done.stdout.splitlines()[0].endswith(" ok")
     assert max(map(len, map(str.rstrip, done.stdout.splitlines()))) <= 80
 
 

@@ -27,8 +27,9 @@ _UNKNOWN_SHOWN = 5
 
 
 def show(document: CheckedFile, console: Console) -> None:
-    """Prints one file: each job with its cost, its history and its findings."""
+    """Prints one file: how many findings, then each job with its cost, history and findings."""
     console.print(Text(terminal(middle(document["file"], _NAME)), "bold"))
+    _line(console, summed_up(document), "bold")
     many = counted(sum(not job["trial"] for job in document["jobs"]), "job")
     _line(console, f"{document['form_said']}, {many}")
     for job in document["jobs"]:
@@ -36,8 +37,6 @@ def show(document: CheckedFile, console: Console) -> None:
         _job(job, console)
     for sentence in document["not_checked"]:
         _line(console, sentence, "dim")
-    console.print()
-    _line(console, summed_up(document), "bold")
 
 
 def _job(job: dict[str, Any], console: Console) -> None:

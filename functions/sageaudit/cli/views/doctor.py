@@ -37,7 +37,7 @@ def document(checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def show(checks: Sequence[Check], *, no_color: bool) -> None:
-    """Prints the state, the name and what was found; what to do next stands below."""
+    """Prints the counts, then the state, the name and what was found, and what to do next."""
     console = console_for(no_color=no_color)
     table = plain_table("", " ", unbroken={""})
     table.show_header = False
@@ -46,7 +46,7 @@ def show(checks: Sequence[Check], *, no_color: bool) -> None:
         if check.next:
             found.append(f"\n-> {terminal(check.next)}", "dim")
         table.add_row(Text(_WORDS[check.state], _STYLES[check.state]), found)
-    console.print(table)
     counts = Counter(check.state for check in checks)
     parts = [f"{counts[state]} {_WORDS[state]}" for state in State if counts[state]]
     console.print(Text(f"{counted(len(checks), 'check')}: {', '.join(parts)}", "bold"))
+    console.print(table)
