@@ -341,7 +341,7 @@ def ask(place: Place, question: str, answer: Callable[[Place], Answer], truth: T
     if question.startswith("report"):
         amounts = (truth.dollars.total_usd, truth.dollars.avoidable_usd, truth.dollars.lost_usd)
         right = all(cents(usd) in text for usd in amounts)
-        right &= text.startswith(f"{truth.dollars.jobs:,} jobs cost at least about ")
+        right &= text.startswith(f"{truth.dollars.jobs:,} jobs cost about ")
     return Asked(place.name, question, right, text, seconds, cost)
 
 

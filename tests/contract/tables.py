@@ -13,6 +13,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from sageaudit.adapters.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
+from tests.fakes.one_copy import one_copy_a_transaction
 
 _NUMBERS = itertools.count(1)
 
@@ -20,7 +21,7 @@ _NUMBERS = itertools.count(1)
 @contextmanager
 def dynamodb() -> Iterator[Any]:
     """A client of a DynamoDB that lives for this block."""
-    with mock_aws(), _deep_recursion():
+    with mock_aws(), _deep_recursion(), one_copy_a_transaction():
         yield boto3.client(
             "dynamodb",
             region_name="us-east-1",
