@@ -33,6 +33,25 @@ NEEDED = (
     "Requires-Python",
     "Description-Content-Type",
 )
+COMMANDS = (
+    ["--version"],
+    ["--help"],
+    ["rules", "gpu-idle"],
+    ["audit", "--recording", "job.json", "--history", "h.db"],
+)
+PARQUET = (
+    ["export", "--history", "h.db", "--since", "2018-01-01", "-o", "rows.parquet"],
+    ["export", "--history", "h.db", "--since", "2018-01-01", "-o", "rows.jsonl"],
+)
+SAME_SUMS = """
+import json
+from decimal import Decimal
+import pyarrow.parquet as parquet
+rows = parquet.read_table("rows.parquet").to_pylist()
+same = [json.loads(line, parse_float=Decimal) for line in open("rows.jsonl", encoding="utf-8")]
+assert rows and [row["total_usd"] for row in rows] == [row["total_usd"] for row in same], rows
+"""
+"""What was written as Parquet is read back: the amounts of the JSON lines, to the last digit."""
 ADDRESSES = ("Home-page", "Download-URL", "Project-URL", "Author-email", "Maintainer-email")
 
 
@@ -103,12 +122,7 @@ def install_faults(wheel: Path, extras: str) -> Iterable[str]:
         pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
         _run([*pip, "install", wanted], cwd=folder, env=clean)
         shutil.copy(RECORDED, Path(folder, "job.json"))
-        for words in (
-            ["--version"],
-            ["--help"],
-            ["rules", "gpu-idle"],
-            ["audit", "--recording", "job.json"],
-        ):
+        for words in [*COMMANDS, *(PARQUET if extras else ())]:
             done = subprocess.run(
                 [str(programs / "sageaudit"), *words],
                 cwd=folder, env=clean, capture_output=True, text=True, check=False,
@@ -120,6 +134,8 @@ def install_faults(wheel: Path, extras: str) -> Iterable[str]:
         )
         if done.returncode:
             yield f"its dependencies do not fit: {done.stdout}"
+        if extras:
+            _run([str(programs / "python"), "-c", SAME_SUMS], cwd=folder, env=clean)
 
 
 def _run(words: list[str], **settings: str | Mapping[str, str]) -> None:

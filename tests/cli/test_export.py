@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -217,18 +215,6 @@ def test_parquet_has_types_and_groups_of_rows(
     assert isinstance(row["total_usd"], Decimal)
     assert isinstance(row["ended_at"], datetime)
     assert list(row) == list(types)
-
-
-def test_real_parquet_is_read_back(run: Run, file: Path, tmp_path: Path) -> None:
-    """The sums are those of the CSV, to the last digit."""
-    parquet = pytest.importorskip("pyarrow.parquet")
-    assert importlib.import_module("pyarrow")
-    out = tmp_path / "a.parquet"
-    assert run("export", "--history", file, "-o", out).exit_code == 0
-    rows = parquet.read_table(out).to_pylist()
-    printed = run("history", "--history", file, "--all", "--output", "jsonl").stdout.splitlines()
-    other = [json.loads(line, parse_float=Decimal) for line in printed]
-    assert [row["total_usd"] for row in rows] == [row["total_usd"] for row in other]
 
 
 def test_a_table_is_asked_in_the_same_words(run: Run, tmp_path: Path) -> None:
