@@ -34,7 +34,7 @@ def account_headline(total: Sums) -> str:
 
 
 def summed(amount: Decimal | None, estimated: int) -> str:
-    """A sum over jobs of which so many are billed at an estimated rate: `about $2.88`."""
+    """An amount of jobs of which so many are billed at an estimated rate: `about $2.88`."""
     return about(cents(amount), estimated=bool(estimated and amount))
 
 

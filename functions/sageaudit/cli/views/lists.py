@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 
 from sageaudit.cli.views.formats import Field, Kind, Listing
 from sageaudit.domain.audit.judgement import Judged
@@ -16,7 +15,6 @@ from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.totals import Total
 from sageaudit.text.account_words import summed, summed_spend
-from sageaudit.text.estimate import about
 from sageaudit.text.money import cents, rough_low, roughly
 
 NO_OWNER = "(no owner)"
@@ -25,16 +23,11 @@ _NAME, _FULL_NAME, _WORD = 20, 44, 12
 given to `sageaudit show`, so columns are dropped before it is cut."""
 
 
-def _about(amount: Decimal | None, *, estimated: bool) -> str:
-    """Nothing estimated is said of an unknown amount, or of 0."""
-    return about(cents(amount), estimated=estimated and bool(amount))
-
-
 def _bill(row: AuditRow) -> str:
     """The cost; a roll-up has none of its own."""
     if row.rollup and not row.total_usd:
         return "roll-up"
-    shown = _about(row.total_usd, estimated=row.estimated)
+    shown = summed(row.total_usd, row.estimated)
     return f"{shown} or more" if row.incomplete and row.total_usd is not None else shown
 
 
@@ -49,7 +42,7 @@ def _judged(name: str) -> Callable[[AuditRow], str]:
         amount = getattr(row, name)
         if amount is None and row.judged is Judged.NO:
             return "not judged"
-        return _about(amount, estimated=row.estimated)
+        return summed(amount, row.estimated)
 
     return shown
 
@@ -68,8 +61,8 @@ def _lost(row: AuditRow | Total) -> str:
     """`up to $41.00` where how much of it is lost is not known."""
     most, estimated = row.lost_up_to_usd, bool(row.estimated)
     if most is not None and most > (row.lost_usd or 0):
-        return f"up to {_about(most, estimated=estimated)}"
-    return _about(row.lost_usd, estimated=estimated)
+        return f"up to {summed(most, estimated)}"
+    return summed(row.lost_usd, estimated)
 
 
 def _saving(row: AuditRow) -> str:
@@ -77,7 +70,7 @@ def _saving(row: AuditRow) -> str:
         return "-"
     if row.bucket is not None and not row.bucket.counted and row.saving_usd:
         return rough_low(row.saving_usd)
-    return _about(row.saving_usd, estimated=row.estimated)
+    return summed(row.saving_usd, row.estimated)
 
 
 def _change(total: Total) -> str:
