@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from sageaudit.errors import BadPolicy
 
 ROOT = Path(__file__).parent.parent
 POLICY = ROOT / "policy.toml"
+_KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 
 
 def assemble() -> None:
@@ -39,6 +41,7 @@ def synthesize(
     """Writes the assembly to `outdir` and returns the template.
 
     The context says for each optional channel whether it is "on" or "off"; `switches` override it.
+    Its `topic-key` is the ARN of an own KMS key for the topic of notices, or empty.
     """
     app = cdk.App(context=cdk_context(), outdir=outdir)
     stack = SageAuditStack(
@@ -47,6 +50,7 @@ def synthesize(
         code=lambda_.Code.from_asset(str(code)),
         roles=roles,
         channels=[c for c in CHANNELS if always_on(c) or _is_on(c.name, app, switches or {})],
+        topic_key=_topic_key(app),
     )
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template
@@ -59,6 +63,16 @@ def _is_on(channel: str, app: cdk.App, switches: Mapping[str, str]) -> bool:
     if switch not in {"on", "off"}:
         raise ValueError(f"context {channel} must be on or off, not {switch!r}")
     return bool(switch == "on")
+
+
+def _topic_key(app: cdk.App) -> str | None:
+    key = app.node.try_get_context("topic-key") or None
+    if key is not None and not _KEY_ARN.fullmatch(str(key)):
+        raise ValueError(
+            f"context topic-key must be the ARN of a KMS key, not {key!r}: the permissions of"
+            " deliver are granted on it, and none can be granted on an alias"
+        )
+    return None if key is None else str(key)
 
 
 def cdk_context() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
@@ -12,10 +12,11 @@ from infra.alarms import Alarms
 from infra.functions import Worker
 from infra.history import HistoryTable
 from infra.names import FINGERPRINT_KEY
-from infra.notices import Notices
+from infra.notices import OWN_KEY_PERMISSIONS, Notices
 from infra.sources import feed_from_queue, feed_from_stream
 from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs
+from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
 from sageaudit.adapters.dynamo import history as dynamo_history
 from sageaudit.adapters.dynamo import send_ledger, tell_ledger
@@ -25,14 +26,14 @@ from sageaudit.settings import notices_queue_variable
 
 AUDIT_TIMEOUT = cdk.Duration.minutes(3)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(1)
-DELIVER_TIMEOUT = cdk.Duration.minutes(1)
+DELIVER_TIMEOUT = cdk.Duration.minutes(2)
 
 
 class SageAuditStack(cdk.Stack):
     """From the event of a finished job to an audit in the table and notices on the channels.
 
     `roles`: each other account of the policy with the role to read its jobs with. `channels`: those
-    that are on.
+    that are on. `topic_key`: the ARN of an own KMS key for the topic of notices.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class SageAuditStack(cdk.Stack):
         code: lambda_.Code,
         roles: Mapping[str, str | None],
         channels: Sequence[type[NoticeChannel]],
+        topic_key: str | None = None,
     ) -> None:
         super().__init__(
             scope,
@@ -64,13 +66,14 @@ class SageAuditStack(cdk.Stack):
         self.notices = Notices(
             self,
             "Notices",
-            channels=[channel.name for channel in channels],
+            channels=[channel.name for channel in CHANNELS],
             notify_timeout=NOTIFY_TIMEOUT,
             deliver_timeout=DELIVER_TIMEOUT,
+            own_key=topic_key,
         )
         self._audit(roles)
-        notify = self._notify()
-        self._deliver(channels)
+        notify = self._notify([channel.name for channel in channels])
+        self._deliver(channels, topic_key)
         alarms = Alarms(
             self,
             "Alarms",
@@ -141,7 +144,7 @@ class SageAuditStack(cdk.Stack):
             audit.may(accounts.PERMISSIONS, *assumed)
         feed_from_queue(audit, queue, max_concurrency=5)
 
-    def _notify(self) -> Worker:
+    def _notify(self, channels: Sequence[str]) -> Worker:
         table, notices = self.history.table.table_arn, self.notices
         notify = Worker(
             self,
@@ -154,14 +157,14 @@ class SageAuditStack(cdk.Stack):
                 "TABLE_NAME": self.history.table.table_name,
                 "DECISIONS_QUEUE_URL": notices.decisions.queue_url,
                 "UNDECIDED_QUEUE_URL": notices.undecided.queue_url,
-                **self._notices_queues(),
+                **self._notices_queues(channels),
             },
         )
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
         notify.may(tell_ledger.PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,
-            *(queue.queue_arn for queue in notices.queues.values()),
+            *(notices.queues[channel].queue_arn for channel in channels),
             notices.decisions.queue_arn,
             notices.undecided.queue_arn,
         )
@@ -170,13 +173,14 @@ class SageAuditStack(cdk.Stack):
         feed_from_queue(notify, notices.decisions, max_concurrency=2, construct_id="Decisions")
         return notify
 
-    def _notices_queues(self) -> dict[str, str]:
-        """The environment variables that name the channels and their queues."""
-        queues = self.notices.queues
+    def _notices_queues(self, channels: Iterable[str]) -> dict[str, str]:
+        """The environment variables that name these channels and their queues."""
+        queues = {name: self.notices.queues[name] for name in channels}
         urls = {notices_queue_variable(name): queue.queue_url for name, queue in queues.items()}
         return {"CHANNELS": ",".join(queues), **urls}
 
-    def _deliver(self, channels: Sequence[type[NoticeChannel]]) -> None:
+    def _deliver(self, channels: Sequence[type[NoticeChannel]], topic_key: str | None) -> None:
+        """It reads the queue of every channel: what waits for one that is off needs a reason."""
         dead_letters = self.notices.dead_letters
         deliver = Worker(
             self,
@@ -188,7 +192,7 @@ class SageAuditStack(cdk.Stack):
             environment={
                 "TABLE_NAME": self.history.table.table_name,
                 "NOTICES_DLQ_URL": dead_letters.queue_url,
-                **self._notices_queues(),
+                **self._notices_queues(self.notices.queues),
                 **{channel.address.variable: self._address(channel) for channel in channels},
             },
         )
@@ -196,6 +200,8 @@ class SageAuditStack(cdk.Stack):
         deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
         for channel in channels:
             deliver.may(channel.permissions, self._address_arn(channel))
+        if topic_key is not None:
+            deliver.may(OWN_KEY_PERMISSIONS, topic_key)
         for name, queue in self.notices.queues.items():
             deliver.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
             # Slack accepts one message per second and channel: it would refuse more at once.

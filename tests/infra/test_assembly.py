@@ -61,3 +61,39 @@ def test_slack_is_on_or_off(tmp_path: Path) -> None:
         assembly.synthesize(
             code=tmp_path, roles={}, outdir=str(tmp_path / "out"), switches={"slack": "yes"}
         )
+
+
+@pytest.mark.parametrize("key", ["alias/mine", "1234abcd", "arn:aws:kms:us-east-1:1:alias/mine"])
+def test_an_own_key_is_named_by_its_arn(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No permission can be granted on an alias."""
+    monkeypatch.setattr(assembly, "cdk_context", lambda: {"topic-key": key})
+    with pytest.raises(ValueError, match="must be the ARN of a KMS key"):
+        assembly.synthesize(code=tmp_path, roles={}, outdir=str(tmp_path / "out"))
+
+
+def test_an_own_key_encrypts_the_topic_and_deliver_may_use_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SNS asks KMS in the publisher's name: for a data key, and to decrypt it."""
+    key = "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    monkeypatch.setattr(assembly, "cdk_context", lambda: {"topic-key": key})
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "stub.py").touch()
+    template = assembly.synthesize(code=code, roles={}, outdir=str(tmp_path / "out"))
+    topics = [
+        resource["Properties"]
+        for name, resource in template["Resources"].items()
+        if resource["Type"] == "AWS::SNS::Topic" and name.startswith("Notices")
+    ]
+    assert [topic["KmsMasterKeyId"] for topic in topics] == [key]
+    granted = [
+        statement["Action"]
+        for resource in template["Resources"].values()
+        if resource["Type"] == "AWS::IAM::Policy"
+        for statement in resource["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Resource"] == key
+    ]
+    assert granted == [["kms:GenerateDataKey*", "kms:Decrypt"]]
