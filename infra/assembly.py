@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 
-from infra.bundling import LAMBDA, stage
+from infra import byte_code, file_tree
+from infra.bundling import LAMBDA, LAMBDA_PYTHON, stage
 from infra.stack import SageAuditStack
 from sageaudit.adapters.channels.catalogue import CHANNELS, always_on
 from sageaudit.adapters.files import policy_file
@@ -26,12 +28,18 @@ def assemble() -> None:
     """Writes the templates and the asset into cdk.out, or into the CDK CLI's own folder."""
     outdir = os.environ.get("CDK_OUTDIR", "cdk.out")
     policy = checked_policy(POLICY)
-    synthesize(code=stage(LAMBDA, policy), roles=policy.accounts, outdir=outdir)
+    asset = stage(LAMBDA, policy)
+    if asset.compiled_by is None:
+        print(f"sageaudit: {byte_code.missing(LAMBDA_PYTHON)}.", file=sys.stderr)
+    code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.tree_hash)
+    synthesize(code=code, roles=policy.accounts, outdir=outdir)
+    for copy in Path(outdir).glob("asset.*"):
+        file_tree.set_modes(copy)  # CDK makes the folders of its copy under this process's umask
 
 
 def synthesize(
     *,
-    code: Path,
+    code: lambda_.Code,
     roles: Mapping[str, str | None],
     outdir: str,
     switches: Mapping[str, str] | None = None,
@@ -44,7 +52,7 @@ def synthesize(
     stack = SageAuditStack(
         app,
         "SageAudit",
-        code=lambda_.Code.from_asset(str(code)),
+        code=code,
         roles=roles,
         channels=[c for c in CHANNELS if always_on(c) or _is_on(c.name, app, switches or {})],
     )

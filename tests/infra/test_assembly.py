@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import aws_lambda as lambda_
 
 from infra import assembly
 from infra.template import from_stub, normalized
@@ -59,5 +60,8 @@ def test_slack_is_on_or_off(tmp_path: Path) -> None:
     """A context such as `slack=yes` is no answer."""
     with pytest.raises(ValueError, match="must be on or off"):
         assembly.synthesize(
-            code=tmp_path, roles={}, outdir=str(tmp_path / "out"), switches={"slack": "yes"}
+            code=lambda_.Code.from_asset(str(tmp_path)),
+            roles={},
+            outdir=str(tmp_path / "out"),
+            switches={"slack": "yes"},
         )
