@@ -14,6 +14,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra import byte_code, file_tree
 from infra.bundling import LAMBDA, LAMBDA_PYTHON, stage
+from infra.names import STACK
 from infra.stack import SageAuditStack
 from sageaudit.adapters.channels.catalogue import CHANNELS, always_on
 from sageaudit.adapters.files import policy_file
@@ -51,7 +52,7 @@ def synthesize(
     app = cdk.App(context=cdk_context(), outdir=outdir)
     stack = SageAuditStack(
         app,
-        "SageAudit",
+        STACK,
         code=code,
         roles=roles,
         channels=[c for c in CHANNELS if always_on(c) or _is_on(c.name, app, switches or {})],
