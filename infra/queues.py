@@ -10,14 +10,21 @@ VISIBILITY_FACTOR = 6
 """AWS advises at least six function timeouts, so that throttled invokes do not repeat a batch."""
 
 
+MAX_RECEIVES = 120
+"""A function gives a message up itself, with its reason, at an age of 3.5 days (`retries.py`). This
+is for messages that end its process each time: it then takes longer than an outage lasts."""
+RETENTION = cdk.Duration.days(14)
+"""The longest that SQS keeps a message."""
+
+
 def dead_letter_queue(scope: Construct, construct_id: str) -> sqs.Queue:
-    """A queue that keeps failed messages for 14 days, the longest time that SQS allows."""
+    """A queue that keeps failed messages."""
     return sqs.Queue(
         scope,
         construct_id,
         encryption=sqs.QueueEncryption.SQS_MANAGED,
         enforce_ssl=True,
-        retention_period=cdk.Duration.days(14),
+        retention_period=RETENTION,
     )
 
 
@@ -27,18 +34,16 @@ def work_queue(
     *,
     consumer_timeout: cdk.Duration,
     dead_letters: sqs.Queue,
-    max_receive_count: int,
     delay: cdk.Duration | None = None,
 ) -> sqs.Queue:
-    """A queue for one function; after `max_receive_count` tries a message is a dead letter."""
+    """A queue for one function."""
     return sqs.Queue(
         scope,
         construct_id,
         encryption=sqs.QueueEncryption.SQS_MANAGED,
         enforce_ssl=True,
         visibility_timeout=cdk.Duration.seconds(consumer_timeout.to_seconds() * VISIBILITY_FACTOR),
+        retention_period=RETENTION,
         delivery_delay=delay,
-        dead_letter_queue=sqs.DeadLetterQueue(
-            queue=dead_letters, max_receive_count=max_receive_count
-        ),
+        dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=MAX_RECEIVES),
     )

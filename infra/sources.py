@@ -29,16 +29,16 @@ Mapping = lambda_.CfnEventSourceMapping
 
 
 def feed_from_queue(
-    worker: Worker, queue: sqs.Queue, *, batch_size: int, max_concurrency: int
+    worker: Worker, queue: sqs.Queue, *, max_concurrency: int, construct_id: str = "Source"
 ) -> None:
-    """Batches of messages; only records that failed are delivered again."""
+    """Messages one by one: when a function times out, its whole batch is delivered again."""
     worker.may(POLL_QUEUE, queue.queue_arn)
     Mapping(
         worker,
-        "Source",
+        construct_id,
         function_name=worker.function.function_name,
         event_source_arn=queue.queue_arn,
-        batch_size=batch_size,
+        batch_size=1,
         function_response_types=["ReportBatchItemFailures"],
         scaling_config=Mapping.ScalingConfigProperty(maximum_concurrency=max_concurrency),
     )

@@ -18,9 +18,10 @@ from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs
 from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
 from sageaudit.adapters.dynamo import history as dynamo_history
-from sageaudit.adapters.dynamo import ledger as dynamo_ledger
+from sageaudit.adapters.dynamo import send_ledger, tell_ledger
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.settings import notices_queue_variable
 
 AUDIT_TIMEOUT = cdk.Duration.minutes(3)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(1)
@@ -60,9 +61,15 @@ class SageAuditStack(cdk.Stack):
             consumer_timeout=AUDIT_TIMEOUT,
             other_accounts=list(roles),
         )
-        self.notices = Notices(self, "Notices", consumer_timeout=DELIVER_TIMEOUT)
+        self.notices = Notices(
+            self,
+            "Notices",
+            channels=[channel.name for channel in channels],
+            notify_timeout=NOTIFY_TIMEOUT,
+            deliver_timeout=DELIVER_TIMEOUT,
+        )
         self._audit(roles)
-        notify = self._notify(channels)
+        notify = self._notify()
         self._deliver(channels)
         alarms = Alarms(
             self,
@@ -79,6 +86,15 @@ class SageAuditStack(cdk.Stack):
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
             "AlarmsTopicArn": alarms.topic.topic_arn,
+            "FinishedJobsQueueUrl": self.trigger.queue.queue_url,
+            "FinishedJobsDeadLettersUrl": self.trigger.dead_letters.queue_url,
+            "DecisionsQueueUrl": self.notices.decisions.queue_url,
+            "UndecidedAuditsUrl": self.notices.undecided.queue_url,
+            "NoticesDeadLettersUrl": self.notices.dead_letters.queue_url,
+            **{
+                f"NoticesQueueUrl{channel.capitalize()}": queue.queue_url
+                for channel, queue in self.notices.queues.items()
+            },
         }.items():
             cdk.CfnOutput(self, name, value=value)
 
@@ -119,13 +135,14 @@ class SageAuditStack(cdk.Stack):
         audit.may(dynamo_history.PERMISSIONS, table)
         audit.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         audit.may(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
+        audit.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
         audit.may(secrets.PERMISSIONS, self._secret(FINGERPRINT_KEY))
         if assumed := [role for role in roles.values() if role is not None]:
             audit.may(accounts.PERMISSIONS, *assumed)
-        feed_from_queue(audit, queue, batch_size=5, max_concurrency=5)
+        feed_from_queue(audit, queue, max_concurrency=5)
 
-    def _notify(self, channels: Sequence[type[NoticeChannel]]) -> Worker:
-        table, undecided = self.history.table.table_arn, self.notices.undecided
+    def _notify(self) -> Worker:
+        table, notices = self.history.table.table_arn, self.notices
         notify = Worker(
             self,
             "Notify",
@@ -135,19 +152,32 @@ class SageAuditStack(cdk.Stack):
             memory_mib=512,
             environment={
                 "TABLE_NAME": self.history.table.table_name,
-                "NOTICES_QUEUE_URL": self.notices.queue.queue_url,
-                "UNDECIDED_QUEUE_URL": undecided.queue_url,
-                "CHANNELS": ",".join(channel.name for channel in channels),
+                "DECISIONS_QUEUE_URL": notices.decisions.queue_url,
+                "UNDECIDED_QUEUE_URL": notices.undecided.queue_url,
+                **self._notices_queues(),
             },
         )
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
-        notify.may(dynamo_ledger.NOTIFY_PERMISSIONS, table)
-        notify.may(sqs.SEND_PERMISSIONS, self.notices.queue.queue_arn, undecided.queue_arn)
-        feed_from_stream(notify, self.history.stream_arn, given_up=undecided)
+        notify.may(tell_ledger.PERMISSIONS, table)
+        notify.may(
+            sqs.SEND_PERMISSIONS,
+            *(queue.queue_arn for queue in notices.queues.values()),
+            notices.decisions.queue_arn,
+            notices.undecided.queue_arn,
+        )
+        notify.may(sqs.WAIT_PERMISSIONS, notices.decisions.queue_arn)
+        feed_from_stream(notify, self.history.stream_arn, given_up=notices.undecided)
+        feed_from_queue(notify, notices.decisions, max_concurrency=2, construct_id="Decisions")
         return notify
 
+    def _notices_queues(self) -> dict[str, str]:
+        """The environment variables that name the channels and their queues."""
+        queues = self.notices.queues
+        urls = {notices_queue_variable(name): queue.queue_url for name, queue in queues.items()}
+        return {"CHANNELS": ",".join(queues), **urls}
+
     def _deliver(self, channels: Sequence[type[NoticeChannel]]) -> None:
-        queue, dead_letters = self.notices.queue, self.notices.dead_letters
+        dead_letters = self.notices.dead_letters
         deliver = Worker(
             self,
             "Deliver",
@@ -157,18 +187,21 @@ class SageAuditStack(cdk.Stack):
             memory_mib=256,
             environment={
                 "TABLE_NAME": self.history.table.table_name,
-                "NOTICES_QUEUE_URL": queue.queue_url,
                 "NOTICES_DLQ_URL": dead_letters.queue_url,
+                **self._notices_queues(),
                 **{channel.address.variable: self._address(channel) for channel in channels},
             },
         )
-        deliver.may(dynamo_ledger.SEND_PERMISSIONS, self.history.table.table_arn)
-        deliver.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
+        deliver.may(send_ledger.PERMISSIONS, self.history.table.table_arn)
         deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
         for channel in channels:
             deliver.may(channel.permissions, self._address_arn(channel))
-        # Slack accepts one message per second and channel: it would refuse more at once.
-        feed_from_queue(deliver, queue, batch_size=5, max_concurrency=2)
+        for name, queue in self.notices.queues.items():
+            deliver.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
+            # Slack accepts one message per second and channel: it would refuse more at once.
+            feed_from_queue(
+                deliver, queue, max_concurrency=2, construct_id=f"Source{name.capitalize()}"
+            )
 
     def _address(self, channel: type[NoticeChannel]) -> str:
         """The value of the channel's environment variable for deliver."""

@@ -33,7 +33,6 @@ class Trigger(Construct):
             "FinishedJobs",
             consumer_timeout=consumer_timeout,
             dead_letters=self.dead_letters,
-            max_receive_count=5,
             delay=delay,
         )
         self.rule = events.Rule(

@@ -47,8 +47,8 @@ _SECRETS = {
 class LocalAws:
     """A running stack.
 
-    `resources` maps the template's logical ids to moto's physical ids. `functions` and `sources`
-    (their event source mappings) are by name. `mails` has what a subscriber of the topic got.
+    `resources` maps the template's logical ids to moto's physical ids. `functions` are by name,
+    `sources` are their event source mappings. `mails` has what a subscriber of the topic got.
     """
 
     def __init__(self, clock: LocalClock, *, policy: Policy, transport: Any, on_step: Step) -> None:
@@ -69,7 +69,7 @@ class LocalAws:
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
             self.functions[name] = LocalFunction(one, build, on_step)
             self._keep_secrets(one["Environment"]["Variables"])
-        self.sources = dict(self._mappings())
+        self.sources = list(self._mappings())
         self._events = self.session.client("events")
         self._mailbox = self._subscribe_mailbox()
         self.mails: list[dict[str, Any]] = []
@@ -96,7 +96,7 @@ class LocalAws:
     def advance(self, until: datetime | None = None) -> None:
         """Processes everything that is due until then, or until no message waits."""
         for _ in range(_MOST_STEPS):
-            if any(source.poll() for source in self.sources.values()):
+            if any(source.poll() for source in self.sources):
                 continue
             left_s = (until - self.clock.now()).total_seconds() if until else STEP_S
             if left_s <= 0 or not self._waits():
@@ -141,11 +141,9 @@ class LocalAws:
         return url
 
     def _waits(self) -> bool:
-        return any(
-            source.waiting() for source in self.sources.values() if isinstance(source, QueueSource)
-        )
+        return any(source.waiting() for source in self.sources if isinstance(source, QueueSource))
 
-    def _mappings(self) -> Iterator[tuple[str, Source]]:
+    def _mappings(self) -> Iterator[Source]:
         """The stack's event source mappings, disabled in moto, which would start Docker."""
         client, sqs = self.session.client("lambda"), self.session.client("sqs")
         by_arn = {function.arn: function for function in self.functions.values()}
@@ -154,9 +152,9 @@ class LocalAws:
             function = by_arn[mapping["FunctionArn"]]
             if ":dynamodb:" in mapping["EventSourceArn"]:
                 streams = self.session.client("dynamodbstreams")
-                yield function.name, StreamSource(streams, sqs, mapping, function)
+                yield StreamSource(streams, sqs, mapping, function)
             else:
-                yield function.name, QueueSource(sqs, mapping, function)
+                yield QueueSource(sqs, mapping, function)
 
     def _keep_secrets(self, environment: Mapping[str, str]) -> None:
         for variable, value in _SECRETS.items():

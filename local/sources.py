@@ -23,6 +23,8 @@ _CAMEL_CASE = {
 class Source(Protocol):
     """One event source mapping of a function."""
 
+    function: LocalFunction
+
     def poll(self) -> bool:
         """Sends what is there to the function; False when there is nothing."""
 
@@ -42,7 +44,7 @@ class QueueSource:
         self.url: str = sqs.get_queue_url(QueueName=self._arn.rpartition(":")[2])["QueueUrl"]
         self._batch_size = min(int(mapping["BatchSize"]), 10)
         self._partial = _PARTIAL in mapping.get("FunctionResponseTypes", ())
-        self._function = function
+        self.function = function
 
     def poll(self) -> bool:
         """Sends one batch to the function."""
@@ -64,7 +66,7 @@ class QueueSource:
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
         """Invokes the function with a batch, and deletes the messages that did not fail."""
         try:
-            answer = self._function.invoke({"Records": [self._record(one) for one in batch]})
+            answer = self.function.invoke({"Records": [self._record(one) for one in batch]})
         except FunctionError:
             return
         failed = self._failed(answer)
@@ -123,7 +125,7 @@ class StreamSource:
         self._destination: str = mapping["DestinationConfig"]["OnFailure"]["Destination"]
         filters = mapping.get("FilterCriteria", {}).get("Filters", ())
         self._patterns = [EventPattern.load(item["Pattern"]) for item in filters]
-        self._function = function
+        self.function = function
         self._iterator = self._from_the_start()
 
     def poll(self) -> bool:
@@ -159,7 +161,7 @@ class StreamSource:
     def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
         """Where to start again: the first record that the answer names, or the batch's start."""
         try:
-            answer = self._function.invoke({"Records": list(batch)})
+            answer = self.function.invoke({"Records": list(batch)})
         except FunctionError:
             return 0
         if not self._partial or not answer:

@@ -32,8 +32,9 @@ from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, entry_point
-from sageaudit.adapters.lambda_runtime.message import SqsMessage
+from sageaudit.adapters.lambda_runtime.message import FIRST_SENT, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.retries import QueueRetries
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
@@ -67,7 +68,7 @@ def audit_message(
     attempt = max(message.number("attempt", 1), 1)
     outcome = flow.audit_finished_job(ended, deps, now=now, attempt=attempt)
     if isinstance(outcome, flow.Later):
-        again = {"attempt": str(attempt + 1)}
+        again = {"attempt": str(attempt + 1), FIRST_SENT: str(message.first_sent_ms)}
         queue.send(message.body, delay_s=outcome.delay_s, attributes=again)
         report.info("later", job=ended.ref.arn, attempt=attempt, reason=outcome.reason)
     else:
@@ -130,7 +131,7 @@ def build(
         lambda message: audit_message(message, deps, settings, queue, report, now=clock()),
         failed="AuditFailed",
         stop_before_ms=_STOP_BEFORE_MS,
-        dead_letters=SqsQueue(sqs, settings.finished_dlq_url),
+        retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),
         report=report,
     )
 

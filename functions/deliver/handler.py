@@ -10,7 +10,7 @@ reason. One that has to wait becomes visible again later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,10 +22,11 @@ from sageaudit.adapters.channels.catalogue import CHECKS, connected
 from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.adapters.channels.webhook import Transport
-from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.adapters.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.retries import QueueRetries
 from sageaudit.delivering import (
     AlreadyDone,
     DeliverDependencies,
@@ -41,13 +42,9 @@ from sageaudit.text.envelope import read_body
 
 _STOP_BEFORE_MS = 15_000
 """Below this remaining time, no further record is started: one post may take this long."""
-_LONGEST_WAIT_S = 42_000
-"""SQS allows 12 hours (43,200 s), counted from the receive, which was some minutes ago."""
 
 
-def deliver_message(
-    message: SqsMessage, deps: DeliverDependencies, queue: SqsQueue, report: Report
-) -> None:
+def deliver_message(message: SqsMessage, deps: DeliverDependencies, report: Report) -> None:
     """Delivers one notice. Raises ComesBack when the notice has to wait."""
     try:
         notice = read_body(message.body, CHECKS)
@@ -64,11 +61,11 @@ def deliver_message(
             report.count("NotifyFailed", channel=notice.channel)
             report.error("channel broken", **named, reason=reason)
         case TryLater(wait_s, refusal):
+            why = "it has to wait for its channel, or for another try"
             if refusal is not None:
-                why = {"error": type(refusal).__name__, "reason": str(refusal)}
-                report.warning("not posted", **named, **why)
-            queue.change_visibility(message.receipt_handle, min(wait_s, _LONGEST_WAIT_S))
-            raise ComesBack
+                why = str(refusal)
+                report.warning("not posted", **named, error=type(refusal).__name__, reason=why)
+            raise ComesBack(why, wait_s)
 
 
 def build(
@@ -81,26 +78,26 @@ def build(
     """Builds the Lambda function. Raises BadSettings."""
     settings, session = DeliverSettings.from_env(environ), session or boto3.Session()
     sqs = client(session, "sqs")
-    ledger = DynamoLedger(client(session, "dynamodb"), settings.table_name)
+    ledger = DynamoSendLedger(client(session, "dynamodb"), settings.table_name)
     channels = connected(environ, Connections(session, transport))
     return wired(
         DeliverDependencies(ledger, channels, clock),
-        queue=SqsQueue(sqs, settings.notices_queue_url),
+        queues=[SqsQueue(sqs, url) for url in settings.notices_queue_urls.values()],
         dead_letters=SqsQueue(sqs, settings.notices_dlq_url),
         report=Report(environ),
     )
 
 
 def wired(
-    deps: DeliverDependencies, *, queue: SqsQueue, dead_letters: Queue, report: Report
+    deps: DeliverDependencies, *, queues: Sequence[SqsQueue], dead_letters: Queue, report: Report
 ) -> Handler:
     """The Lambda function with these dependencies."""
     return Batch(
         SqsMessage,
-        lambda message: deliver_message(message, deps, queue, report),
+        lambda message: deliver_message(message, deps, report),
         failed="DeliveryFailed",
         stop_before_ms=_STOP_BEFORE_MS,
-        dead_letters=dead_letters,
+        retries=QueueRetries(queues, dead_letters, deps.clock),
         report=report,
     )
 

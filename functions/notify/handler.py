@@ -1,15 +1,18 @@
-"""DynamoDB stream batch of the history -> notices on the queue.
+"""DynamoDB stream batch of the history -> notices on the queues of the channels.
 
-Each record is one new version of one audit, as it was inserted:
+Each record of the stream is one new version of one audit, as it was inserted:
 
     {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "100", "NewImage": {
         "pk": {"S": "JOB#<arn>#<created ms>"}, "sk": {"S": "AUDIT#00001"},
         "document": {"S": "{...}"}}}}
 
-The answer names the first record that failed, and Lambda starts again there: the records before it
-are done, those after it wait. A record that fails until its retries end goes to the queue of
-undecided audits. A document that cannot be read goes there at once, so that it does not block its
-shard.
+A record that fails does not hold its shard: its keys go to the queue of decisions, which this
+function also reads. Each of its messages is one audit to decide about:
+
+    {"pk": "JOB#<arn>#<created ms>", "sk": "AUDIT#00001", "written_at": 1779282000}
+
+A document that cannot be read, and an audit that cannot be decided about for days, goes to the
+queue of undecided audits with its reason.
 """
 
 from __future__ import annotations
@@ -24,10 +27,13 @@ from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.adapters.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, entry_point
+from sageaudit.adapters.lambda_runtime.decision import read_decision
+from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.retries import QueueRetries, StreamRetries
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
@@ -37,19 +43,43 @@ from sageaudit.settings import NotifySettings
 
 _STOP_BEFORE_MS = 15_000
 """Below this remaining time, no further record is started."""
+_QUEUE = "aws:sqs"
+"""The event source of the queue of decisions."""
 
 
-def decide(change: Change, deps: NotifyDependencies, report: Report, *, now: datetime) -> None:
+def decide_change(
+    change: Change, deps: NotifyDependencies, report: Report, *, now: datetime
+) -> None:
     """Decides whether one new audit is notified; ignores every other change."""
     if not change.is_new_audit():
         return
     try:
         pk, key, version = change.run()
         audit = NewAudit(pk, key, version, change.written_at(now), change.document())
-        outcome = notify(audit, deps, now=now)
+        decide(audit, deps, report, now=now)
     except Malformed as error:
         raise RejectedEvent("malformed_audit", str(error)) from error
-    named = {"job": key.arn, "version": version}
+
+
+def decide_message(
+    message: SqsMessage, deps: NotifyDependencies, report: Report, *, now: datetime
+) -> None:
+    """Decides about an audit that could not be decided about when it was written."""
+    try:
+        asked = read_decision(message.body, sent_at=now)
+        document = deps.history.audit(asked.key, asked.version)
+        if document is None:
+            raise RejectedEvent("no_audit", "the table has no such audit")
+        audit = NewAudit(asked.pk, asked.key, asked.version, asked.at, document)
+        decide(audit, deps, report, now=now)
+    except (Malformed, ValueError) as error:
+        raise RejectedEvent("malformed_audit", str(error)) from error
+
+
+def decide(audit: NewAudit, deps: NotifyDependencies, report: Report, *, now: datetime) -> None:
+    """Decides whether one new audit is notified. Raises Malformed or AwsError."""
+    outcome = notify(audit, deps, now=now)
+    named = {"job": audit.key.arn, "version": audit.version}
     if isinstance(outcome, Queued):
         for channel in outcome.channels:
             report.count("NoticesQueued", channel=channel)
@@ -70,31 +100,51 @@ def build(
     dynamodb, sqs = client(session, "dynamodb"), client(session, "sqs")
     deps = NotifyDependencies(
         history=DynamoHistory(dynamodb, settings.table_name),
-        ledger=DynamoLedger(dynamodb, settings.table_name),
-        queue=SqsQueue(sqs, settings.notices_queue_url),
+        ledger=DynamoTellLedger(dynamodb, settings.table_name),
+        queues={name: SqsQueue(sqs, url) for name, url in settings.notices_queue_urls.items()},
         policy=policy or stored_policy.load(),
-        writers=writers(settings.channels),
+        writers=writers(settings.notices_queue_urls),
     )
-    undecided = SqsQueue(sqs, settings.undecided_queue_url)
-    return wired(deps, undecided=undecided, clock=clock, report=Report(environ))
+    return wired(
+        deps,
+        decisions=SqsQueue(sqs, settings.decisions_queue_url),
+        undecided=SqsQueue(sqs, settings.undecided_queue_url),
+        clock=clock,
+        report=Report(environ),
+    )
 
 
 def wired(
     deps: NotifyDependencies,
     *,
+    decisions: SqsQueue,
     undecided: Queue,
     clock: Callable[[], datetime],
     report: Report,
 ) -> Handler:
     """The Lambda function with these dependencies."""
-    return Batch(
+    changes = Batch(
         Change,
-        lambda change: decide(change, deps, report, now=clock()),
+        lambda change: decide_change(change, deps, report, now=clock()),
         failed="NotDecided",
         stop_before_ms=_STOP_BEFORE_MS,
-        dead_letters=undecided,
+        retries=StreamRetries(decisions, undecided),
         report=report,
     )
+    messages = Batch(
+        SqsMessage,
+        lambda message: decide_message(message, deps, report, now=clock()),
+        failed="NotDecided",
+        stop_before_ms=_STOP_BEFORE_MS,
+        retries=QueueRetries([decisions], undecided, clock),
+        report=report,
+    )
+
+    def of_its_source(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        from_queue = any(record.get("eventSource") == _QUEUE for record in event["Records"])
+        return (messages if from_queue else changes)(event, context)
+
+    return of_its_source
 
 
 handler = entry_point(build)

@@ -22,7 +22,7 @@ from sageaudit.errors import (
     RateLimited,
     RejectedEvent,
 )
-from sageaudit.ports import Channel, Ledger
+from sageaudit.ports import Channel, SendLedger
 from sageaudit.text import untrusted
 from sageaudit.text.envelope import Notice
 
@@ -37,7 +37,7 @@ _MOST_DOUBLINGS = 10
 class DeliverDependencies:
     """What `deliver` works with. `channels` are by name; `clock` is read again after a post."""
 
-    ledger: Ledger
+    ledger: SendLedger
     channels: Mapping[str, Channel]
     clock: Callable[[], datetime]
     closed_until: dict[str, datetime] = field(default_factory=dict)

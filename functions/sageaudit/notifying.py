@@ -17,7 +17,7 @@ from sageaudit.domain.audit.record import NOT_NAMED, JobKey
 from sageaudit.domain.audit.sums import Scope, sums_of, total
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
-from sageaudit.ports import History, LastNotice, Ledger, Queue
+from sageaudit.ports import History, LastNotice, Queue, TellLedger
 from sageaudit.text.envelope import Notice, Writer, to_body
 from sageaudit.text.money import usd
 from sageaudit.text.notice import counted_findings, decide, worst
@@ -45,11 +45,14 @@ class NewAudit:
 
 @dataclass(frozen=True, slots=True)
 class NotifyDependencies:
-    """What `notify` reads, writes and decides by. `writers`: by channel name, enabled ones only."""
+    """What `notify` reads, writes and decides by.
+
+    `writers` and `queues`: by channel name, enabled ones only.
+    """
 
     history: History
-    ledger: Ledger
-    queue: Queue
+    ledger: TellLedger
+    queues: Mapping[str, Queue]
     policy: Policy
     writers: Mapping[str, Writer]
 
@@ -95,7 +98,7 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
         return Quiet("the family already had a message today")
     deps.ledger.remember_notice(audit.pk, LastNotice(audit.version, news))
     for channel, payload in payloads.items():
-        deps.queue.send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
+        deps.queues[channel].send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
     return Queued(tuple(payloads))
 
 
@@ -109,7 +112,7 @@ def _why_quiet(audit: NewAudit, policy: Policy, family_usd: Decimal) -> str | No
     return None if decision.notify else decision.reason
 
 
-def _why_no_news(audit: NewAudit, news: str, ledger: Ledger) -> str | None:
+def _why_no_news(audit: NewAudit, news: str, ledger: TellLedger) -> str | None:
     """The same version may be queued again: an earlier delivery may have failed midway."""
     last = ledger.last_notice(audit.pk)
     if last is None or last.version == audit.version:

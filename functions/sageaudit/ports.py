@@ -229,8 +229,8 @@ class History(Protocol):
         """
 
 
-class Ledger(Protocol):
-    """Which notices were sent: kept so that a second delivery never sends one twice."""
+class TellLedger(Protocol):
+    """What was told of families and jobs: kept so that a second delivery decides the same."""
 
     def claim_family_day(self, family: str, day: date, audit: str) -> bool:
         """True when this audit is the family's message of the day, also when asked again."""
@@ -240,6 +240,10 @@ class Ledger(Protocol):
 
     def remember_notice(self, job: str, notice: LastNotice) -> None:
         """Stores the notice as the last one; an older version never replaces a newer one."""
+
+
+class SendLedger(Protocol):
+    """Which notices were sent: kept so that a second delivery never sends one twice."""
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Tries to take the lease on a notice, for `lease_s` seconds."""

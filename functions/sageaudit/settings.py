@@ -41,21 +41,21 @@ class AuditSettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """Settings of `notify`. `channels`: the names of the channels that notices are queued for."""
+    """Settings of `notify`. `notices_queue_urls`: of each channel that notices are queued for."""
 
     table_name: str
-    notices_queue_url: str
+    notices_queue_urls: Mapping[str, str]
+    decisions_queue_url: str
     undecided_queue_url: str
-    channels: tuple[str, ...]
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
         """Reads and checks the environment."""
         return cls(
             table_name=_required(environ, "TABLE_NAME"),
-            notices_queue_url=_required(environ, "NOTICES_QUEUE_URL"),
+            notices_queue_urls=_notices_queue_urls(environ),
+            decisions_queue_url=_required(environ, "DECISIONS_QUEUE_URL"),
             undecided_queue_url=_required(environ, "UNDECIDED_QUEUE_URL"),
-            channels=_channels(_required(environ, "CHANNELS")),
         )
 
 
@@ -64,7 +64,7 @@ class DeliverSettings:
     """Settings of `deliver`; each channel declares the variable that holds its address."""
 
     table_name: str
-    notices_queue_url: str
+    notices_queue_urls: Mapping[str, str]
     notices_dlq_url: str
 
     @classmethod
@@ -72,9 +72,14 @@ class DeliverSettings:
         """Reads and checks the environment."""
         return cls(
             table_name=_required(environ, "TABLE_NAME"),
-            notices_queue_url=_required(environ, "NOTICES_QUEUE_URL"),
+            notices_queue_urls=_notices_queue_urls(environ),
             notices_dlq_url=_required(environ, "NOTICES_DLQ_URL"),
         )
+
+
+def notices_queue_variable(channel: str) -> str:
+    """The variable with the URL of a channel's queue."""
+    return f"NOTICES_QUEUE_URL_{channel.upper()}"
 
 
 def _required(environ: Mapping[str, str], name: str) -> str:
@@ -84,6 +89,7 @@ def _required(environ: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _channels(text: str) -> tuple[str, ...]:
-    """The comma-separated names, in their order, without duplicates."""
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+def _notices_queue_urls(environ: Mapping[str, str]) -> dict[str, str]:
+    """The URL of the queue of each of CHANNELS, a comma-separated list, in its order."""
+    names = dict.fromkeys(name.strip() for name in _required(environ, "CHANNELS").split(","))
+    return {name: _required(environ, notices_queue_variable(name)) for name in names}

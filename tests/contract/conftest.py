@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.adapters.dynamo.send_ledger import DynamoSendLedger
+from sageaudit.adapters.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.sqlite.history import SqliteHistory
-from sageaudit.ports import History
+from sageaudit.ports import History, SendLedger, TellLedger
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.memory_ledger import MemoryLedger
 
@@ -38,9 +39,18 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[History]
 
 
 @pytest.fixture(params=["dynamo", "memory"])
-def ledger(request: pytest.FixtureRequest) -> DynamoLedger | MemoryLedger:
-    """An empty ledger."""
+def told(request: pytest.FixtureRequest) -> TellLedger:
+    """An empty ledger of what was told."""
     if request.param == "memory":
         return MemoryLedger()
     client = request.getfixturevalue("client")
-    return DynamoLedger(client, new_table(client))
+    return DynamoTellLedger(client, new_table(client))
+
+
+@pytest.fixture(params=["dynamo", "memory"])
+def sends(request: pytest.FixtureRequest) -> SendLedger:
+    """An empty ledger of what was sent."""
+    if request.param == "memory":
+        return MemoryLedger()
+    client = request.getfixturevalue("client")
+    return DynamoSendLedger(client, new_table(client))

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.dynamo import history as dynamo_history
-from sageaudit.adapters.dynamo import ledger as dynamo_ledger
+from sageaudit.adapters.dynamo import send_ledger, tell_ledger
 from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.adapters.dynamo.send_ledger import DynamoSendLedger
+from sageaudit.adapters.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.ports import LastNotice
@@ -76,11 +77,11 @@ def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> No
         _ask_sums(DynamoHistory(client, table))
         assert called == set(dynamo_history.SUMS_PERMISSIONS)
         called.clear()
-        _tell(DynamoLedger(client, table))
-        assert called == set(dynamo_ledger.NOTIFY_PERMISSIONS)
+        _tell(DynamoTellLedger(client, table))
+        assert called == set(tell_ledger.PERMISSIONS)
         called.clear()
-        _send(DynamoLedger(client, table))
-        assert called == set(dynamo_ledger.SEND_PERMISSIONS)
+        _send(DynamoSendLedger(client, table))
+        assert called == set(send_ledger.PERMISSIONS)
         called.clear()
     finally:
         client.meta.events.unregister("before-call.dynamodb", note)
@@ -152,13 +153,13 @@ def _ask_family(history: DynamoHistory) -> None:
     list(history.by_family("111122223333", "us-east-1", "f", limit=1))
 
 
-def _tell(ledger: DynamoLedger) -> None:
+def _tell(ledger: DynamoTellLedger) -> None:
     assert ledger.last_notice("a") is None
     ledger.claim_family_day("f", NOON.date(), "a|1")
     ledger.remember_notice("a", LastNotice(1, "high $2.04"))
 
 
-def _send(ledger: DynamoLedger) -> None:
+def _send(ledger: DynamoSendLedger) -> None:
     assert ledger.claim_send("n", NOON, 60) is Claim.FIRST
     ledger.release("n")
     ledger.claim_send("n", NOON, 60)
@@ -168,7 +169,7 @@ def _send(ledger: DynamoLedger) -> None:
 
 def test_a_lease_that_two_take_at_once_has_one_holder(client: Any, table: str) -> None:
     """Between reading an expired lease and taking it, another delivery took it."""
-    ledger = DynamoLedger(client, table)
+    ledger = DynamoSendLedger(client, table)
     ledger.claim_send("n", NOON, 60)
     later = NOON + timedelta(seconds=61)
     claims: list[Claim] = []
@@ -187,12 +188,12 @@ def test_a_lease_released_between_write_and_answer_is_busy(client: Any, table: s
     """Without the item that stands nothing is assumed: come back later."""
     refused = refusal("ConditionalCheckFailedException")
     with meanwhile(client, "before-call PutItem", refused):
-        assert DynamoLedger(client, table).claim_send("n", NOON, 60) is Claim.BUSY
+        assert DynamoSendLedger(client, table).claim_send("n", NOON, 60) is Claim.BUSY
 
 
 def test_a_lease_taken_over_is_not_released(client: Any, table: str) -> None:
     """Who comes late to give back a lease leaves the new holder's alone."""
-    ledger = DynamoLedger(client, table)
+    ledger = DynamoSendLedger(client, table)
     ledger.claim_send("n", NOON, 60)
     later = NOON + timedelta(seconds=61)
     with meanwhile(
@@ -204,13 +205,13 @@ def test_a_lease_taken_over_is_not_released(client: Any, table: str) -> None:
 
 def test_ledger_items_expire(client: Any, table: str) -> None:
     """45 days after they were written, long after any redelivery; a job's last notice stays."""
-    ledger = DynamoLedger(client, table)
-    ledger.claim_family_day("f", NOON.date(), "a|1")
+    ledger, told = DynamoSendLedger(client, table), DynamoTellLedger(client, table)
+    told.claim_family_day("f", NOON.date(), "a|1")
     ledger.claim_send("n", NOON, 60)
     ledger.claim_send("sent", NOON, 60)
     ledger.mark_sent("sent", NOON)
     ledger.mark_failed("failed", NOON, "no_service")
-    ledger.remember_notice("a", LastNotice(1, "high $2.04"))
+    told.remember_notice("a", LastNotice(1, "high $2.04"))
 
     days = [
         (int(item["expires_at"]["N"]) - NOON.timestamp()) / 86_400

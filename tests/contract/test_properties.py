@@ -16,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.dynamo.ledger import DynamoLedger
+from sageaudit.adapters.dynamo.send_ledger import DynamoSendLedger
+from sageaudit.adapters.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry, Head, Verdict
 from sageaudit.domain.audit.sums import Scope, Sums, grouped
-from sageaudit.ports import History, LastNotice, Ledger
+from sageaudit.ports import History, LastNotice, SendLedger, TellLedger
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.memory_ledger import MemoryLedger
@@ -179,23 +180,23 @@ asked_of_a_ledger = st.tuples(
 )
 
 
-def answer(ledger: Ledger, what: str, notice: str, second: int) -> object:
-    """One operation on a ledger at a second after noon."""
+def answer(told: TellLedger, sends: SendLedger, what: str, notice: str, second: int) -> object:
+    """One operation on the ledgers at a second after noon."""
     now = NOON + timedelta(seconds=second)
     if what == "claim":
-        return ledger.claim_send(notice, now, 60)
+        return sends.claim_send(notice, now, 60)
     if what == "family":
-        return ledger.claim_family_day("family", NOON.date(), notice)
+        return told.claim_family_day("family", NOON.date(), notice)
     if what == "last notice":
-        return ledger.last_notice(notice)
+        return told.last_notice(notice)
     if what == "remember":
-        ledger.remember_notice(notice, LastNotice(second % 3, str(second)))
+        told.remember_notice(notice, LastNotice(second % 3, str(second)))
     elif what == "sent":
-        ledger.mark_sent(notice, now)
+        sends.mark_sent(notice, now)
     elif what == "failed":
-        ledger.mark_failed(notice, now, "reason")
+        sends.mark_failed(notice, now, "reason")
     else:
-        ledger.release(notice)
+        sends.release(notice)
     return None
 
 
@@ -206,8 +207,9 @@ def test_the_ledgers_never_differ() -> None:
         @settings(max_examples=25, deadline=None)
         @given(st.lists(asked_of_a_ledger, max_size=12))
         def holds(operations: list[tuple[str, str, int]]) -> None:
-            dynamo, memory = DynamoLedger(client, new_table(client)), MemoryLedger()
+            table, memory = new_table(client), MemoryLedger()
+            told, sends = DynamoTellLedger(client, table), DynamoSendLedger(client, table)
             for operation in operations:
-                assert answer(dynamo, *operation) == answer(memory, *operation)
+                assert answer(told, sends, *operation) == answer(memory, memory, *operation)
 
         holds()

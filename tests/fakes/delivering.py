@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.delivering import DeliverDependencies
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.ports import Channel, Ledger, Queue
+from sageaudit.ports import Channel, Queue, SendLedger
 from sageaudit.text.envelope import Notice, Payload, to_body
 
 NOON = datetime(2026, 5, 20, 13, 10, tzinfo=UTC)
@@ -37,6 +38,10 @@ SNS = {
     "attributes": {"severity": {"type": "String", "value": "high"}},
 }
 PAYLOADS: Mapping[str, dict[str, Any]] = {"slack": SLACK, "sns": SNS}
+
+
+QUEUE = "work"
+"""The name of the queue that `sqs_record` comes from, and of a queue that remembers."""
 
 
 class Killed(BaseException):
@@ -80,6 +85,7 @@ class RecordingQueue:
     sent: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     waits_s: list[int] = field(default_factory=list)
     answers: list[Exception] = field(default_factory=list)
+    name: str = QUEUE
 
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
@@ -142,9 +148,9 @@ def deliverer(
     """Deliver over fakes."""
     return wired(
         DeliverDependencies(
-            cast("Ledger", ledger), cast("Mapping[str, Channel]", channels), clock or Clock()
+            cast("SendLedger", ledger), cast("Mapping[str, Channel]", channels), clock or Clock()
         ),
-        queue=cast("SqsQueue", queue or RecordingQueue()),
+        queues=[cast("SqsQueue", queue or RecordingQueue())],
         dead_letters=cast("Queue", dead_letters or RecordingQueue()),
         report=Report({"POWERTOOLS_SERVICE_NAME": service}),
     )
@@ -164,6 +170,7 @@ def sqs_record(body: str, *, message_id: str = "m1", received: int = 1) -> dict[
         "attributes": {"ApproximateReceiveCount": str(received)},
         "messageAttributes": {},
         "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:us-east-1:111122223333:{QUEUE}",
     }
 
 
@@ -203,11 +210,11 @@ def stream_record(
 def counted(printed: str) -> dict[tuple[str, str | None], int]:
     """The counts among the lines of standard output, by name and channel."""
     lines = [json.loads(line) for line in printed.splitlines() if line.startswith('{"_aws"')]
-    return {
-        (metric["Name"], line.get("channel")): int(sum(line[metric["Name"]]))
-        for line in lines
-        for metric in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]
-    }
+    counts: Counter[tuple[str, str | None]] = Counter()
+    for line in lines:
+        for metric in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]:
+            counts[metric["Name"], line.get("channel")] += int(sum(line[metric["Name"]]))
+    return dict(counts)
 
 
 def text_of(document: AuditDocument) -> str:

@@ -1,4 +1,4 @@
-"""Ledger in memory: the twin of `dynamo_ledger`, for the tests; nothing here expires."""
+"""Ledger in memory: the twin of both ledgers of DynamoDB, for the tests; nothing here expires."""
 
 from __future__ import annotations
 

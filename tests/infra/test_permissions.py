@@ -20,6 +20,7 @@ JOBS = {
 }
 SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 TABLE = "${HistoryTable.Arn}"
+NOTICES = {"${NoticesQueueSns.Arn}", "${NoticesQueueSlack.Arn}"}
 BY_FAMILY = f"{TABLE}/index/by-family"
 ON_THE_TABLE = {
     "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
@@ -107,7 +108,7 @@ def test_notify_reads_history_and_hands_notices_on(template: dict[str, Any]) -> 
     """It knows neither SageMaker nor any channel."""
     assert _resources(template, "Notify") == {
         "dynamodb": {TABLE, "${HistoryTable.StreamArn}"},
-        "sqs": {"${NoticesQueue.Arn}", "${NoticesUndecidedAudits.Arn}"},
+        "sqs": {*NOTICES, "${NoticesDecisions.Arn}", "${NoticesUndecidedAudits.Arn}"},
         "logs": {"${NotifyLog.Arn}"},
     }
 
@@ -117,7 +118,7 @@ def test_deliver_sends_and_keeps_the_ledger(template: dict[str, Any]) -> None:
     assert _resources(template, "Deliver") == {
         "dynamodb": {TABLE},
         "sns": {"${NoticesTopic}"},
-        "sqs": {"${NoticesQueue.Arn}", "${NoticesNoticesDeadLetters.Arn}"},
+        "sqs": {*NOTICES, "${NoticesNoticesDeadLetters.Arn}"},
         "secretsmanager": {f"{SECRET}sageaudit/slack-webhook-??????"},
         "logs": {"${DeliverLog.Arn}"},
     }
@@ -142,7 +143,7 @@ def test_a_queues_consumer_cannot_send_where_it_need_not(template: dict[str, Any
     }
     assert sending == {
         "Audit": {"${TriggerFinishedJobs.Arn}", "${TriggerFinishedJobsDeadLetters.Arn}"},
-        "Notify": {"${NoticesQueue.Arn}", "${NoticesUndecidedAudits.Arn}"},
+        "Notify": {*NOTICES, "${NoticesDecisions.Arn}", "${NoticesUndecidedAudits.Arn}"},
         "Deliver": {"${NoticesNoticesDeadLetters.Arn}"},
     }
 

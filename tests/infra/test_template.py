@@ -14,7 +14,12 @@ from sageaudit.adapters.lambda_runtime import batch
 from tests.infra.conftest import OTHER_ACCOUNT
 from tests.infra.reading import of_type, one, text
 
-WORK_QUEUES = {"TriggerFinishedJobs": ("Audit", 5), "NoticesQueue": ("Deliver", 20)}
+WORK_QUEUES = {
+    "TriggerFinishedJobs": "Audit",
+    "NoticesDecisions": "Notify",
+    "NoticesQueueSns": "Deliver",
+    "NoticesQueueSlack": "Deliver",
+}
 DEAD_LETTERS = ("TriggerFinishedJobsDeadLetters", "NoticesNoticesDeadLetters")
 
 
@@ -87,18 +92,17 @@ def test_the_delay_is_a_parameter_of_five_minutes(template: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(("queue_id", "consumer"), WORK_QUEUES.items())
 def test_a_work_queue_waits_for_its_consumer_and_gives_up_late(
-    template: dict[str, Any], queue_id: str, consumer: tuple[str, int]
+    template: dict[str, Any], queue_id: str, consumer: str
 ) -> None:
     """Visibility is six function timeouts, as AWS asks; what is given up stays for 14 days."""
-    name, receives = consumer
-    function = one(template, "AWS::Lambda::Function", name)
+    function = one(template, "AWS::Lambda::Function", consumer)
     [queue] = [
         queue
         for queue_name, queue in of_type(template, "AWS::SQS::Queue").items()
         if queue_name[:-8] == queue_id
     ]
     assert queue["VisibilityTimeout"] == 6 * function["Timeout"]
-    assert queue["RedrivePolicy"]["maxReceiveCount"] == receives >= 5
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == 120
 
 
 def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
@@ -109,10 +113,9 @@ def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
 def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:
     """The policies also let EventBridge in for this rule alone."""
     queues = of_type(template, "AWS::SQS::Queue")
-    assert len(queues) == 5
+    assert len(queues) == 7
     assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
-    kept = [queue for queue in queues.values() if "RedrivePolicy" not in queue]
-    assert {queue["MessageRetentionPeriod"] for queue in kept} == {14 * 24 * 3600}
+    assert {queue["MessageRetentionPeriod"] for queue in queues.values()} == {14 * 24 * 3600}
     policies = of_type(template, "AWS::SQS::QueuePolicy").values()
     refusing = {text(p["Queues"][0]) for p in policies if _refuses_plain_http(p)}
     assert len(refusing) == len(queues)
@@ -137,22 +140,30 @@ def test_topics_take_tls_only_and_notices_are_encrypted(template: dict[str, Any]
 def test_every_function_may_answer_for_a_part_of_its_batch(template: dict[str, Any]) -> None:
     """Lambda takes an answer that names failures for a success unless the mapping says so."""
     mappings = of_type(template, "AWS::Lambda::EventSourceMapping").values()
-    assert [m["FunctionResponseTypes"] for m in mappings] == [["ReportBatchItemFailures"]] * 3
+    assert [m["FunctionResponseTypes"] for m in mappings] == [["ReportBatchItemFailures"]] * 5
 
 
-def test_queues_feed_their_functions_with_bounded_concurrency(template: dict[str, Any]) -> None:
+def test_queues_feed_their_functions_one_by_one_with_bounded_concurrency(
+    template: dict[str, Any],
+) -> None:
     """SageMaker throttles, and Slack takes one message a second."""
-    audit = one(template, "AWS::Lambda::EventSourceMapping", "Audit")
-    deliver = one(template, "AWS::Lambda::EventSourceMapping", "Deliver")
-    assert text(audit["EventSourceArn"]) == "${TriggerFinishedJobs.Arn}"
-    assert audit["ScalingConfig"] == {"MaximumConcurrency": 5}
-    assert text(deliver["EventSourceArn"]) == "${NoticesQueue.Arn}"
-    assert deliver["ScalingConfig"] == {"MaximumConcurrency": 2}
+    queues = {
+        text(mapping["EventSourceArn"]): mapping
+        for mapping in of_type(template, "AWS::Lambda::EventSourceMapping").values()
+        if "ScalingConfig" in mapping
+    }
+    assert {name: m["ScalingConfig"]["MaximumConcurrency"] for name, m in queues.items()} == {
+        "${TriggerFinishedJobs.Arn}": 5,
+        "${NoticesDecisions.Arn}": 2,
+        "${NoticesQueueSns.Arn}": 2,
+        "${NoticesQueueSlack.Arn}": 2,
+    }
+    assert {mapping["BatchSize"] for mapping in queues.values()} == {1}
 
 
 def test_the_stream_tells_of_new_audits_only_and_never_blocks(template: dict[str, Any]) -> None:
     """By default one poison record would stop its shard for a day."""
-    mapping = one(template, "AWS::Lambda::EventSourceMapping", "Notify")
+    mapping = one(template, "AWS::Lambda::EventSourceMapping", "NotifySource")
     [entry] = mapping["FilterCriteria"]["Filters"]
     assert json.loads(entry["Pattern"]) == {
         "eventName": ["INSERT"],
@@ -184,6 +195,7 @@ def test_functions_share_one_asset_and_one_runtime(template: dict[str, Any]) -> 
 def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]) -> None:
     """Names only: no secret's value is in an environment."""
     powertools = {"SERVICE_NAME", "METRICS_NAMESPACE", "LOG_LEVEL"}
+    channels = {"CHANNELS", "NOTICES_QUEUE_URL_SNS", "NOTICES_QUEUE_URL_SLACK"}
     common = {f"POWERTOOLS_{name}" for name in powertools} | {"TABLE_NAME"}
     assert _environment(template, "Audit") == common | {
         "FINISHED_QUEUE_URL",
@@ -192,13 +204,13 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
         "FINGERPRINT_SECRET_ID",
     }
     assert _environment(template, "Notify") == common | {
-        "NOTICES_QUEUE_URL",
+        "DECISIONS_QUEUE_URL",
         "UNDECIDED_QUEUE_URL",
-        "CHANNELS",
+        *channels,
     }
     assert _environment(template, "Deliver") == common | {
-        "NOTICES_QUEUE_URL",
         "NOTICES_DLQ_URL",
+        *channels,
         "TOPIC_ARN",
         "SLACK_SECRET_ID",
     }

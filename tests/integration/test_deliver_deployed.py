@@ -44,7 +44,9 @@ def deployed(session: boto3.Session) -> dict[str, str]:
     session.client("secretsmanager").create_secret(Name="webhook", SecretString=WEBHOOK)
     return {
         "TABLE_NAME": new_table(session.client("dynamodb")),
-        "NOTICES_QUEUE_URL": sqs.create_queue(QueueName="notices")["QueueUrl"],
+        "CHANNELS": "sns,slack",
+        "NOTICES_QUEUE_URL_SNS": sqs.create_queue(QueueName="sns")["QueueUrl"],
+        "NOTICES_QUEUE_URL_SLACK": sqs.create_queue(QueueName="slack")["QueueUrl"],
         "NOTICES_DLQ_URL": sqs.create_queue(QueueName="dead")["QueueUrl"],
         "TOPIC_ARN": topic,
         "SLACK_SECRET_ID": "webhook",
@@ -85,10 +87,11 @@ def test_deployed_it_makes_a_message_wait(aws: boto3.Session) -> None:
     environ, clock = deployed(aws), Clock()
     answers = [Response(429, {"retry-after": "1"}, b""), Response(200, {}, b"ok")]
     handle = build(environ, session=aws, clock=clock, transport=lambda *_: answers.pop(0))
-    url = environ["NOTICES_QUEUE_URL"]
+    url = environ["NOTICES_QUEUE_URL_SLACK"]
     aws.client("sqs").send_message(QueueUrl=url, MessageBody=notice_body())
     [message] = messages(aws, url)
-    record = {**RECORD, "receiptHandle": message["ReceiptHandle"]}
+    arn = "arn:aws:sqs:us-east-1:111122223333:slack"
+    record = {**RECORD, "receiptHandle": message["ReceiptHandle"], "eventSourceARN": arn}
     assert failures(handle(batch(record), None)) == ["m1"]
     clock.move(1)
     assert handle(batch(record), None) == DONE

@@ -14,6 +14,7 @@ import pytest
 from moto import mock_aws
 
 from notify.handler import build, wired
+from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import CHECKS, writers
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.keys import audit_sk, job_pk
@@ -21,6 +22,7 @@ from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.lambda_runtime.batch import Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy, BadSettings, Throttled
@@ -59,6 +61,7 @@ def notifier(
     *,
     ledger: Any = None,
     history: Any = None,
+    decisions: Any = None,
     undecided: Any = None,
     policy: Policy = POLICY,
     broken: Mapping[str, Writer] | None = None,
@@ -69,10 +72,11 @@ def notifier(
         NotifyDependencies(
             history=history or MemoryHistory(),
             ledger=ledger or MemoryLedger(),
-            queue=cast("Queue", queue),
+            queues=dict.fromkeys(("sns", "slack"), cast("Queue", queue)),
             policy=policy,
             writers={**writers(["sns", "slack"]), **(broken or {})},
         ),
+        decisions=cast("SqsQueue", decisions or RecordingQueue()),
         undecided=cast("Queue", undecided or RecordingQueue()),
         clock=Clock(),
         report=Report({"POWERTOOLS_SERVICE_NAME": service}),
@@ -131,7 +135,12 @@ def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
     assert counted(printed)["RejectedEvents", None] == 6
     assert printed.count('"record rejected"') == 6
     body, attributes = undecided.sent[0]
-    assert json.loads(body) == {"pk": PK, "sk": "AUDIT#00001", "sequence_number": "2"}
+    assert json.loads(body) == {
+        "pk": PK,
+        "sk": "AUDIT#00001",
+        "written_at": stream_record("{")["dynamodb"]["ApproximateCreationDateTime"],
+        "sequence_number": "2",
+    }
     assert attributes == {"reason": "malformed_audit", "why": "document is not JSON"}
     assert len(undecided.sent) == 6
 
@@ -150,11 +159,22 @@ def test_a_writer_that_fails_fails_its_record(capsys: pytest.CaptureFixture[str]
         raise KeyError("no such part")
 
     queue, undecided = RecordingQueue(), RecordingQueue()
-    broken = notifier(queue, undecided=undecided, broken={"slack": raises}, service="defect")
-    assert failures(broken(batch(run_of(1), run_of(2)), None)) == ["1"]
-    assert (queue.sent, undecided.sent) == ([], [])
+    decisions = RecordingQueue()
+    broken = notifier(
+        queue,
+        decisions=decisions,
+        undecided=undecided,
+        broken={"slack": raises},
+        service="defect",
+    )
+    assert broken(batch(run_of(1), run_of(2)), None) == DONE
+    assert (queue.sent, undecided.sent, len(decisions.sent)) == ([], [], 2)
     printed = capsys.readouterr().out
-    assert counted(printed) == {("NotDecided", None): 1, ("Defects", None): 1}
+    assert counted(printed) == {
+        ("NotDecided", None): 2,
+        ("Defects", None): 2,
+        ("SetAside", None): 2,
+    }
     assert "no such part" in printed
     assert notifier(queue)(batch(run_of(1), run_of(2)), None) == DONE
     assert len(set(queued_ids(queue))) == 4
@@ -170,13 +190,13 @@ def test_a_second_look_with_the_same_figures_is_sent_once() -> None:
     assert queued_ids(queue) == [f"{PK}|1|sns", f"{PK}|1|slack"]
 
 
-def test_a_failure_names_the_first_record_that_is_not_done() -> None:
+def test_a_failure_names_the_first_record_that_can_be_kept_nowhere() -> None:
     """Lambda comes back from there: nothing after it was begun."""
-    queue = RecordingQueue()
-    ledger = MemoryLedger()
-    handle = notifier(queue, ledger=ledger)
+    queue, decisions = RecordingQueue(), RecordingQueue()
+    handle = notifier(queue, ledger=MemoryLedger(), decisions=decisions)
     assert handle(batch(run_of(1)), None) == DONE
     queue.answers.append(Throttled("queue"))
+    decisions.answers.append(Throttled("queue"))
     assert failures(handle(batch(run_of(2), run_of(3)), None)) == ["2"]
     assert len(queue.sent) == 2
     assert handle(batch(run_of(2), run_of(3)), None) == DONE
@@ -185,10 +205,10 @@ def test_a_failure_names_the_first_record_that_is_not_done() -> None:
 
 def test_a_failure_without_a_number_brings_the_whole_batch_back() -> None:
     """An empty identifier says so."""
-    queue = RecordingQueue(answers=[Throttled("queue")])
+    queue, decisions = (RecordingQueue(answers=[Throttled("queue")]) for _ in range(2))
     record = run_of(1)
     del record["dynamodb"]["SequenceNumber"]
-    assert failures(notifier(queue)(batch(record), None)) == [""]
+    assert failures(notifier(queue, decisions=decisions)(batch(record), None)) == [""]
 
 
 def test_when_the_time_is_up_the_rest_comes_back() -> None:
@@ -262,7 +282,9 @@ def deployed(session: boto3.Session) -> dict[str, str]:
     sqs = session.client("sqs")
     return {
         "TABLE_NAME": new_table(session.client("dynamodb")),
-        "NOTICES_QUEUE_URL": sqs.create_queue(QueueName="q")["QueueUrl"],
+        "NOTICES_QUEUE_URL_SNS": sqs.create_queue(QueueName="sns")["QueueUrl"],
+        "NOTICES_QUEUE_URL_SLACK": sqs.create_queue(QueueName="slack")["QueueUrl"],
+        "DECISIONS_QUEUE_URL": sqs.create_queue(QueueName="decisions")["QueueUrl"],
         "UNDECIDED_QUEUE_URL": sqs.create_queue(QueueName="undecided")["QueueUrl"],
         "CHANNELS": "sns,slack",
         "POWERTOOLS_SERVICE_NAME": "notify-on-moto",
@@ -292,7 +314,9 @@ def waiting(session: boto3.Session, url: str) -> list[dict[str, Any]]:
 def queued(session: boto3.Session, environ: dict[str, str]) -> list[Notice]:
     """The notices that can be seen now."""
     return [
-        read_body(one["Body"], CHECKS) for one in waiting(session, environ["NOTICES_QUEUE_URL"])
+        read_body(one["Body"], CHECKS)
+        for channel in ("SNS", "SLACK")
+        for one in waiting(session, environ[f"NOTICES_QUEUE_URL_{channel}"])
     ]
 
 
@@ -317,6 +341,36 @@ def test_deployed_a_family_reaches_the_floor_with_its_other_runs(aws: boto3.Sess
         assert handle(batch(recorded(aws, environ["TABLE_NAME"], name)), None) == DONE
         notices.append(len(queued(aws, environ)))
     assert notices == [0, 0, 2]
+
+
+def test_deployed_what_was_set_aside_is_decided_from_the_table(aws: boto3.Session) -> None:
+    """Its letter names the audit, whose notices are queued then."""
+    environ = deployed(aws)
+    change = recorded(aws, environ["TABLE_NAME"], "train-1")
+    handle = build(environ, session=aws, clock=Clock(), policy=POLICY)
+    assert handle(batch(sqs_record(Change(change).letter)), None) == DONE
+    assert {one.channel for one in queued(aws, environ)} == {"sns", "slack"}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("{", "malformed_audit"),
+        ("[]", "malformed_audit"),
+        ('{"pk": 1, "sk": "AUDIT#00001"}', "malformed_audit"),
+        (f'{{"pk": "{PK}", "sk": "AUDIT#00001"}}', "no_audit"),
+    ],
+)
+def test_deployed_a_letter_that_names_no_audit_is_kept(
+    aws: boto3.Session, body: str, reason: str
+) -> None:
+    """With its reason."""
+    environ = deployed(aws)
+    handle = build(environ, session=aws, clock=Clock(), policy=POLICY)
+    assert handle(batch(sqs_record(body)), None) == DONE
+    [kept] = waiting(aws, environ["UNDECIDED_QUEUE_URL"])
+    assert kept["Body"] == body
+    assert kept["MessageAttributes"]["reason"]["StringValue"] == reason
 
 
 def test_deployed_it_keeps_what_cannot_be_read(aws: boto3.Session) -> None:

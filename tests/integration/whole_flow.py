@@ -63,12 +63,12 @@ class Scene:
 
     def at_once(self, name: str, turns: TakingTurns, *, times: int = 1) -> None:
         """Delivers all that waits for a function in invocations of one record, all running."""
-        source, function = self.aws.sources[name], self.aws.functions[name]
-        function.invoke({"Records": []})  # one environment, warm
-        records: list[dict[str, Any]] = []
-        while batch := source.receive():
-            records += batch
-        turns.run([partial(source.feed, [record]) for record in records * times])
+        self.aws.functions[name].invoke({"Records": []})  # one environment, warm
+        feeds: list[Callable[[], None]] = []
+        for source in self.aws.sources:
+            while source.function.name == name and (batch := source.receive()):
+                feeds += [partial(source.feed, [record]) for record in batch]
+        turns.run(feeds * times)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def dependencies(
     return NotifyDependencies(
         history=cast("History", family or Family()),
         ledger=ledger or MemoryLedger(),
-        queue=cast("Queue", queue or RecordingQueue()),
+        queues=dict.fromkeys(channels, cast("Queue", queue or RecordingQueue())),
         policy=policy or Policy(floor_usd=Decimal(2)),
         writers={**writers(channels), **(broken or {})},
     )

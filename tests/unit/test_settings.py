@@ -19,13 +19,16 @@ AUDIT = {
 }
 NOTIFY = {
     "TABLE_NAME": "history",
-    "NOTICES_QUEUE_URL": "https://queue",
+    "DECISIONS_QUEUE_URL": "https://decisions",
     "UNDECIDED_QUEUE_URL": "https://undecided",
+    "NOTICES_QUEUE_URL_SNS": "https://sns",
+    "NOTICES_QUEUE_URL_SLACK": "https://slack",
     "CHANNELS": "sns,slack",
 }
 DELIVER = {
     "TABLE_NAME": "history",
-    "NOTICES_QUEUE_URL": "https://queue",
+    "CHANNELS": "sns",
+    "NOTICES_QUEUE_URL_SNS": "https://sns",
     "NOTICES_DLQ_URL": "https://dlq",
 }
 ALL: list[tuple[Callable[[Mapping[str, str]], Any], dict[str, str]]] = [
@@ -63,6 +66,7 @@ def test_an_account_has_12_digits() -> None:
     ("text", "channels"),
     [("sns", ("sns",)), ("sns, slack", ("sns", "slack")), ("slack,sns,slack", ("slack", "sns"))],
 )
-def test_channels_are_read_once_each(text: str, channels: tuple[str, ...]) -> None:
+def test_each_channel_has_its_queue_once(text: str, channels: tuple[str, ...]) -> None:
     """In the order given."""
-    assert NotifySettings.from_env({**NOTIFY, "CHANNELS": text}).channels == channels
+    urls = NotifySettings.from_env({**NOTIFY, "CHANNELS": text}).notices_queue_urls
+    assert list(urls.items()) == [(name, f"https://{name}") for name in channels]

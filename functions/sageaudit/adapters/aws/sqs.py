@@ -29,6 +29,11 @@ class SqsQueue:
         self._client = client
         self._url = url
 
+    @property
+    def name(self) -> str:
+        """The queue's name: the last part of its URL, and of its ARN."""
+        return self._url.rpartition("/")[2]
+
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:

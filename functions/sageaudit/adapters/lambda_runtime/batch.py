@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.retries import Retries
 from sageaudit.errors import AwsError, RejectedEvent
-from sageaudit.ports import Queue
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 DEFECTS = "Defects"
@@ -47,17 +47,21 @@ R = TypeVar("R", bound=Record)
 
 
 class ComesBack(Exception):
-    """A record has to wait, and nothing failed: it is delivered again when it is visible again."""
+    """A record has to wait for `wait_s` seconds, for the reason that the text says."""
+
+    def __init__(self, why: str, wait_s: int) -> None:
+        super().__init__(why)
+        self.wait_s = wait_s
 
 
 class Batch(Generic[R]):
     """A Lambda function: `work` processes one record, or raises.
 
-    RejectedEvent sends the record to the dead-letter queue with its code as the reason, because a
-    retry would end the same way. After any other error the record is delivered again, and the error
+    RejectedEvent sends the record away with its code as the reason, because a retry would end the
+    same way. After any other error `retries` says when the record comes back, and the error
     is logged and counted as `failed`. With less than `stop_before_ms` of the function's time left,
     no record is started: a function that times out answers nothing, and its whole batch would be
-    delivered again.
+    delivered again. Counts are printed after each record, so that a later one cannot lose them.
     """
 
     def __init__(
@@ -67,14 +71,14 @@ class Batch(Generic[R]):
         *,
         failed: str,
         stop_before_ms: int,
-        dead_letters: Queue,
+        retries: Retries[R],
         report: Report,
     ) -> None:
         self._record = record
         self._work = work
         self._failed = failed
         self._stop_before_ms = stop_before_ms
-        self._dead_letters = dead_letters
+        self._retries = retries
         self._report = report
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -85,39 +89,55 @@ class Batch(Generic[R]):
             if self._out_of_time(context) or not self._done(record)
         )
         failures = list(islice(coming_back, 1) if self._record.IN_ORDER else coming_back)
-        self._report.flush()
         return {"batchItemFailures": failures}
 
     def _done(self, record: R) -> bool:
         named = {self._record.LABEL: record.identifier}
         try:
-            self._work_or_reject(record, named)
-        except ComesBack:
+            return self._worked(record, named)
+        except AwsError as error:  # what was not done could not be sent elsewhere either
+            self._report.error("record failed", **named, **_said(error))
             return False
+        finally:
+            self._report.flush()
+
+    def _worked(self, record: R, named: Mapping[str, str]) -> bool:
+        try:
+            self._work(record)
+        except RejectedEvent as rejected:
+            self._retries.reject(record, rejected.code, str(rejected))
+            self._report.count(REJECTED)
+            reason = {"error": rejected.code, "reason": str(rejected)}
+            self._report.error("record rejected", **named, **reason)
+        except ComesBack as waits:
+            return self._again(record, named, str(waits), waits.wait_s)
         except AwsError as error:
             self._report.count(self._failed)
-            reason = {"error": type(error).__name__, "reason": str(error)}
-            self._report.error("record failed", **named, **reason)
-            return False
+            self._report.error("record failed", **named, **_said(error))
+            return self._again(record, named, str(error))
         except Exception as error:  # noqa: BLE001 - a bug with one record must not fail the others
             self._report.count(self._failed)
             self._report.count(DEFECTS)
             self._report.defect("record failed", error, **named)
-            return False
+            return self._again(record, named, f"an unexpected {type(error).__name__}")
         return True
 
-    def _work_or_reject(self, record: R, named: Mapping[str, str]) -> None:
-        try:
-            self._work(record)
-        except RejectedEvent as rejected:
-            attributes = {"reason": rejected.code, "why": str(rejected)}
-            self._dead_letters.send(record.letter, attributes=attributes)
-            self._report.count(REJECTED)
-            reason = {"error": rejected.code, "reason": str(rejected)}
-            self._report.error("record rejected", **named, **reason)
+    def _again(
+        self, record: R, named: Mapping[str, str], why: str, wait_s: int | None = None
+    ) -> bool:
+        gone = self._retries.again(record, why, wait_s)
+        if gone is None:
+            return False
+        self._report.count(gone)
+        self._report.error("record sent elsewhere", **named, metric=gone, reason=why)
+        return True
 
     def _out_of_time(self, context: Any) -> bool:
         return context is not None and context.get_remaining_time_in_millis() < self._stop_before_ms
+
+
+def _said(error: Exception) -> dict[str, str]:
+    return {"error": type(error).__name__, "reason": str(error)}
 
 
 def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, ClassVar
+
+FIRST_SENT = "first-sent"
+"""Attribute of a message that was sent again: when it was sent first, in ms since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,23 @@ class SqsMessage:
     def received(self) -> int:
         """How often SQS has delivered it, from 1."""
         return int(self.raw.get("attributes", {}).get("ApproximateReceiveCount", "1"))
+
+    @property
+    def queue_name(self) -> str:
+        """The name of the queue that it came from."""
+        return str(self.raw.get("eventSourceARN", "")).rpartition(":")[2]
+
+    @property
+    def first_sent_ms(self) -> int:
+        """When it was sent first, in ms since the epoch; 0 where SQS does not say."""
+        sent = str(self.raw.get("attributes", {}).get("SentTimestamp", ""))
+        return self.number(FIRST_SENT, int(sent) if sent.isdecimal() else 0)
+
+    def age_s(self, now: datetime) -> float:
+        """Seconds since it was sent first; 0 where that is not known."""
+        if not self.first_sent_ms:
+            return 0.0
+        return now.astimezone(UTC).timestamp() - self.first_sent_ms / 1000
 
     def number(self, name: str, default: int) -> int:
         """A number from the message attributes."""

@@ -18,6 +18,35 @@ from sageaudit.errors import Malformed
 _RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
 _VERSION = re.compile(rf"{AUDIT_PREFIX}(?P<version>[0-9]{{5,9}})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+WRITTEN_AT = "written_at"
+"""Key of a letter: when the audit was written, in seconds since the epoch."""
+
+
+def run_of(pk: str, sk: str) -> tuple[str, JobKey, int]:
+    """The partition key, run and version of an audit by its keys. Raises Malformed."""
+    run, version = _RUN.fullmatch(pk), _VERSION.fullmatch(sk)
+    if run is None:
+        raise Malformed(PARTITION_KEY, "is not a run of a job")
+    if version is None:
+        raise Malformed(SORT_KEY, "is not a version of an audit")
+    try:
+        created_at = _EPOCH + timedelta(milliseconds=int(run["created_ms"]))
+    except OverflowError as error:
+        raise Malformed(PARTITION_KEY, "has a creation time out of range") from error
+    key = JobKey(run["arn"], created_at)
+    if keys.job_pk(key) != pk:
+        raise Malformed(PARTITION_KEY, "is not a run of a job")
+    return pk, key, int(version["version"])
+
+
+def written_at(seconds: object, now: datetime) -> datetime:
+    """A time in seconds since the epoch; `now` where it is none."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return now
+    try:
+        return _EPOCH + timedelta(seconds=seconds)
+    except (OverflowError, ValueError):
+        return now
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +65,12 @@ class Change:
 
     @property
     def letter(self) -> str:
-        """The keys of the audit in the table and its position in the stream, as far as known."""
+        """The keys of the audit in the table, when it was written, and its place in the stream."""
         return json.dumps(
             {
                 PARTITION_KEY: self._text(PARTITION_KEY),
                 SORT_KEY: self._text(SORT_KEY),
+                WRITTEN_AT: self._written_s,
                 self.LABEL: self.identifier,
             }
         )
@@ -55,20 +85,7 @@ class Change:
 
     def run(self) -> tuple[str, JobKey, int]:
         """The partition key, run and version of a new audit. Raises Malformed."""
-        pk, sk = self._text(PARTITION_KEY), self._text(SORT_KEY)
-        run, version = _RUN.fullmatch(pk), _VERSION.fullmatch(sk)
-        if run is None:
-            raise Malformed(PARTITION_KEY, "is not a run of a job")
-        if version is None:
-            raise Malformed(SORT_KEY, "is not a version of an audit")
-        try:
-            created_at = _EPOCH + timedelta(milliseconds=int(run["created_ms"]))
-        except OverflowError as error:
-            raise Malformed(PARTITION_KEY, "has a creation time out of range") from error
-        key = JobKey(run["arn"], created_at)
-        if keys.job_pk(key) != pk:
-            raise Malformed(PARTITION_KEY, "is not a run of a job")
-        return pk, key, int(version["version"])
+        return run_of(self._text(PARTITION_KEY), self._text(SORT_KEY))
 
     def document(self) -> AuditDocument:
         """The audit's document. Raises Malformed."""
@@ -82,10 +99,11 @@ class Change:
 
     def written_at(self, now: datetime) -> datetime:
         """When the item was written, equal for every delivery; `now` where that is absent."""
-        seconds = self._stream.get("ApproximateCreationDateTime")
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-            return now
-        return _EPOCH + timedelta(seconds=seconds)
+        return written_at(self._written_s, now)
+
+    @property
+    def _written_s(self) -> object:
+        return self._stream.get("ApproximateCreationDateTime")
 
     @property
     def _stream(self) -> dict[str, Any]:

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, Record, entry_point
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.retries import QueueRetries, StreamRetries
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.errors import BadSettings, RejectedEvent, Throttled
-from tests.fakes.delivering import Lambda, RecordingQueue, batch, counted, failures
+from tests.fakes.delivering import (
+    NOON,
+    Clock,
+    Lambda,
+    RecordingQueue,
+    batch,
+    counted,
+    failures,
+    sqs_record,
+)
 
 MAILS = batch(*({"messageId": name} for name in "abc"))
 CHANGES = batch(*({"dynamodb": {"SequenceNumber": name}} for name in "abc"))
@@ -26,6 +37,7 @@ def a_batch(
     record: type[SqsMessage | Change] = SqsMessage,
     *,
     dead_letters: RecordingQueue | None = None,
+    queue: RecordingQueue | None = None,
     service: str = "batch-tests",
 ) -> Handler:
     """One that stops when a second is left."""
@@ -34,9 +46,18 @@ def a_batch(
         work,
         failed="WorkFailed",
         stop_before_ms=1_000,
-        dead_letters=dead_letters or RecordingQueue(),
+        retries=retries_of(record, dead_letters or RecordingQueue(), queue or RecordingQueue()),
         report=Report({"POWERTOOLS_SERVICE_NAME": service}),
     )
+
+
+def retries_of(
+    record: type[SqsMessage | Change], dead_letters: RecordingQueue, queue: RecordingQueue
+) -> Any:
+    """Those of its source."""
+    if record is Change:
+        return StreamRetries(queue, dead_letters)
+    return QueueRetries([cast("SqsQueue", queue)], dead_letters, Clock())
 
 
 def nothing(_: Record) -> None:
@@ -63,7 +84,8 @@ def test_what_is_done_does_not_come_back(
 
 
 @pytest.mark.parametrize(
-    "error", [Throttled("later"), RuntimeError("defect"), KeyError("defect"), ComesBack()]
+    "error",
+    [Throttled("later"), RuntimeError("defect"), KeyError("defect"), ComesBack("later", 60)],
 )
 def test_a_message_that_fails_comes_back_alone(error: Exception) -> None:
     """Whatever was raised; the others are done."""
@@ -73,11 +95,55 @@ def test_a_message_that_fails_comes_back_alone(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("error", [Throttled("later"), RuntimeError("defect")])
-def test_a_stream_comes_back_from_the_first_that_fails(error: Exception) -> None:
+def test_a_change_that_fails_is_set_aside_and_its_shard_goes_on(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its keys are on the queue of decisions."""
+    begun: list[str] = []
+    decisions, service = RecordingQueue(), f"aside-{type(error).__name__}"
+    work = failing("b", error, begun)
+    answer = a_batch(work, Change, queue=decisions, service=service)(CHANGES, None)
+    assert (failures(answer), begun) == ([], ["a", "b", "c"])
+    [(letter, _)] = decisions.sent
+    assert json.loads(letter)["sequence_number"] == "b"
+    assert counted(capsys.readouterr().out)["SetAside", None] == 1
+
+
+def test_a_stream_comes_back_from_a_change_that_cannot_be_set_aside() -> None:
     """What follows it is not begun: an order must hold."""
     begun: list[str] = []
-    answer = a_batch(failing("b", error, begun), Change)(CHANGES, None)
+    decisions = RecordingQueue(answers=[Throttled("the queue")])
+    answer = a_batch(failing("b", Throttled("later"), begun), Change, queue=decisions)(
+        CHANGES, None
+    )
     assert (failures(answer), begun) == (["b"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("received", "wait_s"), [(1, 60), (2, 120), (6, 1_920), (7, 3_600), (99, 3_600)]
+)
+def test_a_message_that_fails_is_hidden_for_longer_each_time(received: int, wait_s: int) -> None:
+    """From a minute to an hour."""
+    queue = RecordingQueue()
+    handle = a_batch(failing("m1", Throttled("later"), []), queue=queue)
+    assert failures(handle(batch(sqs_record("{}", received=received)), None)) == ["m1"]
+    assert queue.waits_s == [wait_s]
+
+
+@pytest.mark.parametrize(("age_h", "given_up"), [(83.9, False), (84, True), (300, True)])
+def test_a_message_that_is_too_old_is_given_up_with_its_reason(
+    age_h: float, *, given_up: bool
+) -> None:
+    """It counts from when it was sent first, also when it was sent again since."""
+    sent_ms = int((NOON.timestamp() - age_h * 3600) * 1000)
+    record = sqs_record("{}")
+    record["attributes"]["SentTimestamp"] = str(int(NOON.timestamp() * 1000))
+    record["messageAttributes"] = {"first-sent": {"stringValue": str(sent_ms)}}
+    dead = RecordingQueue()
+    handle = a_batch(failing("m1", Throttled("busy"), []), dead_letters=dead)
+    assert failures(handle(batch(record), None)) == ([] if given_up else ["m1"])
+    letters = [("{}", {"reason": "gave_up", "why": "busy", "first-sent": str(sent_ms)})]
+    assert dead.sent == (letters if given_up else [])
 
 
 @pytest.mark.parametrize(
@@ -102,7 +168,7 @@ def test_a_refusal_of_aws_is_one_line_and_a_defect_has_its_traceback(
 
     a_batch(work, service="batch-log")(batch(*MAILS["Records"][:2]), None)
     printed = capsys.readouterr().out
-    refused, defect, *_ = map(json.loads, printed.splitlines())
+    refused, defect = (json.loads(line) for line in printed.splitlines() if "_aws" not in line)
     assert refused["message"] == defect["message"] == "record failed"
     assert (refused["message_id"], refused["error"]) == ("a", "Throttled")
     assert not {"\x1b", "\n"} & set(refused["reason"])
@@ -128,7 +194,7 @@ def test_a_record_that_waits_is_neither_a_failure_nor_a_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It comes back, and an alarm on failures stays quiet."""
-    handle = a_batch(failing("b", ComesBack(), []), service="batch-waits")
+    handle = a_batch(failing("b", ComesBack("later", 60), []), service="batch-waits")
     assert failures(handle(MAILS, None)) == ["b"]
     assert capsys.readouterr().out == ""
 
@@ -140,7 +206,7 @@ def test_a_record_that_waits_is_neither_a_failure_nor_a_line(
         (
             Change,
             {"dynamodb": {"SequenceNumber": "b", "NewImage": {"pk": {"S": "JOB#"}}}},
-            '{"pk": "JOB#", "sk": "", "sequence_number": "b"}',
+            '{"pk": "JOB#", "sk": "", "written_at": null, "sequence_number": "b"}',
         ),
     ],
 )
@@ -161,7 +227,7 @@ def test_a_rejected_record_goes_to_the_dead_letters_and_is_done(
     line = json.loads(printed.splitlines()[0])
     assert (line["message"], line["error"]) == ("record rejected", "forged")
     assert (line[record.LABEL], line["level"]) == ("b", "ERROR")
-    assert line["location"].startswith("_work_or_reject:")
+    assert line["location"].startswith("_worked:")
     assert "\x1b" not in line["reason"]
     assert counted(printed) == {("RejectedEvents", None): 1}
 

@@ -1,9 +1,9 @@
-"""Ledger in DynamoDB, in the history's table. A lease must outlast its Lambda's timeout."""
+"""Which notices were sent, in the history's table. A lease must outlast its Lambda's timeout."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sageaudit.adapters.dynamo import keys
@@ -14,20 +14,14 @@ from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.moments import epoch_s, moment_text
 from sageaudit.domain.audit.record import Claim
-from sageaudit.ports import LastNotice
 
-NOTIFY_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""What `claim_family_day`, `last_notice` and `remember_notice` call."""
-SEND_PERMISSIONS = (
+PERMISSIONS = (
     "dynamodb:DeleteItem",
     "dynamodb:GetItem",
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
 )
-"""What every other method calls: claims, marks and releases of a notice."""
-PERMISSIONS = SEND_PERMISSIONS
 
-_NEWS_SK = "NEWS"
 _NOTICE_SK = "NOTICE"
 _LONGEST_REASON = 500
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
@@ -35,52 +29,11 @@ _UNTOUCHED = "#state = :state AND tries = :tries AND lease_until = :lease_until"
 _STATE = {"#state": "state"}
 
 
-class DynamoLedger:
-    """Records which notices were sent. `client` is boto3's low-level DynamoDB client."""
+class DynamoSendLedger:
+    """Implements SendLedger. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
-
-    def claim_family_day(self, family: str, day: date, audit: str) -> bool:
-        """True if the family's message of the day is about this audit; repeatable."""
-        item = {
-            PARTITION_KEY: keys.family_day_pk(family),
-            SORT_KEY: day.isoformat(),
-            "audit": audit,
-            TTL_ATTRIBUTE: _expiry(datetime.combine(day, time(), UTC)),
-        }
-        condition = f"{_ABSENT} OR #audit = :audit"
-        try:
-            self._table.put(
-                item, condition=condition, values={":audit": audit}, names={"#audit": "audit"}
-            )
-        except ConditionFailed:
-            return False
-        return True
-
-    def last_notice(self, job: str) -> LastNotice | None:
-        """The last notice of this run of a job; None before the first."""
-        item = self._table.get(keys.news_pk(job), _NEWS_SK)
-        return None if item is None else LastNotice(int(item["version"]), item["news"])
-
-    def remember_notice(self, job: str, notice: LastNotice) -> None:
-        """Stores the notice without expiry, since new rules may judge a job again at any time.
-
-        Changes nothing if a newer version's notice is stored.
-        """
-        item = {
-            PARTITION_KEY: keys.news_pk(job),
-            SORT_KEY: _NEWS_SK,
-            "version": notice.version,
-            "news": notice.news,
-        }
-        with suppress(ConditionFailed):  # a newer version was sent
-            self._table.put(
-                item,
-                condition=f"{_ABSENT} OR version <= :version",
-                values={":version": notice.version},
-                names={},
-            )
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Takes the lease to send a notice for `lease_s` seconds, if the result allows it."""

@@ -1,0 +1,95 @@
+"""What becomes of a record that was not done: when it comes back, and when it is given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol, TypeVar
+
+from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
+from sageaudit.adapters.lambda_runtime.message import FIRST_SENT, SqsMessage
+from sageaudit.adapters.lambda_runtime.stream import Change
+from sageaudit.ports import Queue
+
+R_contra = TypeVar("R_contra", contravariant=True)
+
+GIVEN_UP = "GivenUp"
+"""The metric for messages that did not succeed before they were too old."""
+SET_ASIDE = "SetAside"
+"""The metric for changes of the table that are decided later, from a queue."""
+GIVE_UP_AFTER = timedelta(days=3, hours=12)
+"""The age at which a message is given up. A dead letter keeps the age that it had, so it must not
+wait for SQS to move it after 4 days and more: our choice."""
+FIRST_WAIT_S = 60
+LONGEST_WAIT_S = 3_600
+"""Failures hide a message from one minute to one hour, twice as long each time: our choice."""
+_MOST_DOUBLINGS = 10
+_IN_HAND_S = 900
+"""SQS counts 12 hours of invisibility from the receive: the longest that a function may run."""
+
+
+class Retries(Protocol[R_contra]):
+    """Where records go that were not done."""
+
+    def reject(self, record: R_contra, code: str, why: str) -> None:
+        """Sends a record away that no retry helps."""
+
+    def again(self, record: R_contra, why: str, wait_s: int | None = None) -> str | None:
+        """Has a record come back after `wait_s`, or after a time of this object's choice.
+
+        None then; the metric to count where it was sent elsewhere and does not come back here.
+        """
+
+
+class QueueRetries:
+    """For messages of queues: hidden for a time, and dead letters once they are too old.
+
+    `queues` are those whose messages arrive; `dead_letters` is that of all of them.
+    """
+
+    def __init__(
+        self,
+        queues: Sequence[SqsQueue],
+        dead_letters: Queue,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._queues = {queue.name: queue for queue in queues}
+        self._dead_letters = dead_letters
+        self._clock = clock
+
+    def reject(self, record: SqsMessage, code: str, why: str) -> None:
+        """A dead letter with its reason. Raises AwsError."""
+        sent_first = {FIRST_SENT: str(record.first_sent_ms)} if record.first_sent_ms else {}
+        attributes = {"reason": code, "why": why, **sent_first}
+        self._dead_letters.send(record.letter, attributes=attributes)
+
+    def again(self, record: SqsMessage, why: str, wait_s: int | None = None) -> str | None:
+        """Hides the message, or gives it up. Raises AwsError."""
+        if record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds():
+            self.reject(record, "gave_up", why)
+            return GIVEN_UP
+        if wait_s is None:
+            doublings = min(max(record.received - 1, 0), _MOST_DOUBLINGS)
+            wait_s = min(FIRST_WAIT_S * 2**doublings, LONGEST_WAIT_S)
+        if queue := self._queues.get(record.queue_name):
+            longest_s = LONGEST_VISIBILITY_S - _IN_HAND_S
+            queue.change_visibility(record.receipt_handle, min(wait_s, longest_s))
+        return None
+
+
+class StreamRetries:
+    """For changes of the table: their keys go to a queue, so that none of them holds its shard."""
+
+    def __init__(self, decisions: Queue, undecided: Queue) -> None:
+        self._decisions = decisions
+        self._undecided = undecided
+
+    def reject(self, record: Change, code: str, why: str) -> None:
+        """An undecided audit with its reason. Raises AwsError."""
+        self._undecided.send(record.letter, attributes={"reason": code, "why": why})
+
+    def again(self, record: Change, why: str, wait_s: int | None = None) -> str | None:
+        """Its keys, to be decided later. Raises AwsError: the stream then repeats the record."""
+        del wait_s
+        self._decisions.send(record.letter, delay_s=FIRST_WAIT_S, attributes={"why": why})
+        return SET_ASIDE
