@@ -11,8 +11,10 @@ from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
 
-from infra import byte_code, file_tree
+from infra import byte_code, file_tree, subscribers
 from infra.bundling import LAMBDA, LAMBDA_PYTHON, stage
 from infra.names import STACK
 from infra.stack import SageAuditStack
@@ -47,7 +49,8 @@ def synthesize(
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 
-    The context says for each optional channel whether it is "on" or "off"; `switches` override it.
+    The context says for each optional channel whether it is "on" or "off", and in `alarms_to` and
+    `notices_to` who is subscribed to the topics; `switches` override it. Raises ValueError.
     """
     app = cdk.App(context=cdk_context(), outdir=outdir)
     stack = SageAuditStack(
@@ -57,6 +60,9 @@ def synthesize(
         roles=roles,
         channels=[c for c in CHANNELS if always_on(c) or _is_on(c.name, app, switches or {})],
     )
+    for topic, key in ((stack.alarms.topic, "alarms_to"), (stack.notices.topic, "notices_to")):
+        text = (switches or {}).get(key, app.node.try_get_context(key))
+        _subscribe(topic, text or "", key)
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template
 
@@ -68,6 +74,20 @@ def _is_on(channel: str, app: cdk.App, switches: Mapping[str, str]) -> bool:
     if switch not in {"on", "off"}:
         raise ValueError(f"context {channel} must be on or off, not {switch!r}")
     return bool(switch == "on")
+
+
+def _subscribe(topic: sns.Topic, text: str, key: str) -> None:
+    """For deployments without `make deploy`, which subscribes who is typed there."""
+    try:
+        addresses = subscribers.addresses(text)
+    except subscribers.NoAddress as refusal:
+        raise ValueError(f"context {key}: {refusal}") from refusal
+    for address in addresses:
+        topic.add_subscription(
+            subscriptions.EmailSubscription(address.endpoint)
+            if address.protocol == "email"
+            else subscriptions.UrlSubscription(address.endpoint)
+        )
 
 
 def cdk_context() -> dict[str, Any]:

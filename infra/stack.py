@@ -71,7 +71,7 @@ class SageAuditStack(cdk.Stack):
         self._audit(roles)
         notify = self._notify()
         self._deliver(channels)
-        alarms = Alarms(
+        self.alarms = Alarms(
             self,
             "Alarms",
             dead_letters={
@@ -85,7 +85,7 @@ class SageAuditStack(cdk.Stack):
         for name, value in {
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
-            "AlarmsTopicArn": alarms.topic.topic_arn,
+            "AlarmsTopicArn": self.alarms.topic.topic_arn,
             "FinishedJobsQueueUrl": self.trigger.queue.queue_url,
             "FinishedJobsDeadLettersUrl": self.trigger.dead_letters.queue_url,
             "DecisionsQueueUrl": self.notices.decisions.queue_url,

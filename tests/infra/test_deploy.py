@@ -195,7 +195,7 @@ def test_alarms_and_messages_go_to_the_addresses_that_were_typed(runs: Runs) -> 
         ("https", "https://example.com/hook"),
     ]
     assert "Alarms go to ops@example.com.\n" in result.output
-    assert "Findings go to team@example.com, https://example.com\n" in result.output
+    assert "Findings go to team@example.com, https://example.com.\n" in result.output
 
 
 def test_an_address_is_subscribed_once(runs: Runs) -> None:
