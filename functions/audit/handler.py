@@ -65,6 +65,7 @@ def audit_message(
     """Audits the job of one event, or sends the event again for later."""
     allowed = {settings.account_id, *deps.policy.accounts}
     ended = job_ended(message.body, accounts=allowed, region=settings.region)
+    report.about(job=ended.ref.arn)
     attempt = max(message.number("attempt", 1), 1)
     outcome = flow.audit_finished_job(ended, deps, now=now, attempt=attempt)
     if isinstance(outcome, flow.Later):
