@@ -23,7 +23,12 @@ MAY_IMPORT = {
     "auditing": {"errors", "domain", "rules"},
     "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
-    "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
+    "waiting": {"errors", "domain"},
+    "described": {"errors", "domain", "ports"},
+    "flow": {
+        *("errors", "domain", "rules", "ports", "auditing", "family_runs"),
+        *("waiting", "described"),
+    },
     "listing": {"errors", "domain", "ports"},
     "read_ahead": {"errors", "domain", "flow"},
     "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
@@ -43,6 +48,7 @@ MAY_IMPORT = {
         "checking",
         "family_runs",
         "flow",
+        "waiting",
         "listing",
         "scanning",
         "queries",
@@ -78,7 +84,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("checking", "delivering", "listing", "read_ahead", "scanning"),
+    *("checking", "delivering", "listing", "read_ahead", "scanning", "waiting", "described"),
     *("queries", "report", "errors"),
 )
 WORLD = {
