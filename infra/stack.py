@@ -18,7 +18,7 @@ from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs
 from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
 from sageaudit.adapters.dynamo import history as dynamo_history
-from sageaudit.adapters.dynamo import send_ledger, tell_ledger
+from sageaudit.adapters.dynamo import installation, send_ledger, tell_ledger
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.settings import notices_queue_variable
@@ -159,6 +159,7 @@ class SageAuditStack(cdk.Stack):
         )
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
         notify.may(tell_ledger.PERMISSIONS, table)
+        notify.may(installation.PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,
             *(queue.queue_arn for queue in notices.queues.values()),

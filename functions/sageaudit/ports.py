@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
@@ -25,21 +24,12 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import Said
 from sageaudit.domain.usage.measurements import Measurements
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class LastNotice:
-    """The last notice sent for a job: the audit's version, and what the message reported.
-
-    `news` is severity and dollars, such as "high $12.30".
-    """
-
-    version: int
-    news: str
 
 
 class Pending(Protocol[T_co]):
@@ -230,16 +220,22 @@ class History(Protocol):
 
 
 class TellLedger(Protocol):
-    """What was told of families and jobs: kept so that a second delivery decides the same."""
+    """What was told of families and runs: kept so that a second delivery decides the same."""
 
-    def claim_family_day(self, family: str, day: date, audit: str) -> bool:
-        """True when this audit is the family's message of the day, also when asked again."""
+    def family_day(self, family: str, day: date) -> FamilyDay:
+        """What the family was told on a day; of revision 0 before the first."""
 
-    def last_notice(self, job: str) -> LastNotice | None:
-        """The last notice of this run of a job."""
+    def last_notice(self, run: str) -> Said | None:
+        """What was told last of a run, by its partition key."""
 
-    def remember_notice(self, job: str, notice: LastNotice) -> None:
-        """Stores the notice as the last one; an older version never replaces a newer one."""
+    def write(
+        self, family: str, day: date, changed: FamilyDay, notice: tuple[str, Said] | None = None
+    ) -> bool:
+        """Replaces the day of the revision before, and sets the last notice of a run with it.
+
+        False, and nothing is written, when the day was written since, or a newer version's notice
+        is there.
+        """
 
 
 class SendLedger(Protocol):
