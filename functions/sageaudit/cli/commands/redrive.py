@@ -17,6 +17,7 @@ from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.sources import redrive_queues
 from sageaudit.cli.sources.dead_letters import Kind, region_of, table_of
 from sageaudit.cli.sources.interruption import Interruption
+from sageaudit.cli.sources.permissions import STACK
 from sageaudit.cli.sources.redrive_queues import RedriveQueues
 from sageaudit.cli.sources.redriving import BatchReader, Fate, Held, Rules, move, planned
 from sageaudit.cli.sources.session import open_session
@@ -26,7 +27,6 @@ from sageaudit.cli.views.scan import may_ask
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.text.words import counted
 
-_STACK = "SageAudit"
 _LINE_EVERY_S = 10.0
 _EPILOG = """\b
 Examples:
@@ -43,7 +43,7 @@ Examples:
 @click.option("--limit", type=options.ROWS, help="Move at most so many letters, the oldest first.")
 @click.option("--all", "everything", is_flag=True, help="Move also what will be refused again.")
 @click.option("--yes", is_flag=True, help="Do not ask before letters are moved.")
-@click.option("--stack", metavar="NAME", help=f"Stack to find the queues by; default {_STACK}.")
+@click.option("--stack", metavar="NAME", help=f"Stack to find the queues by; default {STACK}.")
 @click.option("--from", "source", metavar="URL", help="Queue of dead letters, in place of --stack.")
 @click.option(
     "--to",
@@ -71,7 +71,7 @@ def redrive(
     output: str,
     no_color: bool,
 ) -> int:
-    """Shows the dead letters of the stack and why they are there, and sends them again.
+    """Shows dead letters with their reasons, and sends them again.
 
     finished: jobs that were not audited. undecided: audits without a decision. notices: messages
     that were not posted. Each letter is sent to its work queue as a new message, then deleted.
@@ -104,7 +104,8 @@ def _found(
 ) -> view.Redriven:
     plans = planned(held.letters.values(), queues.work, rules, _batch_reader(session, queues))
     others = len(held.letters) - len(plans)
-    return view.Redriven(queues.dead_letters.name, queues.region, plans, others, dry_run, held.more)
+    name = queues.dead_letters.name
+    return view.Redriven(held.kind, name, queues.region, plans, others, dry_run, held.more)
 
 
 def _ask(found: view.Redriven, interruption: Interruption, output: str, *, yes: bool) -> None:
@@ -161,7 +162,7 @@ def _queues(
         if stack:
             raise BadUsage("give either --stack, or --from and --to")
         return redrive_queues.of_urls(session, kind, source, targets)
-    return redrive_queues.of_stack(session, stack or _STACK, kind)
+    return redrive_queues.of_stack(session, stack or STACK, kind)
 
 
 def _batch_reader(session: Any, queues: RedriveQueues) -> BatchReader:
