@@ -19,7 +19,7 @@ from sageaudit.cli.sources.dead_letters import Kind, region_of, table_of
 from sageaudit.cli.sources.interruption import Interruption
 from sageaudit.cli.sources.permissions import STACK
 from sageaudit.cli.sources.redrive_queues import RedriveQueues
-from sageaudit.cli.sources.redriving import BatchReader, Fate, Held, Rules, move, planned
+from sageaudit.cli.sources.redriving import HOLD_S, BatchReader, Fate, Held, Rules, move, planned
 from sageaudit.cli.sources.session import open_session
 from sageaudit.cli.views import redrive as view
 from sageaudit.cli.views.layout import console_for
@@ -76,6 +76,8 @@ def redrive(
     finished: jobs that were not audited. undecided: audits without a decision. notices: messages
     that were not posted. Each letter is sent to its work queue as a new message, then deleted.
     """
+    if reason == "":
+        raise BadUsage("--reason is empty: name a reason, as --dry-run shows them")
     kind_asked = Kind(kind)
     queues = _queues(open_session(profile, region), kind_asked, stack, source, targets)
     session = open_session(profile, queues.region)
@@ -88,14 +90,14 @@ def redrive(
             held.read(now, wished=lambda: interruption.wished)
             found = _found(held, queues, session, Rules(reason, limit, everything), dry_run=dry_run)
             if dry_run:
-                held.release()
+                _release(held)
             if output == "table":
                 view.show(found, now, console_for(no_color=no_color))
             if not dry_run and not interruption.wished:
                 _ask(found, interruption, output, yes=yes)
                 error = move(found.plans, held, queues.work, _Watch(interruption))
         finally:
-            held.release()
+            _release(held)
     return _end(replace(found, interrupted=interruption.wished), error, output)
 
 
@@ -106,6 +108,18 @@ def _found(
     others = len(held.letters) - len(plans)
     name = queues.dead_letters.name
     return view.Redriven(held.kind, name, queues.region, plans, others, dry_run, held.more)
+
+
+def _release(held: Held) -> None:
+    """Lets others receive the letters that are still here, now or later."""
+    letters = len(held.letters)
+    try:
+        held.release()
+    except AwsError as error:
+        say(
+            f"{counted(letters, 'letter')} could not be shown to others again at once: they can be"
+            f" received again in {HOLD_S // 60} minutes ({error})"
+        )
 
 
 def _ask(found: view.Redriven, interruption: Interruption, output: str, *, yes: bool) -> None:

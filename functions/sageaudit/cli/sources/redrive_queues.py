@@ -68,6 +68,8 @@ def of_stack(session: Any, stack: str, kind: Kind) -> RedriveQueues:
 def of_urls(session: Any, kind: Kind, source: str, targets: Sequence[str]) -> RedriveQueues:
     """Queues that are named by their URLs, each in its own region. Raises BadUsage."""
     urls = dict(_target(kind, text) for text in targets)
+    if len(urls) < len(targets):
+        raise BadUsage("give one --to for each queue: several name the same work")
     if source in urls.values():
         raise BadUsage("--from and --to name the same queue")
     region = _region_of(session, source, "--from")

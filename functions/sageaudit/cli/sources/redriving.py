@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -12,7 +11,7 @@ from typing import Protocol
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue, Received
 from sageaudit.adapters.aws.sqs import BATCH, BATCH_BYTES, SqsQueue
 from sageaudit.adapters.dynamo.stream_position import NoLongerThere, StreamPosition
-from sageaudit.cli.sources.dead_letters import DeadLetter, Kind, read_letter
+from sageaudit.cli.sources.dead_letters import DeadLetter, Kind, read_letter, table_of
 from sageaudit.errors import AwsError
 
 HOLD_S = 900
@@ -91,10 +90,10 @@ class Held:
         return self.queue.hide([one.message.receipt_handle for one in letters], HOLD_S)
 
     def release(self) -> None:
-        """Shows all letters again that are still here. An error only delays that by HOLD_S."""
+        """Shows all letters again that are still here, once. Raises AwsError."""
         handles = [letter.message.receipt_handle for letter in self.letters.values()]
-        with suppress(AwsError):
-            self.queue.hide(handles, 0)
+        self.letters.clear()
+        self.queue.hide(handles, 0)
 
     def moved(self, letters: Iterable[DeadLetter]) -> None:
         """These letters are no longer here."""
@@ -151,7 +150,10 @@ def _of_position(letter: DeadLetter, position: StreamPosition, read_batch: Batch
     try:
         bodies = read_batch(position)
     except NoLongerThere:
-        note = "over 24 h old: the stream no longer has its records; the audits are in the table"
+        note = (
+            "over 24 h old: the stream no longer has them; the audits are stored, and no message"
+            f" follows: `sageaudit history --table {table_of(position)}` lists them"
+        )
         return Plan(letter, Fate.STAYS, note=note)
     except ValueError as error:
         return Plan(letter, Fate.STAYS, note=str(error))
