@@ -16,10 +16,13 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.redact import redacted_pairs
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
+from sageaudit.domain.job.swept import SWEEP_SOURCE
 from sageaudit.errors import Malformed, RejectedEvent
 
 SOURCES = ("aws.sagemaker", "sageaudit.replay")
 """SageMaker, and events sent again by this project: AWS refuses `aws.*` sources from customers."""
+QUEUE_SOURCES = (*SOURCES, SWEEP_SOURCE)
+"""Those that the queue may hold: a sweep writes to it."""
 DETAIL_TYPES = {kind.row.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 
@@ -47,7 +50,7 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
         at = fields.parsed_time(event.get("time"), "time")
     except Malformed as error:
         raise RejectedEvent("malformed", f"detail: {error}") from error
-    if status not in TERMINAL:
+    if status is None or (status not in TERMINAL and event["source"] != SWEEP_SOURCE):
         raise RejectedEvent("not_terminal", "the event's status is not final")
     for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
         if not isinstance(account, str) or account not in accounts:
@@ -65,8 +68,8 @@ def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
         raise RejectedEvent("not_json", "the body is not JSON") from error
     if not isinstance(event, dict):
         raise RejectedEvent("not_an_event", "the body is not an object")
-    if event.get("source") not in SOURCES:
-        raise RejectedEvent("wrong_source", f"source is none of {', '.join(SOURCES)}")
+    if event.get("source") not in QUEUE_SOURCES:
+        raise RejectedEvent("wrong_source", f"source is none of {', '.join(QUEUE_SOURCES)}")
     kind = DETAIL_TYPES.get(str(event.get("detail-type")))
     if kind is None:
         raise RejectedEvent("not_a_job", "detail-type is not a job's state change")
