@@ -185,6 +185,9 @@ class History(Protocol):
         before and after it. An audit is found until it is recorded again; returns those found.
         """
 
+    def make_due(self, key: JobKey, due_at: datetime) -> None:
+        """Makes an audit due, if there is one and it is not due earlier."""
+
     def head(self, key: JobKey) -> Head | None:
         """The row of the job's newest version; None when the job was never audited."""
 

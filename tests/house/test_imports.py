@@ -23,12 +23,14 @@ MAY_IMPORT = {
     "auditing": {"errors", "domain", "rules"},
     "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
-    "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
+    "second_look": {"errors", "domain", "ports"},
+    "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs", "second_look"},
     "listing": {"errors", "domain", "ports"},
     "read_ahead": {"errors", "domain", "flow"},
     "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
+    "sweeping": {"errors", "domain", "ports"},
     "queries": {"errors", "domain", "ports"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
     "cli": {
@@ -42,6 +44,7 @@ MAY_IMPORT = {
         "auditing",
         "checking",
         "family_runs",
+        "second_look",
         "flow",
         "listing",
         "scanning",
@@ -57,6 +60,7 @@ MAY_IMPORT = {
         "ports",
         "auditing",
         "family_runs",
+        "second_look",
         "flow",
         "listing",
         "scanning",
@@ -78,7 +82,7 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("checking", "delivering", "listing", "read_ahead", "scanning"),
+    *("second_look", "sweeping", "checking", "delivering", "listing", "read_ahead", "scanning"),
     *("queries", "report", "errors"),
 )
 WORLD = {
