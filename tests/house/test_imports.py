@@ -24,7 +24,12 @@ MAY_IMPORT = {
     "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
     "second_look": {"errors", "domain", "ports"},
-    "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs", "second_look"},
+    "waiting": {"errors", "domain"},
+    "described": {"errors", "domain", "ports"},
+    "flow": {
+        *("errors", "domain", "rules", "ports", "auditing", "family_runs"),
+        *("waiting", "described", "second_look"),
+    },
     "listing": {"errors", "domain", "ports"},
     "read_ahead": {"errors", "domain", "flow"},
     "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
@@ -46,6 +51,7 @@ MAY_IMPORT = {
         "family_runs",
         "second_look",
         "flow",
+        "waiting",
         "listing",
         "scanning",
         "queries",
@@ -82,7 +88,8 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("second_look", "sweeping", "checking", "delivering", "listing", "read_ahead", "scanning"),
+    *("checking", "delivering", "listing", "read_ahead", "scanning", "waiting", "described"),
+    *("second_look", "sweeping"),
     *("queries", "report", "errors"),
 )
 WORLD = {

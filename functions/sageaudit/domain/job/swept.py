@@ -11,13 +11,12 @@ import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from sageaudit.domain.job.event import SWEEP_SOURCE
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import LONGEST_LIFE, Listed
 from sageaudit.domain.job.ref import JobRef
 
-SWEEP_SOURCE = "sageaudit.sweep"
-"""The source of a sweep's events. No rule of a bus passes it: they come through the queue alone."""
 LOOK_BACK = timedelta(hours=24)
 """How far the first sweep of a list looks back."""
 OVERLAP = timedelta(hours=3)
