@@ -85,6 +85,7 @@ def _deliver(
     report: Report,
 ) -> None:
     named = {"notice": notice.notice_id, "channel": notice.channel}
+    report.about(**named)
     match deliver(notice, deps, received=message.received):
         case Posted(repeat):
             report.count("NoticesSent", channel=notice.channel)
