@@ -52,12 +52,16 @@ rules.gpu-underused.severity = "info"
 "validation:dice" = "Maximize"
 [commitment]
 usd_per_hour = 3.0
+[tags]
+may_accept = ["gpu-underused"]
 [[exempt]]
 rule = "spot-not-used"
 family = "nightly"
 by = "ana"
 until = 2027-01-31
 reason = "release week"
+[tags]
+may_accept = ["gpu-underused"]
 [[exempt]]
 rule = "gpu-idle"
 by = "ben"
