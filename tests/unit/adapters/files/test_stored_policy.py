@@ -60,8 +60,6 @@ family = "nightly"
 by = "ana"
 until = 2027-01-31
 reason = "release week"
-[tags]
-may_accept = ["gpu-underused"]
 [[exempt]]
 rule = "gpu-idle"
 by = "ben"
@@ -160,6 +158,7 @@ POLICIES = st.builds(
     thresholds=THRESHOLDS,
     sections=st.lists(SECTIONS, max_size=2).map(tuple),
     exemptions=st.lists(EXEMPTIONS, max_size=2).map(tuple),
+    tags_may_accept=st.none() | st.frozensets(NAMES, max_size=2),
     discounts=st.builds(
         Discounts,
         st.dictionaries(NAMES, AMOUNTS, max_size=2),
