@@ -57,7 +57,7 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
         at = fields.parsed_time(event.get("time"), "time")
     except Malformed as error:
         raise RejectedEvent("malformed", f"detail: {error}") from error
-    if status not in TERMINAL:
+    if status is None or (status not in TERMINAL and event["source"] != SWEEP_SOURCE):
         raise RejectedEvent("not_terminal", "the event's status is not final")
     _check_place(event, ref, accounts=accounts, region=region)
     tags = redacted_pairs(_tags(detail.get("Tags")))
