@@ -90,13 +90,15 @@ class Batch(Generic[R]):
         coming_back = (
             {"itemIdentifier": record.identifier}
             for record in map(self._record, event["Records"])
-            if self._out_of_time(context) or not self._done(record, context)
+            if not self._done(record, _left_ms(context))
         )
         failures = list(islice(coming_back, 1) if self._record.IN_ORDER else coming_back)
         return {"batchItemFailures": failures}
 
-    def _done(self, record: R, context: Any) -> bool:
-        self._begin(_left_ms(context))
+    def _done(self, record: R, left_ms: float | None) -> bool:
+        if left_ms is not None and left_ms < self._stop_before_ms:
+            return False
+        self._begin(left_ms)
         named = {self._record.LABEL: record.identifier}
         try:
             return self._worked(record, named)
@@ -136,10 +138,6 @@ class Batch(Generic[R]):
         self._report.count(gone)
         self._report.error("record sent elsewhere", **named, metric=gone, reason=why)
         return True
-
-    def _out_of_time(self, context: Any) -> bool:
-        left_ms = _left_ms(context)
-        return left_ms is not None and left_ms < self._stop_before_ms
 
 
 def _left_ms(context: Any) -> float | None:
