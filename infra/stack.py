@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.alarm_list import FunctionFacts, Watch, watches
 from infra.alarms import Alarms
 from infra.functions import Worker
 from infra.history import HistoryTable
@@ -68,20 +69,12 @@ class SageAuditStack(cdk.Stack):
             notify_timeout=NOTIFY_TIMEOUT,
             deliver_timeout=DELIVER_TIMEOUT,
         )
-        self._audit(roles)
-        notify = self._notify()
-        self._deliver(channels)
-        self.alarms = Alarms(
-            self,
-            "Alarms",
-            dead_letters={
-                "FinishedJobsDeadLetters": self.trigger.dead_letters,
-                "UndecidedAudits": self.notices.undecided,
-                "NoticesDeadLetters": self.notices.dead_letters,
-            },
-            stream_reader=notify.function,
-            channels=[channel.name for channel in channels],
-        )
+        workers = {
+            "audit": self._audit(roles),
+            "notify": self._notify(),
+            "deliver": self._deliver(channels),
+        }
+        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers))
         for name, value in {
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
@@ -98,6 +91,26 @@ class SageAuditStack(cdk.Stack):
         }.items():
             cdk.CfnOutput(self, name, value=value)
 
+    def _watches(self, workers: Mapping[str, Worker]) -> Iterator[Watch]:
+        return watches(
+            functions={
+                name: FunctionFacts(worker.function.function_name, int(worker.timeout.to_seconds()))
+                for name, worker in workers.items()
+            },
+            work_queues={
+                "FinishedJobs": self.trigger.queue.queue_name,
+                "Decisions": self.notices.decisions.queue_name,
+            },
+            notices_queues={
+                channel: queue.queue_name for channel, queue in self.notices.queues.items()
+            },
+            dead_letters={
+                "FinishedJobsDeadLetters": self.trigger.dead_letters.queue_name,
+                "UndecidedAudits": self.notices.undecided.queue_name,
+                "NoticesDeadLetters": self.notices.dead_letters.queue_name,
+            },
+        )
+
     def _delay(self) -> cdk.Duration:
         seconds = cdk.CfnParameter(
             self,
@@ -110,7 +123,7 @@ class SageAuditStack(cdk.Stack):
         )
         return cdk.Duration.seconds(seconds.value_as_number)
 
-    def _audit(self, roles: Mapping[str, str | None]) -> None:
+    def _audit(self, roles: Mapping[str, str | None]) -> Worker:
         queue, dead_letters = self.trigger.queue, self.trigger.dead_letters
         table = self.history.table.table_arn
         audit = Worker(
@@ -140,6 +153,7 @@ class SageAuditStack(cdk.Stack):
         if assumed := [role for role in roles.values() if role is not None]:
             audit.may(accounts.PERMISSIONS, *assumed)
         feed_from_queue(audit, queue, max_concurrency=5)
+        return audit
 
     def _notify(self) -> Worker:
         table, notices = self.history.table.table_arn, self.notices
@@ -176,7 +190,7 @@ class SageAuditStack(cdk.Stack):
         urls = {notices_queue_variable(name): queue.queue_url for name, queue in queues.items()}
         return {"CHANNELS": ",".join(queues), **urls}
 
-    def _deliver(self, channels: Sequence[type[NoticeChannel]]) -> None:
+    def _deliver(self, channels: Sequence[type[NoticeChannel]]) -> Worker:
         dead_letters = self.notices.dead_letters
         deliver = Worker(
             self,
@@ -202,6 +216,7 @@ class SageAuditStack(cdk.Stack):
             feed_from_queue(
                 deliver, queue, max_concurrency=2, construct_id=f"Source{name.capitalize()}"
             )
+        return deliver
 
     def _address(self, channel: type[NoticeChannel]) -> str:
         """The value of the channel's environment variable for deliver."""

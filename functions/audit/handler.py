@@ -83,8 +83,10 @@ def _report_audit(done: flow.Done, arn: str, report: Report) -> None:
     for unknown in document["unknown"]:
         if unknown["code"] == RULE_FAILED:
             report.count("RuleFailed")
+            report.error("rule failed", rule=unknown["rule"], reason=unknown["reason"])
     if document["unauditable"] is not None:
         report.count("JobsUnauditable")
+        report.error("unauditable", reason=document["unauditable"])
     report.info(
         "audited" if new else "already audited",
         job=arn,

@@ -65,6 +65,7 @@ def deliver_message(message: SqsMessage, deps: DeliverDependencies, report: Repo
             why = "it has to wait for its channel, or for another try"
             if refusal is not None:
                 why = str(refusal)
+                report.count("DeliveryFailed", channel=notice.channel)
                 report.warning("not posted", **named, error=type(refusal).__name__, reason=why)
             raise ComesBack(why, wait_s)
 
