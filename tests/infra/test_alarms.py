@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +11,9 @@ from docs import build_alarms
 from infra.alarm_list import FunctionFacts, Watch, watches
 from infra.alarms import RUNBOOK, description
 from sageaudit.adapters.lambda_runtime import batch
+from tests.fakes.runbook import entries, named
 from tests.infra.reading import of_type, one, text
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / RUNBOOK).read_text(encoding="utf-8")
 EVERY = list(
     watches(
         functions={
@@ -28,23 +26,6 @@ EVERY = list(
 )
 LONGEST_EVALUATION_S = 86_400
 """CloudWatch's limit of period times periods, for periods below an hour; a week otherwise."""
-
-
-def entries() -> dict[str, str]:
-    """The entries of the runbook with their anchors, without the preparation."""
-    sections = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)[1:]
-    titled = dict(zip(sections[::2], sections[1::2], strict=True))
-    return {
-        title.lower().replace(" ", "-"): body
-        for title, body in titled.items()
-        if "Alarms: " in body
-    }
-
-
-def named(body: str) -> list[str]:
-    """The alarms of an entry."""
-    [line] = re.findall(r"^Alarms: (.+)$", body, re.MULTILINE)
-    return re.findall(r"`(\w+)`", line)
 
 
 def by_name(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
