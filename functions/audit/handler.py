@@ -119,8 +119,10 @@ def _report_audit(
     for unknown in document["unknown"]:
         if unknown["code"] == RULE_FAILED:
             report.count("RuleFailed")
+            report.error("rule failed", rule=unknown["rule"], reason=unknown["reason"])
     if document["unauditable"] is not None:
         report.count("JobsUnauditable")
+        report.error("unauditable", reason=document["unauditable"])
     report.info(
         "audited" if new else "already audited",
         verdict=recorded.verdict.value,

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.functions import METRICS_NAMESPACE
 from sageaudit import delivering
 from sageaudit.adapters.dynamo import table
-from sageaudit.adapters.lambda_runtime import batch
 from tests.infra.conftest import OTHER_ACCOUNT
 from tests.infra.reading import of_type, one, text
 
@@ -228,36 +226,6 @@ def test_without_slack_only_its_queue_remains(quiet_template: dict[str, Any]) ->
         for mapping in of_type(quiet_template, "AWS::Lambda::EventSourceMapping").values()
     }
     assert "${NoticesQueueSlack.Arn}" in read
-
-
-def test_what_no_retry_repairs_raises_an_alarm(template: dict[str, Any]) -> None:
-    """Dead letters, broken channels, refused events, defects, a late stream: to the operators."""
-    alarms = of_type(template, "AWS::CloudWatch::Alarm").values()
-    watched = {text(a["Dimensions"][0]["Value"]) for a in alarms}
-    assert watched == {
-        "${TriggerFinishedJobsDeadLetters.QueueName}",
-        "${NoticesUndecidedAudits.QueueName}",
-        "${NoticesNoticesDeadLetters.QueueName}",
-        "${NotifyFunction}",
-        "sns",
-        "slack",
-        "audit",
-        "deliver",
-    }
-    counted = {
-        (a["MetricName"], a["Dimensions"][0]["Value"])
-        for a in alarms
-        if a["Namespace"] == METRICS_NAMESPACE
-    }
-    assert counted == {
-        ("NotifyFailed", "sns"),
-        ("NotifyFailed", "slack"),
-        ("RejectedEvents", "audit"),
-        (batch.DEFECTS, "deliver"),
-    }
-    broken = [a for a in alarms if a["MetricName"] == "NotifyFailed"]
-    assert {d["Name"] for a in broken for d in a["Dimensions"]} == {"service", "channel"}
-    assert all([text(t) for t in a["AlarmActions"]] == ["${AlarmsTopic}"] for a in alarms)
 
 
 def _keys(schema: dict[str, Any]) -> tuple[str, str]:
