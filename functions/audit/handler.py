@@ -39,8 +39,8 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
-from sageaudit.domain.audit.document import estimates
-from sageaudit.domain.audit.record import Verdict
+from sageaudit.domain.audit.document import AuditDocument, estimates
+from sageaudit.domain.audit.record import Recorded, Verdict
 from sageaudit.domain.job.event import job_ended
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadSettings
@@ -81,8 +81,10 @@ def audit_message(
         case flow.Dropped(reason):
             report.count("UnknownJobs")
             report.warning("nothing to audit", job=ended.ref.arn, reason=reason)
-        case flow.Done():
-            _report_audit(outcome, ended.ref.arn, report)
+        case flow.Settled(recorded, key, document):
+            _report_audit(recorded, document, key.arn, report, was_due=True)
+        case flow.Done(recorded, _, _, document):
+            _report_audit(recorded, document, ended.ref.arn, report, was_due=outcome.was_due)
 
 
 def _send_again(
@@ -96,17 +98,19 @@ def _send_again(
     queue.send(message.body, delay_s=later.delay_s, attributes=attributes)
 
 
-def _report_audit(done: flow.Done, arn: str, report: Report) -> None:
-    recorded, document = done.recorded, done.document
+def _report_audit(
+    recorded: Recorded, document: AuditDocument, arn: str, report: Report, *, was_due: bool
+) -> None:
     new = recorded.verdict is Verdict.RECORDED
-    report.count("JobsAudited" if new else "DuplicateEvents")
+    first = "JobsAudited" if new else "DuplicateEvents"
+    report.count("DueAudited" if was_due else first)
     for unknown in document["unknown"]:
         if unknown["code"] == RULE_FAILED:
             report.count("RuleFailed")
     if document["unauditable"] is not None:
         report.count("JobsUnauditable")
     report.info(
-        "audited" if new else "already audited",
+        "audited again" if was_due else "audited" if new else "already audited",
         job=arn,
         verdict=recorded.verdict.value,
         version=recorded.version,
