@@ -85,6 +85,7 @@ def decide(
     """
     if last is not None:
         return _correction(news, last, accepted_usd, floors)
+    today = [said for said in today if said.news.stands]
     idle = news.idle is not None and reaches_idle_floor(news.idle, floors)
     if not today:
         if news.of_money and (_unknown(news) or family_usd() >= floors.usd):
