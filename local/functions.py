@@ -10,6 +10,8 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 from unittest import mock
 
@@ -34,8 +36,9 @@ class Context:
 
     function_name: str
     memory_limit_in_mb: int
-    timeout_s: int
-    aws_request_id: str = "00000000-0000-4000-8000-000000000000"
+    aws_request_id: str
+    ends_at: datetime
+    clock: Callable[[], datetime]
 
     @property
     def invoked_function_arn(self) -> str:
@@ -43,8 +46,8 @@ class Context:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """The whole timeout: the clock stands still while a handler runs."""
-        return self.timeout_s * 1000
+        """What is left of the timeout: only a handler that sleeps uses it up."""
+        return int((self.ends_at - self.clock()).total_seconds() * 1000)
 
 
 class LocalFunction:
@@ -67,9 +70,10 @@ class LocalFunction:
             "AWS_REGION": REGION,
             "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
         }
-        self._context = Context(
-            self.name, int(configuration["MemorySize"]), int(configuration["Timeout"])
-        )
+        self._memory_mib = int(configuration["MemorySize"])
+        self._timeout = timedelta(seconds=int(configuration["Timeout"]))
+        self._clock: Callable[[], datetime] = wiring["clock"]
+        self._invocations = count(1)
         self._wiring = wiring
         self._on_step = on_step
         self._handler: Handler | None = None
@@ -82,7 +86,7 @@ class LocalFunction:
             try:
                 if self._handler is None:
                     self._handler = self._wired()
-                answer = self._handler(event, self._context)
+                answer = self._handler(event, self._context())
                 self._on_step(f"answered {self.name}")
             except Killed as killed:
                 self._handler = None
@@ -92,6 +96,15 @@ class LocalFunction:
                 self.log.write(traceback.format_exc())
                 raise FunctionError(self.failures[-1]) from error
             return answer
+
+    def _context(self) -> Context:
+        return Context(
+            self.name,
+            self._memory_mib,
+            f"00000000-0000-4000-8000-{next(self._invocations):012}",
+            self._clock() + self._timeout,
+            self._clock,
+        )
 
     def _wired(self) -> Handler:
         module = importlib.import_module(self._module)

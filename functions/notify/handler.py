@@ -79,8 +79,9 @@ def decide_message(
 
 def decide(audit: NewAudit, deps: NotifyDependencies, report: Report, *, now: datetime) -> None:
     """Decides whether one new audit is notified. Raises Malformed, AwsError or ComesBack."""
-    outcome = notify(audit, deps, now=now)
     named = {"job": audit.key.arn, "version": audit.version}
+    report.about(**named)
+    outcome = notify(audit, deps, now=now)
     if isinstance(outcome, Queued):
         for channel in outcome.channels:
             report.count("NoticesQueued", channel=channel)

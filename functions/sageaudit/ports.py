@@ -23,6 +23,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.telling.family_day import FamilyDay
 from sageaudit.domain.telling.news import Said
@@ -77,6 +78,43 @@ class JobLists(Protocol):
         Each page is requested when it is needed. Raises AccessDenied, NoCredentials, Throttled or
         Unavailable.
         """
+
+
+class JobPages(Protocol):
+    """SageMaker's lists of jobs, page by page, the newest creation first."""
+
+    def pages(
+        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[Sequence[Listed]]:
+        """The jobs of a list that were created in between; a page may be empty.
+
+        Each page is requested when it is needed. Raises AwsError, also where the pages do not end.
+        """
+
+
+class SweepNotes(Protocol):
+    """What sweeps keep: how far each list was swept, what was sent, and whose turn it is."""
+
+    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+        """False while another sweep has its turn."""
+
+    def end_turn(self, owner: str) -> None:
+        """Ends the owner's turn, if it still has it."""
+
+    def note_installation(self) -> None:
+        """Stores when the table was created, once."""
+
+    def state(self, of: ListOfJobs) -> ListState | None:
+        """What is kept of a list; None before its first sweep, or where it cannot be read."""
+
+    def keep(self, of: ListOfJobs, state: ListState) -> None:
+        """Stores the state of a list."""
+
+    def sent(self, key: JobKey) -> SentNote | None:
+        """When a sweep sent this run's event last; None where it did not in the last weeks."""
+
+    def note_sent(self, key: JobKey, note: SentNote) -> None:
+        """Stores that it was sent."""
 
 
 class Metrics(Protocol):
@@ -136,6 +174,9 @@ class History(Protocol):
         Called after a run was recorded: it looks at that run, and at the FAMILY_RUNS that ended
         before and after it. An audit is found until it is recorded again; returns those found.
         """
+
+    def make_due(self, key: JobKey, due_at: datetime) -> None:
+        """Makes an audit due, if there is one and it is not due earlier."""
 
     def head(self, key: JobKey) -> Head | None:
         """The row of the job's newest version; None when the job was never audited."""

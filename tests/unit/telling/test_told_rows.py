@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Throttled
-from sageaudit.notifying import Later, Queued, Quiet
+from sageaudit.notifying import Queued, Quiet
 from tests.fakes.documents import TUNING_ARN, job, unauditable_document
 from tests.fakes.telling import MORNING, FamilyStory, clock, run_document
 
@@ -125,8 +124,10 @@ def _thousand_runs(event: dict[str, Any]) -> str:
         name = f"train-bert-{dollars:04d}"
         story.audited(run_document(name, avoidable=str(dollars)), MORNING)
     assert [one.first_line.split(" ")[2] for one in story.messages] == ["all"] * 3
-    assert ["$5.00", "$50.00", "$500.00"] == [
-        one.first_line.split("all of ")[1].split(" ")[0] for one in story.messages
+    assert [one.first_line.split("all of ")[1].split(" ")[0] for one in story.messages] == [
+        "$5.00",
+        "$50.00",
+        "$500.00",
     ]
     return "tell"
 
