@@ -15,7 +15,8 @@ from sageaudit.notifying import Queued, Quiet
 from tests.fakes.telling import MORNING, FamilyStory, run_document
 
 PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
-ROWS = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", PAGE.read_text(encoding="utf-8"), re.M)[1:]
+_ROW = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+ROWS = _ROW.findall(PAGE.read_text(encoding="utf-8"))[1:]
 THIS = "train-bert-0412"
 MONEY = re.compile(
     r"(?P<severity>[A-Z]+) (?P<perhaps>up to )?(?P<usd>unknown|\$[\d,.]+) (?P<bucket>[a-z]+)"
@@ -60,7 +61,9 @@ def of(what: str, name: str) -> AuditDocument:
     usd = plain(money["usd"])
     if money["perhaps"]:
         return run_document(name, severity=severity, lost_up_to=usd, whole="100000")
-    return run_document(name, severity=severity, whole="100000", **{money["bucket"]: usd})
+    if money["bucket"] == "lost":
+        return run_document(name, severity=severity, whole="100000", lost=usd)
+    return run_document(name, severity=severity, whole="100000", avoidable=usd)
 
 
 def plain(amount: str) -> str:
