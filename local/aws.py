@@ -22,6 +22,7 @@ from local.clock import LocalClock
 from local.functions import LocalFunction, Step
 from local.pricing import refuse_prices
 from local.recorded import RecordedJob
+from local.requests import Requests
 from local.sagemaker import RecordedSageMaker, put_series
 from local.sources import QueueSource, Source, StreamSource
 from local.stack import create_stack
@@ -48,7 +49,8 @@ class LocalAws:
     """A running stack.
 
     `resources` maps the template's logical ids to moto's physical ids. `functions` are by name,
-    `sources` are their event source mappings. `mails` has what a subscriber of the topic got.
+    `sources` are their event source mappings, `requests` are what they ask AWS. `mails` has what a
+    subscriber of the topic got.
     """
 
     def __init__(self, clock: LocalClock, *, policy: Policy, transport: Any, on_step: Step) -> None:
@@ -56,8 +58,9 @@ class LocalAws:
         self.session = _session()
         self.resources = create_stack(self.session)
         handlers = _watched(_session(), on_step)
-        self.sagemaker = RecordedSageMaker(handlers)
-        refuse_prices(handlers)
+        self.requests = Requests(handlers)
+        self.sagemaker = RecordedSageMaker(self.requests)
+        refuse_prices(self.requests)
         wiring = {
             "audit": {"policy": policy},
             "notify": {"policy": policy},
@@ -67,7 +70,7 @@ class LocalAws:
         for one in self.session.client("lambda").list_functions()["Functions"]:
             name = one["Handler"].split(".")[0]
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
-            self.functions[name] = LocalFunction(one, build, on_step)
+            self.functions[name] = LocalFunction(one, build, on_step, clock.now)
             self._keep_secrets(one["Environment"]["Variables"])
         self.sources = list(self._mappings())
         self._events = self.session.client("events")

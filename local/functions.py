@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
@@ -34,7 +35,8 @@ class Context:
 
     function_name: str
     memory_limit_in_mb: int
-    timeout_s: int
+    ends_at: datetime
+    clock: Callable[[], datetime]
     aws_request_id: str = "00000000-0000-4000-8000-000000000000"
 
     @property
@@ -43,33 +45,39 @@ class Context:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """The whole timeout: the clock stands still while a handler runs."""
-        return self.timeout_s * 1000
+        """By the local clock, which a handler does not move: what it waits for does."""
+        return max(int((self.ends_at - self.clock()).total_seconds() * 1000), 0)
 
 
 class LocalFunction:
     """One function of the stack.
 
     Its handler is built at the first invocation, kept, and built again after a crash. `wiring` has
-    the arguments of its module's `build` other than the environment.
+    the arguments of its module's `build` other than the environment. `ends_at` is when Lambda ends
+    the invocation that runs; None when none runs.
     """
 
     def __init__(
-        self, configuration: Mapping[str, Any], wiring: Mapping[str, Any], on_step: Step
+        self,
+        configuration: Mapping[str, Any],
+        wiring: Mapping[str, Any],
+        on_step: Step,
+        clock: Callable[[], datetime],
     ) -> None:
         self.name: str = configuration["Handler"].split(".")[0]
         self.arn: str = configuration["FunctionArn"]
         self.log = io.StringIO()
         self.failures: list[str] = []
+        self.ends_at: datetime | None = None
         self._module = configuration["Handler"].rpartition(".")[0]
         self._variables: dict[str, str] = {
             **configuration["Environment"]["Variables"],
             "AWS_REGION": REGION,
             "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
         }
-        self._context = Context(
-            self.name, int(configuration["MemorySize"]), int(configuration["Timeout"])
-        )
+        self._memory_mb = int(configuration["MemorySize"])
+        self._timeout = timedelta(seconds=int(configuration["Timeout"]))
+        self._clock = clock
         self._wiring = wiring
         self._on_step = on_step
         self._handler: Handler | None = None
@@ -82,7 +90,9 @@ class LocalFunction:
             try:
                 if self._handler is None:
                     self._handler = self._wired()
-                answer = self._handler(event, self._context)
+                self.ends_at = self._clock() + self._timeout
+                context = Context(self.name, self._memory_mb, self.ends_at, self._clock)
+                answer = self._handler(event, context)
                 self._on_step(f"answered {self.name}")
             except Killed as killed:
                 self._handler = None
@@ -111,6 +121,7 @@ class LocalFunction:
         try:
             yield
         finally:
+            self.ends_at = None
             self._running -= 1
             if not self._running:
                 self._environment.close()

@@ -1,40 +1,45 @@
 """The parts of SageMaker and CloudWatch that an audit calls, answered from recordings.
 
-SageMaker's answers replace the HTTP request: botocore checks the request and parses the JSON as it
-does with AWS. CloudWatch's points are put into moto, which averages them over the period of each
-request.
+SageMaker's answers are HTTP answers: botocore checks the request, repeats it after a throttle and
+parses the JSON as it does with AWS. CloudWatch's points are put into moto, which averages them over
+the period of each request.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
 
-from botocore.awsrequest import AWSResponse, HeadersDict
-from botocore.parsers import create_parser
+import botocore.session
+from botocore.awsrequest import AWSResponse
 
 from local.recorded import RecordedJob
+from local.requests import Requests, http_answer
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind, JobMetrics
 from sageaudit.domain.usage.measurements import RawSeries
 
 _POINTS_A_CALL = 500
-_Answer = tuple[AWSResponse, Any]
+_URL = "https://api.sagemaker"
 
 
 class RecordedSageMaker:
-    """Describe* and ListTags of the added jobs. A deleted job is found by neither."""
+    """Describe* and ListTags of the added jobs. A deleted job is found by neither.
+
+    `session` is a boto3 session, or its Requests.
+    """
 
     def __init__(self, session: Any) -> None:
+        requests = session if isinstance(session, Requests) else Requests(session)
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
-        self._parser = create_parser("json")
+        self._model = botocore.session.get_session().get_service_model("sagemaker")
         for kind in JobKind:
-            event = f"before-call.sagemaker.{kind.row.describe_call}"
-            session.events.register(event, self._describe(kind.row.prefix))
-        session.events.register("before-call.sagemaker.ListTags", self._list_tags)
+            event = f"before-send.sagemaker.{kind.row.describe_call}"
+            requests.register(event, self._describe(kind.row.prefix))
+        requests.register("before-send.sagemaker.ListTags", self._list_tags)
 
     def add(self, job: RecordedJob) -> None:
         """Adds a job."""
@@ -44,30 +49,29 @@ class RecordedSageMaker:
         """Deletes a job."""
         del self._jobs[job.kind.row.prefix, job.name]
 
-    def _describe(self, prefix: str) -> Callable[..., _Answer]:
-        def answer(model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
-            job = self._jobs.get((prefix, json.loads(params["body"])[f"{prefix}JobName"]))
-            return self._answer(model, job and _wire(job.describe, model.output_shape))
+    def _describe(self, prefix: str) -> Callable[..., AWSResponse]:
+        shape = self._model.operation_model(f"Describe{prefix}Job").output_shape
+
+        def answer(request: Any, **_: Any) -> AWSResponse:
+            job = self._jobs.get((prefix, json.loads(request.body)[f"{prefix}JobName"]))
+            return _answer(job and _wire(job.describe, shape))
 
         return answer
 
-    def _list_tags(self, model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
-        arn = json.loads(params["body"])["ResourceArn"]
+    def _list_tags(self, request: Any, **_: Any) -> AWSResponse:
+        arn = json.loads(request.body)["ResourceArn"]
         job = next((job for job in self._jobs.values() if job.arn == arn), None)
         tags = [{"Key": key, "Value": value} for key, value in job.tags.items()] if job else []
-        return self._answer(model, job and {"Tags": tags})
+        return _answer(job and {"Tags": tags})
 
-    def _answer(self, model: Any, body: Any) -> _Answer:
-        """The response, raw and parsed by botocore. With body None, there is no such job.
 
-        SageMaker then answers ValidationException, which its service model does not declare.
-        """
-        gone = {"__type": "ValidationException", "message": "Requested resource not found."}
-        status = 400 if body is None else 200
-        text = json.dumps(gone if body is None else body).encode()
-        response = {"status_code": status, "headers": HeadersDict(), "body": text}
-        parsed = self._parser.parse(response, model.output_shape)
-        return AWSResponse("https://api.sagemaker", status, response["headers"], None), parsed
+def _answer(body: Any) -> AWSResponse:
+    """With body None, there is no such job.
+
+    SageMaker then answers ValidationException, which its service model does not declare.
+    """
+    gone = {"__type": "ValidationException", "message": "Requested resource not found."}
+    return http_answer(_URL, 400 if body is None else 200, gone if body is None else body)
 
 
 def put_series(session: Any, job: RecordedJob) -> None:
