@@ -13,12 +13,13 @@ from infra.functions import Worker
 from infra.history import HistoryTable
 from infra.names import FINGERPRINT_KEY
 from infra.notices import Notices
-from infra.sources import feed_from_queue, feed_from_stream
+from infra.sources import HAND_ON, feed_from_queue, feed_from_stream
+from infra.sweep import SweepSchedule
 from infra.trigger import Trigger
-from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs
+from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, sagemaker, secrets, sqs
 from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
 from sageaudit.adapters.dynamo import history as dynamo_history
-from sageaudit.adapters.dynamo import send_ledger, tell_ledger
+from sageaudit.adapters.dynamo import installation, send_ledger, sweep_notes, tell_ledger
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.settings import notices_queue_variable
@@ -26,6 +27,7 @@ from sageaudit.settings import notices_queue_variable
 AUDIT_TIMEOUT = cdk.Duration.minutes(3)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(1)
 DELIVER_TIMEOUT = cdk.Duration.minutes(1)
+SWEEP_TIMEOUT = cdk.Duration.minutes(10)
 
 
 class SageAuditStack(cdk.Stack):
@@ -69,15 +71,20 @@ class SageAuditStack(cdk.Stack):
             deliver_timeout=DELIVER_TIMEOUT,
         )
         self._audit(roles)
+        sweep = self._sweep(roles)
+        self.sweep = SweepSchedule(self, "SweepSchedule", function=sweep.function)
+        # Where Lambda hands on what it could not invoke.
+        sweep.may(HAND_ON, self.sweep.dead_letters.queue_arn)
         notify = self._notify()
         self._deliver(channels)
-        alarms = Alarms(
+        self.alarms = Alarms(
             self,
             "Alarms",
             dead_letters={
                 "FinishedJobsDeadLetters": self.trigger.dead_letters,
                 "UndecidedAudits": self.notices.undecided,
                 "NoticesDeadLetters": self.notices.dead_letters,
+                "SweepDeadLetters": self.sweep.dead_letters,
             },
             stream_reader=notify.function,
             channels=[channel.name for channel in channels],
@@ -85,7 +92,7 @@ class SageAuditStack(cdk.Stack):
         for name, value in {
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
-            "AlarmsTopicArn": alarms.topic.topic_arn,
+            "AlarmsTopicArn": self.alarms.topic.topic_arn,
             "FinishedJobsQueueUrl": self.trigger.queue.queue_url,
             "FinishedJobsDeadLettersUrl": self.trigger.dead_letters.queue_url,
             "DecisionsQueueUrl": self.notices.decisions.queue_url,
@@ -141,6 +148,29 @@ class SageAuditStack(cdk.Stack):
             audit.may(accounts.PERMISSIONS, *assumed)
         feed_from_queue(audit, queue, max_concurrency=5)
 
+    def _sweep(self, roles: Mapping[str, str | None]) -> Worker:
+        queue, table = self.trigger.queue, self.history.table.table_arn
+        sweep = Worker(
+            self,
+            "Sweep",
+            code=self._code,
+            name="sweep",
+            timeout=SWEEP_TIMEOUT,
+            memory_mib=512,
+            environment={
+                "TABLE_NAME": self.history.table.table_name,
+                "FINISHED_QUEUE_URL": queue.queue_url,
+                "ACCOUNT_ID": self.account,
+            },
+        )
+        sweep.may(job_lists.PERMISSIONS, "*")
+        sweep.may(sweep_notes.PERMISSIONS, table)
+        sweep.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/due")
+        sweep.may(sqs.SEND_PERMISSIONS, queue.queue_arn)
+        if assumed := [role for role in roles.values() if role is not None]:
+            sweep.may(accounts.PERMISSIONS, *assumed)
+        return sweep
+
     def _notify(self) -> Worker:
         table, notices = self.history.table.table_arn, self.notices
         notify = Worker(
@@ -159,6 +189,7 @@ class SageAuditStack(cdk.Stack):
         )
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
         notify.may(tell_ledger.PERMISSIONS, table)
+        notify.may(installation.PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,
             *(queue.queue_arn for queue in notices.queues.values()),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 from unittest import mock
 
@@ -35,9 +36,9 @@ class Context:
 
     function_name: str
     memory_limit_in_mb: int
+    aws_request_id: str
     ends_at: datetime
     clock: Callable[[], datetime]
-    aws_request_id: str = "00000000-0000-4000-8000-000000000000"
 
     @property
     def invoked_function_arn(self) -> str:
@@ -45,8 +46,8 @@ class Context:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """By the local clock, which a handler does not move: what it waits for does."""
-        return max(int((self.ends_at - self.clock()).total_seconds() * 1000), 0)
+        """What is left of the timeout: only a handler that sleeps uses it up."""
+        return int((self.ends_at - self.clock()).total_seconds() * 1000)
 
 
 class LocalFunction:
@@ -58,11 +59,7 @@ class LocalFunction:
     """
 
     def __init__(
-        self,
-        configuration: Mapping[str, Any],
-        wiring: Mapping[str, Any],
-        on_step: Step,
-        clock: Callable[[], datetime],
+        self, configuration: Mapping[str, Any], wiring: Mapping[str, Any], on_step: Step
     ) -> None:
         self.name: str = configuration["Handler"].split(".")[0]
         self.arn: str = configuration["FunctionArn"]
@@ -75,9 +72,10 @@ class LocalFunction:
             "AWS_REGION": REGION,
             "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
         }
-        self._memory_mb = int(configuration["MemorySize"])
+        self._memory_mib = int(configuration["MemorySize"])
         self._timeout = timedelta(seconds=int(configuration["Timeout"]))
-        self._clock = clock
+        self._clock: Callable[[], datetime] = wiring["clock"]
+        self._invocations = count(1)
         self._wiring = wiring
         self._on_step = on_step
         self._handler: Handler | None = None
@@ -90,8 +88,8 @@ class LocalFunction:
             try:
                 if self._handler is None:
                     self._handler = self._wired()
-                self.ends_at = self._clock() + self._timeout
-                context = Context(self.name, self._memory_mb, self.ends_at, self._clock)
+                context = self._context()
+                self.ends_at = context.ends_at
                 answer = self._handler(event, context)
                 self._on_step(f"answered {self.name}")
             except Killed as killed:
@@ -102,6 +100,15 @@ class LocalFunction:
                 self.log.write(traceback.format_exc())
                 raise FunctionError(self.failures[-1]) from error
             return answer
+
+    def _context(self) -> Context:
+        return Context(
+            self.name,
+            self._memory_mib,
+            f"00000000-0000-4000-8000-{next(self._invocations):012}",
+            self._clock() + self._timeout,
+            self._clock,
+        )
 
     def _wired(self) -> Handler:
         module = importlib.import_module(self._module)

@@ -27,18 +27,29 @@ _URL = "https://api.sagemaker"
 
 
 class RecordedSageMaker:
-    """Describe* and ListTags of the added jobs. A deleted job is found by neither.
+    """Describe*, List* and ListTags of the added jobs. A deleted job is found by none of them.
 
-    `session` is a boto3 session, or its Requests.
+    `session` is a boto3 session, or its Requests. `clock`: a job that was added before its end is not listed before it. `page`: rows of a list.
     """
 
-    def __init__(self, session: Any) -> None:
-        requests = session if isinstance(session, Requests) else Requests(session)
+    def __init__(
+        self,
+        session: Any,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        page: int = 100,
+    ) -> None:
+        self.page = page
+        self.lists_requested: list[datetime] = []
+        self._clock = clock
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
+        requests = session if isinstance(session, Requests) else Requests(session)
         self._model = botocore.session.get_session().get_service_model("sagemaker")
         for kind in JobKind:
             event = f"before-send.sagemaker.{kind.row.describe_call}"
             requests.register(event, self._describe(kind.row.prefix))
+            event = f"before-send.sagemaker.{kind.row.list_call}"
+            requests.register(event, self._list(kind.row.prefix))
         requests.register("before-send.sagemaker.ListTags", self._list_tags)
 
     def add(self, job: RecordedJob) -> None:
@@ -50,11 +61,37 @@ class RecordedSageMaker:
         del self._jobs[job.kind.row.prefix, job.name]
 
     def _describe(self, prefix: str) -> Callable[..., AWSResponse]:
-        shape = self._model.operation_model(f"Describe{prefix}Job").output_shape
+        shape = self._shape(f"Describe{prefix}Job")
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             job = self._jobs.get((prefix, json.loads(request.body)[f"{prefix}JobName"]))
             return _answer(job and _wire(job.describe, shape))
+
+        return answer
+
+    def _list(self, prefix: str) -> Callable[..., AWSResponse]:
+        """The newest creation first. The token is the number of rows before the page."""
+        row_shape = self._shape(f"List{prefix}Jobs").members[f"{prefix}JobSummaries"].member
+
+        def answer(request: Any, **_: Any) -> AWSResponse:
+            asked = json.loads(request.body)
+            self.lists_requested.append(self._clock())
+            listed = [
+                _summary(job)
+                for (kind, _), job in self._jobs.items()
+                if kind == prefix and job.ended_at <= self._clock()
+            ]
+            rows = sorted(
+                (_wire(row, row_shape) for row in listed),
+                key=lambda row: float(row["CreationTime"]),
+                reverse=True,
+            )
+            after, before = asked["CreationTimeAfter"], asked["CreationTimeBefore"]
+            rows = [row for row in rows if after < row["CreationTime"] < before]
+            start = int(asked.get("NextToken", 0))
+            end = start + min(self.page, asked["MaxResults"])
+            more = {"NextToken": str(end)} if end < len(rows) else {}
+            return _answer({f"{prefix}JobSummaries": rows[start:end], **more})
 
         return answer
 
@@ -63,6 +100,9 @@ class RecordedSageMaker:
         job = next((job for job in self._jobs.values() if job.arn == arn), None)
         tags = [{"Key": key, "Value": value} for key, value in job.tags.items()] if job else []
         return _answer(job and {"Tags": tags})
+
+    def _shape(self, operation: str) -> Any:
+        return self._model.operation_model(operation).output_shape
 
 
 def _answer(body: Any) -> AWSResponse:
@@ -101,6 +141,12 @@ def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Itera
                 "Value": value,
                 "Unit": "None" if own else "Percent",
             }
+
+
+def _summary(job: RecordedJob) -> dict[str, Any]:
+    """A row of a list: the answer, without what rows do not have."""
+    created_at = job.key.created_at.isoformat()
+    return {**job.describe, "CreationTime": created_at}
 
 
 def _wire(value: Any, shape: Any) -> Any:

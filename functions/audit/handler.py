@@ -48,7 +48,10 @@ from sageaudit.ports import Queue
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.settings import AuditSettings
+from sageaudit.waiting import Later, Wait
 
+WAITED = "waited-"
+"""Begins the attributes that count how often a message has waited, one for each reason."""
 _STOP_BEFORE_MS = 20_000
 """Below this remaining time, no further record is started."""
 
@@ -65,14 +68,33 @@ def audit_message(
     """Audits the job of one event, or sends the event again for later."""
     allowed = {settings.account_id, *deps.policy.accounts}
     ended = job_ended(message.body, accounts=allowed, region=settings.region)
-    attempt = max(message.number("attempt", 1), 1)
-    outcome = flow.audit_finished_job(ended, deps, now=now, attempt=attempt)
-    if isinstance(outcome, flow.Later):
-        again = {"attempt": str(attempt + 1), FIRST_SENT: str(message.first_sent_ms)}
-        queue.send(message.body, delay_s=outcome.delay_s, attributes=again)
-        report.info("later", job=ended.ref.arn, attempt=attempt, reason=outcome.reason)
-    else:
-        _report_audit(outcome, ended.ref.arn, report)
+    report.about(job=ended.ref.arn)
+    waited = {wait: message.number(f"{WAITED}{wait}", 0) for wait in Wait}
+    outcome = flow.audit_finished_job(ended, deps, now=now, deliveries=waited)
+    match outcome:
+        case Later():
+            _send_again(message, outcome, waited, queue)
+            report.count("EventsWaiting")
+            report.info("later", job=ended.ref.arn, wait=outcome.wait, reason=outcome.reason)
+        case flow.Repeated(head):
+            report.count("DuplicateEvents")
+            report.info("already audited", job=ended.ref.arn, version=head.version)
+        case flow.Dropped(reason):
+            report.count("UnknownJobs")
+            report.warning("nothing to audit", job=ended.ref.arn, reason=reason)
+        case flow.Done():
+            _report_audit(outcome, ended.ref.arn, report)
+
+
+def _send_again(
+    message: SqsMessage, later: Later, waited: Mapping[Wait, int], queue: Queue
+) -> None:
+    """The same event with its counters and its age: a new message, so no receive is used up."""
+    counts = {**waited, later.wait: waited[later.wait] + 1}
+    attributes = {f"{WAITED}{wait}": str(count) for wait, count in counts.items() if count}
+    if message.first_sent_ms:
+        attributes[FIRST_SENT] = str(message.first_sent_ms)
+    queue.send(message.body, delay_s=later.delay_s, attributes=attributes)
 
 
 def _report_audit(done: flow.Done, arn: str, report: Report) -> None:

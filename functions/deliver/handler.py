@@ -51,6 +51,7 @@ def deliver_message(message: SqsMessage, deps: DeliverDependencies, report: Repo
     except Malformed as error:
         raise RejectedEvent("malformed_notice", str(error)) from error
     named = {"notice": notice.notice_id, "channel": notice.channel}
+    report.about(**named)
     match deliver(notice, deps, received=message.received):
         case Posted(repeat):
             report.count("NoticesSent", channel=notice.channel)

@@ -9,6 +9,7 @@ SageauditError
 ├── BadSettings            an environment variable or secret is missing or wrong
 ├── AwsError
 │   ├── JobNotFound        the job does not exist, or was deleted
+│   ├── ResourceNotFound   a stack or a queue does not exist
 │   ├── AccessDenied       a permission is missing; names the action
 │   ├── NoCredentials      no usable AWS credentials
 │   ├── Throttled          after the SDK's own retries
@@ -72,6 +73,10 @@ class AwsError(SageauditError):
 
 class JobNotFound(AwsError):
     """The job does not exist, or was deleted."""
+
+
+class ResourceNotFound(AwsError):
+    """A stack or a queue does not exist: wrong name, account or region."""
 
 
 class AccessDenied(AwsError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
@@ -24,22 +23,14 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import Said
 from sageaudit.domain.usage.measurements import Measurements
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class LastNotice:
-    """The last notice sent for a job: the audit's version, and what the message reported.
-
-    `news` is severity and dollars, such as "high $12.30".
-    """
-
-    version: int
-    news: str
 
 
 class Pending(Protocol[T_co]):
@@ -87,6 +78,43 @@ class JobLists(Protocol):
         Each page is requested when it is needed. Raises AccessDenied, NoCredentials, Throttled or
         Unavailable.
         """
+
+
+class JobPages(Protocol):
+    """SageMaker's lists of jobs, page by page, the newest creation first."""
+
+    def pages(
+        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[Sequence[Listed]]:
+        """The jobs of a list that were created in between; a page may be empty.
+
+        Each page is requested when it is needed. Raises AwsError, also where the pages do not end.
+        """
+
+
+class SweepNotes(Protocol):
+    """What sweeps keep: how far each list was swept, what was sent, and whose turn it is."""
+
+    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+        """False while another sweep has its turn."""
+
+    def end_turn(self, owner: str) -> None:
+        """Ends the owner's turn, if it still has it."""
+
+    def note_installation(self) -> None:
+        """Stores when the table was created, once."""
+
+    def state(self, of: ListOfJobs) -> ListState | None:
+        """What is kept of a list; None before its first sweep, or where it cannot be read."""
+
+    def keep(self, of: ListOfJobs, state: ListState) -> None:
+        """Stores the state of a list."""
+
+    def sent(self, key: JobKey) -> SentNote | None:
+        """When a sweep sent this run's event last; None where it did not in the last weeks."""
+
+    def note_sent(self, key: JobKey, note: SentNote) -> None:
+        """Stores that it was sent."""
 
 
 class Metrics(Protocol):
@@ -146,6 +174,9 @@ class History(Protocol):
         Called after a run was recorded: it looks at that run, and at the FAMILY_RUNS that ended
         before and after it. An audit is found until it is recorded again; returns those found.
         """
+
+    def make_due(self, key: JobKey, due_at: datetime) -> None:
+        """Makes an audit due, if there is one and it is not due earlier."""
 
     def head(self, key: JobKey) -> Head | None:
         """The row of the job's newest version; None when the job was never audited."""
@@ -230,16 +261,22 @@ class History(Protocol):
 
 
 class TellLedger(Protocol):
-    """What was told of families and jobs: kept so that a second delivery decides the same."""
+    """What was told of families and runs: kept so that a second delivery decides the same."""
 
-    def claim_family_day(self, family: str, day: date, audit: str) -> bool:
-        """True when this audit is the family's message of the day, also when asked again."""
+    def family_day(self, family: str, day: date) -> FamilyDay:
+        """What the family was told on a day; of revision 0 before the first."""
 
-    def last_notice(self, job: str) -> LastNotice | None:
-        """The last notice of this run of a job."""
+    def last_notice(self, run: str) -> Said | None:
+        """What was told last of a run, by its partition key."""
 
-    def remember_notice(self, job: str, notice: LastNotice) -> None:
-        """Stores the notice as the last one; an older version never replaces a newer one."""
+    def write(
+        self, family: str, day: date, changed: FamilyDay, notice: tuple[str, Said] | None = None
+    ) -> bool:
+        """Replaces the day of the revision before, and sets the last notice of a run with it.
+
+        False, and nothing is written, when the day was written since, or a newer version's notice
+        is there.
+        """
 
 
 class SendLedger(Protocol):

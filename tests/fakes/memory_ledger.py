@@ -7,30 +7,40 @@ from datetime import date, datetime
 from sageaudit.adapters.dynamo.leases import Lease, State, claim_of, released
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.audit.record import Claim
-from sageaudit.ports import LastNotice
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import Said
 
 
 class MemoryLedger:
     """Which notices were sent, for as long as the process lives."""
 
     def __init__(self) -> None:
-        self._days: dict[tuple[str, date], str] = {}
-        self._last: dict[str, LastNotice] = {}
+        self._days: dict[tuple[str, date], FamilyDay] = {}
+        self._last: dict[str, Said] = {}
         self._leases: dict[str, Lease] = {}
 
-    def claim_family_day(self, family: str, day: date, audit: str) -> bool:
-        """True when this audit is the family's message of the day, also when asked again."""
-        return self._days.setdefault((family, day), audit) == audit
+    def family_day(self, family: str, day: date) -> FamilyDay:
+        """What the family was told on a day."""
+        return self._days.get((family, day), FamilyDay())
 
-    def last_notice(self, job: str) -> LastNotice | None:
-        """The last notice of this run of a job."""
-        return self._last.get(job)
+    def last_notice(self, run: str) -> Said | None:
+        """What was told last of a run."""
+        return self._last.get(run)
 
-    def remember_notice(self, job: str, notice: LastNotice) -> None:
-        """Keeps it as the last one; an older version never replaces a newer one."""
-        last = self._last.get(job)
-        if last is None or notice.version >= last.version:
-            self._last[job] = notice
+    def write(
+        self, family: str, day: date, changed: FamilyDay, notice: tuple[str, Said] | None = None
+    ) -> bool:
+        """Both or neither, if nobody has written the day since, and no newer notice is there."""
+        if self.family_day(family, day).revision != changed.revision - 1:
+            return False
+        if notice is not None:
+            run, said = notice
+            last = self._last.get(run)
+            if last is not None and last.version > said.version:
+                return False
+            self._last[run] = said
+        self._days[family, day] = changed
+        return True
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Takes the lease to send one notice."""

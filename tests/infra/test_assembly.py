@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import aws_lambda as lambda_
 
 from infra import assembly
 from infra.template import from_stub, normalized
+from tests.infra.reading import of_type, text
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +57,48 @@ def test_a_wrong_policy_stops_the_synthesis_in_one_sentence(tmp_path: Path) -> N
         assembly.checked_policy(policy)
 
 
+def synthesized(folder: Path, **switches: str) -> dict[str, Any]:
+    """The template with a stub for the asset."""
+    stub = folder / "stub"
+    stub.mkdir()
+    return assembly.synthesize(
+        code=lambda_.Code.from_asset(str(stub)),
+        roles={},
+        outdir=str(folder / "out"),
+        switches=switches,
+    )
+
+
+def test_the_context_subscribes_who_is_told(tmp_path: Path) -> None:
+    """For teams whose pipeline runs the CDK CLI itself."""
+    template = synthesized(
+        tmp_path,
+        alarms_to="ops@example.com, https://events.example.com/hook",
+        notices_to="team@example.com",
+    )
+    told = {
+        (text(one["TopicArn"]), one["Protocol"], one["Endpoint"])
+        for one in of_type(template, "AWS::SNS::Subscription").values()
+    }
+    assert told == {
+        ("${AlarmsTopic}", "email", "ops@example.com"),
+        ("${AlarmsTopic}", "https", "https://events.example.com/hook"),
+        ("${NoticesTopic}", "email", "team@example.com"),
+    }
+
+
+def test_nobody_is_subscribed_unless_the_context_says_so(tmp_path: Path) -> None:
+    """`make deploy` subscribes after the deployment, so that each later one keeps its answers."""
+    assert not of_type(synthesized(tmp_path), "AWS::SNS::Subscription")
+
+
+def test_a_context_that_is_no_address_is_refused(tmp_path: Path) -> None:
+    """It names the key."""
+    with pytest.raises(ValueError, match="context alarms_to: 'ops' is neither"):
+        synthesized(tmp_path, alarms_to="ops")
+
+
 def test_slack_is_on_or_off(tmp_path: Path) -> None:
     """A context such as `slack=yes` is no answer."""
     with pytest.raises(ValueError, match="must be on or off"):
-        assembly.synthesize(
-            code=tmp_path, roles={}, outdir=str(tmp_path / "out"), switches={"slack": "yes"}
-        )
+        synthesized(tmp_path, slack="yes")

@@ -18,6 +18,7 @@ from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.text.envelope import Payload
+from sageaudit.text.occasion import Occasion
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,8 @@ class NoticeChannel(ABC):
 
     @staticmethod
     @abstractmethod
-    def write(document: AuditDocument, policy: Policy) -> Payload:
-        """The payload for an audit, within every size limit of the channel."""
+    def write(document: AuditDocument, policy: Policy, occasion: Occasion) -> Payload:
+        """The payload for an audit on an occasion, within every size limit of the channel."""
 
     @staticmethod
     @abstractmethod

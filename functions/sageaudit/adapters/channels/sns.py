@@ -27,6 +27,7 @@ from sageaudit.errors import (
 )
 from sageaudit.text import plain
 from sageaudit.text.envelope import Payload
+from sageaudit.text.occasion import Occasion
 
 PERMISSIONS = ("sns:Publish",)
 
@@ -51,10 +52,10 @@ class SnsChannel(NoticeChannel):
         self._topic_arn = topic_arn
 
     @staticmethod
-    def write(document: AuditDocument, policy: Policy) -> Payload:
+    def write(document: AuditDocument, policy: Policy, occasion: Occasion) -> Payload:
         """Subject, text and attributes to filter by."""
         del policy  # e-mail mentions nobody
-        return dict(plain.message(document))
+        return dict(plain.message(document, occasion=occasion))
 
     @staticmethod
     def check(payload: Payload) -> None:

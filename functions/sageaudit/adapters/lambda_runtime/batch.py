@@ -83,6 +83,7 @@ class Batch(Generic[R]):
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers which records to deliver again; the others are done."""
+        self._report.begin(context)
         coming_back = (
             {"itemIdentifier": record.identifier}
             for record in map(self._record, event["Records"])

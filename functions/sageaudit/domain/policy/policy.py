@@ -48,6 +48,11 @@ class Policy:
 
     mode: Mode = "tell"
     floor_usd: Decimal = Decimal(5)
+    idle_floor_usd: Decimal = Decimal(100)
+    """Idle hours are told from this list value on: as much as makes a finding high. Our choice."""
+    idle_floor_gpu_hours: Decimal = Decimal(100)
+    idle_floor_vcpu_hours: Decimal = Decimal(2000)
+    """The same where nothing is priced: about as much at the cheapest rates of either."""
     accounts: Mapping[str, str | None] = field(default_factory=dict)
     """Accounts to audit, each with the role to assume there (None: the function's own role)."""
     owner_tags: tuple[str, ...] = _OWNER_TAGS
@@ -106,6 +111,9 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     policy = Policy(
         mode="observe" if mode == "observe" else "tell",
         floor_usd=reader.usd("floor_usd", 5),
+        idle_floor_usd=reader.usd("idle_floor_usd", 100),
+        idle_floor_gpu_hours=reader.number("idle_floor_gpu_hours", 100),
+        idle_floor_vcpu_hours=reader.number("idle_floor_vcpu_hours", 2000),
         accounts=_accounts(reader.within("accounts")),
         owner_tags=tuple(reader.strings("owner_tags", _OWNER_TAGS)),
         family_tag=reader.take("family_tag", str, None),
