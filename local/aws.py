@@ -79,7 +79,7 @@ class LocalAws:
         for one in self.session.client("lambda").list_functions()["Functions"]:
             name = one["Handler"].split(".")[0]
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
-            self.functions[name] = LocalFunction(one, build, on_step, clock.now)
+            self.functions[name] = LocalFunction(one, build, on_step)
             self._keep_secrets(one["Environment"]["Variables"])
         self.sources = list(self._mappings())
         self._events = self.session.client("events")
