@@ -29,8 +29,8 @@ _URL = "https://api.sagemaker"
 class RecordedSageMaker:
     """Describe*, List* and ListTags of the added jobs. A deleted job is found by none of them.
 
-    `session` is a boto3 session, or its Requests. `clock`: a job that was added before its end is not
-    listed before it. `page`: rows of a list.
+    `session` is a boto3 session, or its Requests. `clock`: a job that was added early is not
+    listed before its end. `page`: rows of a list.
     """
 
     def __init__(

@@ -95,6 +95,10 @@ def _item(asked: dict[str, Any]) -> str:
     key = asked.get("Key") or asked.get("Item")
     if key is not None and "pk" in key:
         return f"{_kind(key['pk']['S'])} {_kind(key['sk']['S'])}".strip()
+    if "TransactItems" in asked:
+        items = [part for one in asked["TransactItems"] for part in one.values()]
+        keys = [one.get("Key") or one.get("Item") for one in items]
+        return "+".join(sorted({_kind(key["pk"]["S"]) for key in keys if key}))
     if "IndexName" in asked:
         return str(asked["IndexName"])
     values = asked.get("ExpressionAttributeValues", {})

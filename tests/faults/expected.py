@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tests.faults.calls import Call
-from tests.faults.network import Fault
+from tests.faults.network import LASTING, Fault
 from tests.faults.stories import Story
 
 
@@ -126,6 +126,21 @@ def _webhook(call: Call) -> bool:
 
 
 EXCEPTIONS: tuple[Exception_, ...] = (
+    Exception_(
+        "the next sweep does what one could not; what lasts is counted",
+        lambda story, call, fault: call.function == "sweep" and fault in LASTING,
+        Expected(_UNSEEN | _LATER, counted="SweepFailed"),
+    ),
+    Exception_(
+        "the next sweep does what one could not",
+        lambda story, call, fault: call.function == "sweep",
+        Expected(_UNSEEN | _LATER),
+    ),
+    Exception_(
+        "what cannot be sent to the dead letters stays in its queue, and its age rings",
+        lambda story, call, fault: "DeadLetters" in call.name or "Undecided" in call.name,
+        Expected(_UNSEEN | _LATER),
+    ),
     Exception_(
         "a webhook that may not be read is a broken channel: no retry mends a permission",
         lambda story, call, fault: _webhook(call) and fault is Fault.DENIED,

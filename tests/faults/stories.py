@@ -35,10 +35,13 @@ class Story:
     letters: Mapping[str, str] = field(default_factory=dict)
     """Which dead letters it ends with although nothing else fails: reason by queue."""
 
+    early: timedelta = timedelta(0)
+    """How long before the end of the first job the world begins."""
+
     @property
     def start(self) -> datetime:
-        """When the world begins: the end of the first job."""
-        return min(job.ended_at for job in self.jobs)
+        """When the world begins."""
+        return min(job.ended_at for job in self.jobs) - self.early
 
     def begin(self, one: World) -> None:
         """Breaks what is broken, and lets the jobs end."""
@@ -88,8 +91,20 @@ def _gone_notice(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     _ends(one, jobs)
 
 
+def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """No event comes: a sweep finds the job."""
+    [job] = jobs
+    one.sweep()
+    one.aws.clock.forward_to(job.ended_at)
+    one.aws.sagemaker.add(job)
+    one.aws.measure(job)
+    for _ in range(10):
+        one.quiet(one.now + HOUR)
+        one.sweep()
+
+
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
-TOLD = Call("notify", "dynamodb.PutItem TOLD", 1)
+TOLD = Call("notify", "dynamodb.GetItem TOLD", 1)
 
 
 @cache
@@ -108,6 +123,7 @@ def stories() -> tuple[Story, ...]:
         Story("slow channel", (failed,), _ends, slack=(Says(429, "rate_limited", (("Retry-After", "600"),)),)),
         Story("revoked", (failed,), _ends, slack=(Says(404, "no_service"),) * 4),
         Story("no event", (failed,), _forged),
+        Story("lost event", (failed,), _lost_event, early=HOUR),
         Story("no notice", (failed,), _gone_notice),
     )  # fmt: skip
 

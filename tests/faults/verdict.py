@@ -18,6 +18,7 @@ LASTS = 6 * HOUR
 """How long "for ever" is here: an outage of hours must end in no dead letter."""
 CHANNELS = ("slack", "sns")
 FAILURES = ("AuditFailed", "NotDecided", "DeliveryFailed")
+COUNTED = (*FAILURES, "NotifyFailed", "NotifyUnknown", "SweepFailed")
 NEVER = ("Defects", "GivenUp", "JobsUnauditable", "RuleFailed")
 """Metrics that no cell may count more of than its story does."""
 SECRETS = ("hooks.slack.com/services", "T00000000")
@@ -40,6 +41,7 @@ class Fair:
 def fair(story: Story) -> Fair:
     """The end of a story."""
     with told(story) as one:
+        one.settle()
         return _fair(one, story)
 
 
@@ -48,7 +50,7 @@ def _fair(one: World, story: Story) -> Fair:
     return Fair(
         audits,
         {channel: tuple(one.told(channel)) for channel in CHANNELS},
-        {name: one.count(name) for name in (*FAILURES, *NEVER)},
+        {name: one.count(name) for name in (*COUNTED, *NEVER)},
         one.invocations,
         len(one.letters()),
     )
@@ -74,6 +76,7 @@ def judge(cell: Cell) -> Verdict:
             return Verdict(cell, (), met=False)
         wrong: list[str] = []
         ended = _end(one, cell, wrong)
+        one.settle()
         wrong += _not_right(one, cell, ended)
         return Verdict(cell, tuple(wrong), met=True, ended=ended)
 
@@ -85,7 +88,7 @@ def _end(one: World, cell: Cell, wrong: list[str]) -> End:
         for letter in letters:
             if not letter.reason or not letter.why:
                 wrong.append(f"a letter of {letter.queue} has no reason: {letter.body[:200]}")
-        one.network.broken.clear()
+        one.settle()
         one.redrive()
         one.quiet()
         return End.DEAD
@@ -103,6 +106,8 @@ def _not_right(one: World, cell: Cell, ended: End) -> Iterator[str]:
         yield f"ended: {ended}; expected: {' or '.join(sorted(should.ends))}"
     yield from _audits(one, cell.story, said=ended is End.SAID)
     yield from _messages(one, cell.story, marked=should.marked)
+    if one.due():
+        yield f"{len(one.due())} audits are due for ever"
     if one.waiting():
         yield f"{one.waiting()} messages still wait"
     if len(one.letters()) > before.letters:

@@ -30,7 +30,7 @@ from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
 from tests.faults.calls import queue_name
 from tests.faults.network import Network
-from tests.faults.webhook import Slack
+from tests.faults.webhook import OK, Slack
 from tests.fakes.delivering import counted
 from tests.fakes.one_copy import one_copy_a_transaction
 
@@ -42,6 +42,7 @@ WORK = {
     "NoticesUndecidedAudits": "NoticesDecisions",
 }
 """Where letters go back to; a notice goes to its channel's queue."""
+_MOST_SECOND_LOOKS = 12
 _MOST_INVOCATIONS = 20_000
 
 
@@ -96,6 +97,30 @@ class World:
                 self.invocations += 1
                 found = True
         return found
+
+    def sweep(self) -> None:
+        """One sweep, and what it sends."""
+        self.aws.sweep()
+        self.quiet()
+
+    def settle(self) -> None:
+        """Mends everything, and sweeps until no audit is due any more."""
+        self.network.broken.clear()
+        self.slack.script.clear()
+        self.slack.always = OK
+        for _ in range(_MOST_SECOND_LOOKS):
+            due = self.due()
+            if not due:
+                return
+            self.aws.clock.forward_to(max(due))
+            self.sweep()
+
+    def due(self) -> list[datetime]:
+        """When audits are due that are not settled."""
+        history = self.aws.history()
+        far = self.now + timedelta(days=400)
+        heads = history.due(far, limit=1_000).rows
+        return [head.due_at for head in heads if head.due_at is not None]
 
     def letters(self) -> list[Letter]:
         """What lies in the dead-letter queues; it stays there."""
