@@ -55,7 +55,7 @@ class LocalFunction:
     """One function of the stack.
 
     Its handler is built at the first invocation, kept, and built again after a crash. `wiring` has
-    the arguments of its module's `build` other than the environment, which is `variables`.
+                self.ends_at = context.ends_at
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class LocalFunction:
         self.arn: str = configuration["FunctionArn"]
         self.log = io.StringIO()
         self.failures: list[str] = []
+        self.ends_at: datetime | None = None
         self._module = configuration["Handler"].rpartition(".")[0]
         self.variables: dict[str, str] = {
             **configuration["Environment"]["Variables"],
@@ -88,6 +89,7 @@ class LocalFunction:
             try:
                 if self._handler is None:
                     self._handler = self._wired()
+                self.ends_at = context.ends_at
                 answer = self._handler(event, context)
                 self._on_step(f"answered {self.name}")
             except Killed as killed:
@@ -126,6 +128,7 @@ class LocalFunction:
         try:
             yield
         finally:
+            self.ends_at = None
             self._running -= 1
             if not self._running:
                 self._environment.close()
