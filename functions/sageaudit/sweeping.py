@@ -142,6 +142,8 @@ class _ListSweep:
     def _page(self, page: Sequence[Listed], state: ListState, under_way: UnderWay) -> UnderWay:
         """Looks at each row; returns how far the list is read now."""
         for row in page:
+            if row.ref.arn in under_way.edge:
+                continue
             what = seen(row, state, under_way)
             if what.stays_open:
                 open_from = min(under_way.open_from or row.created_at, row.created_at)
@@ -152,11 +154,7 @@ class _ListSweep:
                 self._count(ended=what.counts, missing=what.counts and not audited)
                 if not audited and self._send(row, key):
                     self._count(found=what.told_by_event, looked_back=not what.told_by_event)
-        if page:
-            last = min(row.created_at for row in page)
-            # jobs that were created in the same moment may stand on two pages
-            under_way = replace(under_way, created_before=last + timedelta(milliseconds=1))
-        return under_way
+        return under_way.after(page)
 
     def _count(self, **more: bool) -> None:
         swept = self._swept

@@ -8,6 +8,7 @@ at, when the list was last read to its end. docs/decisions/0022-lists-are-read-b
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -50,12 +51,24 @@ class UnderWay:
     """A list that was not read to its end: the next sweep goes on from there.
 
     `started_at`: when its first page was read. `created_before`: jobs created from then on are
-    done. `open_from`: the earliest creation of one that has not ended, or ended too lately.
+    done, and so are those of `edge`, by ARN, which were created just before. `open_from`: the
+    earliest creation of a job that has not ended, or ended too lately.
     """
 
     started_at: datetime
     created_before: datetime
     open_from: datetime | None
+    edge: frozenset[str] = frozenset()
+
+    def after(self, page: Sequence[Listed]) -> UnderWay:
+        """The same, with a page done. Jobs that were created together may stand on two pages."""
+        if not page:
+            return self
+        last = min(row.created_at for row in page)
+        before = last + timedelta(milliseconds=1)
+        known = self.edge if before == self.created_before else frozenset[str]()
+        edge = known | {row.ref.arn for row in page if row.created_at == last}
+        return replace(self, created_before=before, edge=edge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +94,9 @@ class SentNote:
 
 
 def first_state(now: datetime) -> ListState:
-    """The state of a list that was never swept."""
-    watermark = now - LOOK_BACK
-    return ListState(began_at=now, watermark=watermark, listed_from=watermark - LONGEST_LIFE)
+    """The state of a list that was never swept: with the overlap, it looks back LOOK_BACK."""
+    since = now - LOOK_BACK
+    return ListState(began_at=now, watermark=since + OVERLAP, listed_from=since - LONGEST_LIFE)
 
 
 def sound(state: ListState, kind: JobKind, now: datetime) -> ListState:
