@@ -252,7 +252,7 @@ def _audit_one_job(read: _Read, audit: _Audit) -> Done | Later:
     notes = (*read.tags.notes, *filter(None, (detail.note,)))
     made = replace(made, notes=(*made.notes, *notes))
     if late or read.tags.late or not job.finished:
-        made = provisional(made, now)
+        made = _open(made, audit)
     done = _record(made, audit, detail, compared=heads, kept=kept is not None)
     if done.recorded.verdict is not Verdict.OLDER:
         recheck_family(job, made.family, done.key, deps.history, now=now)
@@ -330,6 +330,11 @@ def provisional(audit: Audit, now: datetime) -> Audit:
     return replace(audit, final=False, recheck_at=audit.recheck_at or now + RECHECK_AFTER)
 
 
+def _open(made: Audit, audit: _Audit) -> Audit:
+    """An audit that is due again; of a second look, `with_next_look` says when."""
+    return provisional(made, audit.now) if audit.due is None else replace(made, final=False)
+
+
 def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head, ...] | None:
     if not deps.history_is_whole:
         return None
@@ -353,7 +358,7 @@ def _audit_tuning_job(job: Job, audit: _Audit) -> Done | Later:
         if (audited := deps.history.audit(head.key)) is not None
     ]
     made = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
-    return _record(made if made.final else provisional(made, now), audit)
+    return _record(made if made.final else _open(made, audit), audit)
 
 
 def _record(
