@@ -53,6 +53,7 @@ docs: $(READY) ## rewrites docs/rules, and the pages that are made from recordin
 	@$(RUN)/python -m docs.build_recorded_gpus
 	@$(RUN)/python -m docs.build_gpu_throughput
 	@$(RUN)/python -m docs.build_permissions
+	@$(RUN)/python -m docs.build_alarms
 	@$(RUN)/python -m docs.build_schemas
 
 dist: $(READY) ## builds the wheel and checks it in a clean environment
@@ -71,8 +72,8 @@ lock: $(READY) ## writes both requirements.txt from the requirements.in beside t
 	@cd functions && ../$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
 		--generate-hashes --constraint ../requirements.txt requirements.in --output-file requirements.txt
 
-deploy: $(READY) ## asks for what it needs, stores the secrets, deploys with a pinned CDK CLI
-	@$(RUN)/python -m infra.deploy
+deploy: $(READY) ## asks for what it needs, stores the secrets, deploys with a pinned CDK CLI; ARGS=--help shows its flags
+	@$(RUN)/python -m infra.deploy $(ARGS)
 
 clean: ## deletes what the other targets made
 	rm -rf $(VENV) build dist cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
 
-from infra.bundling import LAMBDA, stage
+from infra import byte_code, file_tree, subscribers
+from infra.bundling import LAMBDA, LAMBDA_PYTHON, stage
+from infra.names import STACK
 from infra.stack import SageAuditStack
 from sageaudit.adapters.channels.catalogue import CHANNELS, always_on
 from sageaudit.adapters.files import policy_file
@@ -20,34 +26,47 @@ from sageaudit.errors import BadPolicy
 
 ROOT = Path(__file__).parent.parent
 POLICY = ROOT / "policy.toml"
+_KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 
 
 def assemble() -> None:
     """Writes the templates and the asset into cdk.out, or into the CDK CLI's own folder."""
     outdir = os.environ.get("CDK_OUTDIR", "cdk.out")
     policy = checked_policy(POLICY)
-    synthesize(code=stage(LAMBDA, policy), roles=policy.accounts, outdir=outdir)
+    asset = stage(LAMBDA, policy)
+    if asset.compiled_by is None:
+        print(f"sageaudit: {byte_code.missing(LAMBDA_PYTHON)}.", file=sys.stderr)
+    code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.tree_hash)
+    synthesize(code=code, roles=policy.accounts, outdir=outdir)
+    for copy in Path(outdir).glob("asset.*"):
+        file_tree.set_modes(copy)  # CDK makes the folders of its copy under this process's umask
 
 
 def synthesize(
     *,
-    code: Path,
+    code: lambda_.Code,
     roles: Mapping[str, str | None],
     outdir: str,
     switches: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 
-    The context says for each optional channel whether it is "on" or "off"; `switches` override it.
+    The context says for each optional channel whether it is "on" or "off", in `alarms_to` and
+    `notices_to` who is subscribed to the topics, and in `topic_key` the ARN of an own KMS key for
+    the topic of notices; `switches` override it. Raises ValueError.
     """
     app = cdk.App(context=cdk_context(), outdir=outdir)
     stack = SageAuditStack(
         app,
-        "SageAudit",
-        code=lambda_.Code.from_asset(str(code)),
+        STACK,
+        code=code,
         roles=roles,
         channels=[c for c in CHANNELS if always_on(c) or _is_on(c.name, app, switches or {})],
+        topic_key=_topic_key(app, switches or {}),
     )
+    for topic, key in ((stack.alarms.topic, "alarms_to"), (stack.notices.topic, "notices_to")):
+        text = (switches or {}).get(key, app.node.try_get_context(key))
+        _subscribe(topic, text or "", key)
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template
 
@@ -59,6 +78,30 @@ def _is_on(channel: str, app: cdk.App, switches: Mapping[str, str]) -> bool:
     if switch not in {"on", "off"}:
         raise ValueError(f"context {channel} must be on or off, not {switch!r}")
     return bool(switch == "on")
+
+
+def _topic_key(app: cdk.App, switches: Mapping[str, str]) -> str | None:
+    key = switches.get("topic_key", app.node.try_get_context("topic_key")) or None
+    if key is not None and not _KEY_ARN.fullmatch(str(key)):
+        raise ValueError(
+            f"context topic_key must be the ARN of a KMS key, not {key!r}: the permissions of"
+            " deliver are granted on it, and none can be granted on an alias"
+        )
+    return None if key is None else str(key)
+
+
+def _subscribe(topic: sns.Topic, text: str, key: str) -> None:
+    """For deployments without `make deploy`, which subscribes who is typed there."""
+    try:
+        addresses = subscribers.addresses(text)
+    except subscribers.NoAddress as refusal:
+        raise ValueError(f"context {key}: {refusal}") from refusal
+    for address in addresses:
+        topic.add_subscription(
+            subscriptions.EmailSubscription(address.endpoint)
+            if address.protocol == "email"
+            else subscriptions.UrlSubscription(address.endpoint)
+        )
 
 
 def cdk_context() -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Builds the Lambda asset, without Docker.
 
 It has our code without the command line, pinned wheels, the validated policy and the version of the
-rules. CDK gets a finished folder, so the three functions share one asset. The wheels and the asset
-are kept under build/ by the hash of their inputs, so an unchanged project is not built twice.
+rules, and byte code of all of it where this machine has the Python of Lambda. CDK gets a finished
+folder, so the functions share one asset. The wheels and the asset are kept under build/ by the hash
+of their inputs, so an unchanged project is not built twice.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra import byte_code, file_tree
 from sageaudit.adapters.files import stored_policy
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import version
@@ -25,6 +27,7 @@ ROOT = Path(__file__).parent.parent
 FUNCTIONS = ROOT / "functions"
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
 BUILD = ROOT / "build"
+_BUILDERS = (Path(__file__), Path(byte_code.__file__), Path(file_tree.__file__))
 NOT_ON_LAMBDA = (
     "api",
     "cli",
@@ -54,21 +57,48 @@ class Target:
             *("--implementation", "cp"),
         )
 
+    def interpreter(self) -> byte_code.Interpreter | None:
+        """What compiles for the target: None for this machine, which compiles what it imports."""
+        return byte_code.find(self.python) if self.python is not None else None
 
-LAMBDA = Target("lambda", platform="manylinux2014_aarch64", python="3.13")
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A finished folder. `tree_hash` covers paths, modes and contents, so also the byte code.
+
+    `compiled_by` is the version of Python that compiled it, or None.
+    """
+
+    folder: Path
+    tree_hash: str
+    compiled_by: str | None
+
+
+LAMBDA_PYTHON = "3.13"
+LAMBDA = Target("lambda", platform="manylinux2014_aarch64", python=LAMBDA_PYTHON)
 THIS_MACHINE = Target("this-machine", platform=None, python=None)
 
 
-def stage(target: Target, policy: Policy) -> Path:
+def stage(target: Target, policy: Policy) -> Asset:
     """The folder to deploy; built only when an input changed."""
-    wheels = _wheels(target)
+    wheels, compiler = _wheels(target), target.interpreter()
     code = sorted(_code())
     made = {
         stored_policy.NAME: stored_policy.to_text(policy),
         f"sageaudit/{version.BUILT}": version.built_text(FUNCTIONS / "sageaudit"),
     }
-    digest = _digest(wheels.name, *code, *made.values())
-    return _kept(f"asset-{target.name}", digest, lambda new: _assemble(new, wheels, code, made))
+    compiled_by = compiler.version if compiler else None
+    digest = _digest(wheels.name, *code, *made.values(), f"compiled by {compiled_by}", *_BUILDERS)
+
+    def build(new: Path) -> None:
+        _assemble(new, wheels, code, made)
+        if compiler is not None:
+            byte_code.compile_folder(new, compiler)
+        file_tree.set_modes(new)
+
+    folder = _kept(f"asset-{target.name}", digest, build)
+    file_tree.set_modes(folder)  # a folder that was kept may have been copied under another umask
+    return Asset(folder, file_tree.tree_hash(folder), compiled_by)
 
 
 def _wheels(target: Target) -> Path:

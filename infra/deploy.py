@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,20 @@ import boto3
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import NODE, NPX
-from infra.names import FINGERPRINT_KEY
+from infra import NODE, NPX, listeners, subscribers
+from infra.assembly import POLICY, checked_policy
+from infra.deploy_flags import (
+    AddressesType,
+    ChannelFlags,
+    Flags,
+    ask_for_addresses,
+    channel_flags,
+    channel_options,
+    secret_of,
+    with_secrets,
+)
+from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, NOTICES_TOPIC, STACK
+from infra.subscribers import Address, Subscriber
 from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import NoticeChannel, StoredSecret
 
@@ -45,36 +58,114 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
     )
 
 
-def deploy(session: Any, run: Run, channels: Sequence[type[NoticeChannel]] = CHANNELS) -> None:
-    """Asks and deploys. Nothing is written before the account is confirmed."""
+def deploy(
+    session: Any,
+    run: Run,
+    flags: Flags,
+    channels: Sequence[type[NoticeChannel]] = CHANNELS,
+    *,
+    observes: bool = False,
+) -> None:
+    """Asks and deploys, subscribes, and says who is told. Raises ClickException, Abort.
+
+    Nothing is written before the account is confirmed. `observes`: the policy posts nothing.
+    """
     account = session.client("sts").get_caller_identity()["Account"]
-    region = session.region_name
-    click.confirm(f"Deploy sageaudit to account {account}, region {region}?", abort=True)
+    flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")
     store = session.client("secretsmanager")
     keep_fingerprint_key(store)
-    switches = {
-        channel.name: "on" if ask_for_secret(store, channel.address) else "off"
-        for channel in channels
-        if isinstance(channel.address, StoredSecret)
-    }
+    switches = {channel: switch(store, channel, flags) for channel in with_secrets(channels)}
+    formation, sns = session.client("cloudformation"), session.client("sns")
+    bootstrapped = _outputs(formation, "CDKToolkit") is not None
+    if not bootstrapped:
+        flags.confirm(
+            "This region is not bootstrapped for the CDK (a bucket and roles for deployments). "
+            "Do it now?"
+        )
+    wanted = _ask_who_is_told(flags, sns, _outputs(formation, STACK) or {})
+    environment = _environment(session)
+    if not bootstrapped:
+        run(["bootstrap", f"aws://{account}/{session.region_name}"], environment)
+    # The CDK CLI asks before it grants permissions, and fails where nobody can answer.
+    approval = ["--require-approval", "never"] if flags.yes else []
+    context = [f"{channel.name}={'on' if on else 'off'}" for channel, on in switches.items()]
+    run(["deploy", *approval, *(w for c in context for w in ("--context", c))], environment)
+    topics = _outputs(formation, STACK) or {}
+    refused = list(_subscribed(sns, topics, wanted))
+    services = [secret_of(channel).service for channel, on in switches.items() if on]
+    for line in _who_is_told(sns, topics, services, observes=observes):
+        click.echo(line)
+    if refused:
+        raise click.ClickException("sageaudit is deployed, but " + "; ".join(refused))
+
+
+def _environment(session: Any) -> dict[str, str]:
+    region = session.region_name
     environment = {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
     if session.profile_name != "default":
         environment["AWS_PROFILE"] = session.profile_name
-    if not _exists(session.client("cloudformation"), "CDKToolkit"):
-        click.confirm(
-            "This region is not bootstrapped for the CDK (a bucket and roles for deployments). "
-            "Do it now?",
-            abort=True,
+    return environment
+
+
+def _ask_who_is_told(
+    flags: Flags, sns: Any, topics: Mapping[str, str]
+) -> dict[str, tuple[Address, ...]]:
+    """The addresses to subscribe, by the name of the topic's output."""
+    return {
+        topic: ask_for_addresses(answered, what, _known(sns, topics.get(topic)))
+        for topic, what, answered in (
+            (ALARMS_TOPIC, "Alarms about sageaudit itself", flags.alarms_to),
+            (NOTICES_TOPIC, "Messages about jobs", flags.notices_to),
         )
-        run(["bootstrap", f"aws://{account}/{region}"], environment)
-    context = [word for name, on in switches.items() for word in ("--context", f"{name}={on}")]
-    run(["deploy", *context], environment)
+    }
+
+
+def _who_is_told(
+    sns: Any, topics: Mapping[str, str], services: Sequence[str], *, observes: bool
+) -> Iterator[str]:
+    alarms, notices = (_known(sns, topics[name]) for name in (ALARMS_TOPIC, NOTICES_TOPIC))
+    yield from listeners.alarms(alarms, topics[ALARMS_TOPIC])
+    yield from listeners.notices(
+        notices, topics[NOTICES_TOPIC], services=services, observes=observes
+    )
+    yield from listeners.unconfirmed([*alarms, *notices])
+
+
+def _known(sns: Any, topic_arn: str | None) -> list[Subscriber]:
+    return [] if topic_arn is None else subscribers.subscribers(sns, topic_arn)
+
+
+def _subscribed(
+    sns: Any, topics: Mapping[str, str], wanted: Mapping[str, Sequence[Address]]
+) -> Iterator[str]:
+    """Why AWS did not take an address, for each that it did not take."""
+    for name, addresses in wanted.items():
+        for address in addresses:
+            try:
+                subscribers.subscribe(sns, topics[name], [address])
+            except ClientError as error:
+                message = error.response["Error"].get("Message", "no reason given")
+                yield f"{address} could not be subscribed to {topics[name]}: {message}"
 
 
 def keep_fingerprint_key(store: Any) -> None:
     """Creates the key once: with a new key, old and new fingerprints of one job would differ."""
     if not _has(store, FINGERPRINT_KEY):
         _put(store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints")
+
+
+def switch(store: Any, channel: type[NoticeChannel], flags: Flags) -> bool:
+    """Whether the channel is on; stores its secret when one is given. Raises ClickException."""
+    wanted, answer = secret_of(channel), flags.channels.get(channel.name, ChannelFlags())
+    if answer.secret is not None:
+        _put(store, wanted.stored_as, answer.secret, f"{wanted.service} {wanted.kind} of sageaudit")
+        return answer.on is not False
+    if answer.on and not _has(store, wanted.stored_as):
+        raise click.ClickException(
+            f"no {wanted.service} {wanted.kind} is stored in this account and region: "
+            f"add --{channel.name}-secret-file FILE"
+        )
+    return ask_for_secret(store, wanted) if answer.on is None else answer.on
 
 
 def ask_for_secret(store: Any, wanted: StoredSecret) -> bool:
@@ -111,28 +202,74 @@ def _put(store: Any, name: str, value: str, description: str) -> None:
         store.put_secret_value(SecretId=name, SecretString=value)
 
 
-def _exists(formation: Any, stack: str) -> bool:
+def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
+    """The outputs of a stack, or None when there is no such stack."""
     try:
-        formation.describe_stacks(StackName=stack)
+        [found] = formation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
         if error.response["Error"]["Code"] != "ValidationError":
             raise
-        return False
-    return True
+        return None
+    return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
+
+
+def _session(profile: str | None, region: str | None, *, terminal: bool) -> tuple[Any, str | None]:
+    """A session, and its region where one is known or was asked for."""
+    if profile is None:
+        profile = os.environ.get("AWS_PROFILE", "default")
+        profile = click.prompt("AWS profile", profile) if terminal else profile
+    # With credentials from the environment only, there is no profile, not even "default".
+    name = None if profile == "default" else profile
+    region = region or (None if terminal else boto3.Session(profile_name=name).region_name)
+    if region is None and terminal:
+        known = boto3.Session(profile_name=name).region_name
+        region = click.prompt("AWS region", known or "us-east-1")
+    return boto3.Session(profile_name=name, region_name=region), region
 
 
 @click.command()
 @click.option("--profile", help="AWS profile; you are asked when it is not given.")
 @click.option("--region", help="AWS region; you are asked when it is not given.")
-def main(profile: str | None, region: str | None) -> None:
-    """Deploys sageaudit to one account and region."""
-    profile = profile or click.prompt("AWS profile", os.environ.get("AWS_PROFILE", "default"))
+@click.option(
+    "--alarms-to",
+    type=AddressesType(),
+    help="E-mail addresses or https endpoints that alarms about sageaudit go to, or: nobody.",
+)
+@click.option(
+    "--notices-to",
+    type=AddressesType(),
+    help="E-mail addresses or https endpoints that messages about jobs go to, or: nobody.",
+)
+@channel_options(CHANNELS)
+@click.option("--yes", is_flag=True, help="Agrees to the account, the bootstrap and permissions.")
+def main(
+    profile: str | None,
+    region: str | None,
+    alarms_to: tuple[Address, ...] | None,
+    notices_to: tuple[Address, ...] | None,
+    yes: bool,
+    **channels: Any,
+) -> None:
+    """Deploys sageaudit to one account and region.
+
+    Without a terminal nothing is asked, and every question needs its flag; the region may also come
+    from the environment or the profile.
+    """
+    flags = Flags(
+        terminal=sys.stdin.isatty(),
+        yes=yes,
+        channels=channel_flags(CHANNELS, channels),
+        alarms_to=alarms_to,
+        notices_to=notices_to,
+    )
     try:
-        # With credentials from the environment only, there is no profile, not even "default".
-        name = None if profile == "default" else profile
-        known = boto3.Session(profile_name=name).region_name
-        region = region or click.prompt("AWS region", known or "us-east-1")
-        deploy(boto3.Session(profile_name=name, region_name=region), run_cdk)
+        session, region = _session(profile, region, terminal=flags.terminal)
+        missing = [*([] if region else ["--region"]), *flags.missing(CHANNELS)]
+        if missing and not flags.terminal:
+            raise click.UsageError(
+                "nothing can be asked, because the input is no terminal: add " + ", ".join(missing)
+            )
+        deploy(session, run_cdk, flags, observes=checked_policy(POLICY).mode == "observe")
     except (BotoCoreError, ClientError) as error:
         raise click.ClickException(str(error)) from error
     except subprocess.CalledProcessError as error:

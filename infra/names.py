@@ -1,3 +1,9 @@
-"""Secrets that the template names and `make deploy` creates; a channel names its own secret."""
+"""Names that the template and `make deploy` share; a channel names its own secret."""
 
+STACK = "SageAudit"
+METRICS_NAMESPACE = "sageaudit"
 FINGERPRINT_KEY = "sageaudit/fingerprint-key"
+"""The secret with the key of job fingerprints, which `make deploy` creates."""
+ALARMS_TOPIC = "AlarmsTopicArn"
+NOTICES_TOPIC = "NoticesTopicArn"
+"""Outputs of the stack."""

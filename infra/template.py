@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from aws_cdk import aws_lambda as lambda_
+
 from infra.assembly import POLICY, ROOT, checked_policy, synthesize
 from sageaudit.adapters.channels.catalogue import CHANNELS
 
@@ -35,7 +37,7 @@ def from_stub(roles: Mapping[str, str | None], *, channels: Literal["on", "off"]
         stub.mkdir()
         (stub / "stub.py").touch()
         return synthesize(
-            code=stub,
+            code=lambda_.Code.from_asset(str(stub)),
             roles=roles,
             outdir=str(Path(folder, "out")),
             switches={c.name: channels for c in CHANNELS},

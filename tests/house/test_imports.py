@@ -77,7 +77,17 @@ MAY_IMPORT = {
 }
 """A part of the package, and the other parts that it may import."""
 ORDER = {
-    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "request", "reconcile"),
+    "domain": (
+        "job",
+        "prices",
+        "usage",
+        "bill",
+        "policy",
+        "audit",
+        "telling",
+        "request",
+        "reconcile",
+    ),
     "cli": (
         *("exits", "messages", "options", "sources", "views", "asking"),
         "commands",

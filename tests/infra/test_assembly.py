@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import aws_lambda as lambda_
 
 from infra import assembly
 from infra.template import from_stub, normalized
+from tests.infra.reading import of_type, text
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +57,72 @@ def test_a_wrong_policy_stops_the_synthesis_in_one_sentence(tmp_path: Path) -> N
         assembly.checked_policy(policy)
 
 
+def synthesized(folder: Path, **switches: str) -> dict[str, Any]:
+    """The template with a stub for the asset."""
+    stub = folder / "stub"
+    stub.mkdir()
+    return assembly.synthesize(
+        code=lambda_.Code.from_asset(str(stub)),
+        roles={},
+        outdir=str(folder / "out"),
+        switches=switches,
+    )
+
+
+def test_the_context_subscribes_who_is_told(tmp_path: Path) -> None:
+    """For teams whose pipeline runs the CDK CLI itself."""
+    template = synthesized(
+        tmp_path,
+        alarms_to="ops@example.com, https://events.example.com/hook",
+        notices_to="team@example.com",
+    )
+    told = {
+        (text(one["TopicArn"]), one["Protocol"], one["Endpoint"])
+        for one in of_type(template, "AWS::SNS::Subscription").values()
+    }
+    assert told == {
+        ("${AlarmsTopic}", "email", "ops@example.com"),
+        ("${AlarmsTopic}", "https", "https://events.example.com/hook"),
+        ("${NoticesTopic}", "email", "team@example.com"),
+    }
+
+
+def test_nobody_is_subscribed_unless_the_context_says_so(tmp_path: Path) -> None:
+    """`make deploy` subscribes after the deployment, so that each later one keeps its answers."""
+    assert not of_type(synthesized(tmp_path), "AWS::SNS::Subscription")
+
+
+def test_a_context_that_is_no_address_is_refused(tmp_path: Path) -> None:
+    """It names the key."""
+    with pytest.raises(ValueError, match="context alarms_to: 'ops' is neither"):
+        synthesized(tmp_path, alarms_to="ops")
+
+
 def test_slack_is_on_or_off(tmp_path: Path) -> None:
     """A context such as `slack=yes` is no answer."""
     with pytest.raises(ValueError, match="must be on or off"):
-        assembly.synthesize(
-            code=tmp_path, roles={}, outdir=str(tmp_path / "out"), switches={"slack": "yes"}
-        )
+        synthesized(tmp_path, slack="yes")
+
+
+@pytest.mark.parametrize("key", ["alias/mine", "1234abcd", "arn:aws:kms:us-east-1:1:alias/mine"])
+def test_an_own_key_is_named_by_its_arn(key: str, tmp_path: Path) -> None:
+    """No permission can be granted on an alias."""
+    with pytest.raises(ValueError, match="must be the ARN of a KMS key"):
+        synthesized(tmp_path, topic_key=key)
+
+
+def test_an_own_key_encrypts_the_topic_and_deliver_may_use_it(tmp_path: Path) -> None:
+    """SNS asks KMS in the publisher's name: for a data key, and to decrypt it."""
+    key = "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    template = synthesized(tmp_path, topic_key=key)
+    topics = of_type(template, "AWS::SNS::Topic")
+    assert [topic.get("KmsMasterKeyId") for topic in topics.values()].count(key) == 1
+    granted = [
+        (name, statement["Action"])
+        for name, policy in of_type(template, "AWS::IAM::Policy").items()
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Resource"] == key
+    ]
+    assert [(name[:7], actions) for name, actions in granted] == [
+        ("Deliver", ["kms:GenerateDataKey*", "kms:Decrypt"])
+    ]

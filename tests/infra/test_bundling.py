@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from infra.bundling import FUNCTIONS, LAMBDA, NOT_ON_LAMBDA, REQUIREMENTS, THIS_MACHINE, stage
+from infra import assembly, bundling, byte_code
+from infra.bundling import (
+    FUNCTIONS,
+    LAMBDA,
+    LAMBDA_PYTHON,
+    NOT_ON_LAMBDA,
+    REQUIREMENTS,
+    THIS_MACHINE,
+    Target,
+    stage,
+)
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.rules import catalogue, version
 
@@ -47,13 +58,13 @@ assert (name == "audit") == bool(rules), rules
 @pytest.fixture(scope="module")
 def lambda_asset() -> Path:
     """What `make deploy` uploads."""
-    return stage(LAMBDA, POLICY)
+    return stage(LAMBDA, POLICY).folder
 
 
 @pytest.fixture(scope="module")
 def local_asset() -> Path:
     """The same for this machine's processor and Python."""
-    return stage(THIS_MACHINE, POLICY)
+    return stage(THIS_MACHINE, POLICY).folder
 
 
 def test_the_wheels_are_those_of_lambda(lambda_asset: Path) -> None:
@@ -85,7 +96,91 @@ def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Pat
     assert not [
         folder for folder in NOT_ON_LAMBDA if (lambda_asset / "sageaudit" / folder).exists()
     ]
-    assert not list(lambda_asset.rglob("__pycache__"))
+
+
+def test_every_module_is_compiled_or_none(lambda_asset: Path) -> None:
+    """With the Python of Lambda on this machine, a cold start compiles nothing."""
+    found = byte_code.find(LAMBDA_PYTHON)
+    tag = f"cpython-{LAMBDA_PYTHON.replace('.', '')}"
+    expected = {
+        path.parent / "__pycache__" / f"{path.stem}.{tag}.pyc"
+        for path in lambda_asset.rglob("*.py")
+        if found is not None
+    }
+    assert set(lambda_asset.rglob("*.pyc")) == expected
+
+
+@pytest.fixture
+def small_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of builds of its own, in which one file stands for all wheels."""
+
+    def wheel(folder: Path, _options: tuple[str, ...]) -> None:
+        folder.mkdir()
+        (folder / "wheel.py").write_text("WHEEL = 1\n", encoding="utf-8")
+
+    monkeypatch.setattr(bundling, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(bundling, "_install", wheel)
+    return tmp_path / "build"
+
+
+def test_the_umask_changes_neither_modes_nor_hash(small_builds: Path) -> None:
+    """Under umask 077 Lambda could read no file, and the hash said that nothing had changed."""
+    hashes, modes = set(), set()
+    for umask in (0o022, 0o077, 0o027):
+        before = os.umask(umask)
+        try:
+            asset = stage(LAMBDA, POLICY)
+        finally:
+            os.umask(before)
+        hashes.add(asset.tree_hash)
+        modes |= {
+            (path.is_dir(), path.stat().st_mode & 0o7777)
+            for path in (asset.folder, *asset.folder.rglob("*"))
+        }
+        shutil.rmtree(small_builds)
+    assert len(hashes) == 1
+    assert modes == {(True, 0o755), (False, 0o644)}
+
+
+def test_a_kept_folder_gets_its_modes_back(small_builds: Path) -> None:
+    """A cache of build folders may be unpacked under another umask."""
+    asset = stage(LAMBDA, POLICY)
+    for path in asset.folder.rglob("*.py"):
+        path.chmod(0o600)
+    assert stage(LAMBDA, POLICY) == asset
+    assert {path.stat().st_mode & 0o7777 for path in asset.folder.rglob("*.py")} == {0o644}
+
+
+def test_the_hash_says_whether_the_asset_is_compiled(
+    small_builds: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a machine with the interpreter deploys over one without."""
+    here = byte_code.Interpreter(sys.executable, "3.13.0")
+    monkeypatch.setattr(Target, "interpreter", lambda _: here)
+    compiled = stage(LAMBDA, POLICY)
+    monkeypatch.setattr(Target, "interpreter", lambda _: None)
+    plain = stage(LAMBDA, POLICY)
+    assert (compiled.compiled_by, plain.compiled_by) == ("3.13.0", None)
+    assert compiled.tree_hash != plain.tree_hash
+    assert not list(plain.folder.rglob("*.pyc"))
+
+
+@pytest.mark.usefixtures("small_builds")
+@pytest.mark.parametrize("found", [True, False])
+def test_synth_says_when_the_interpreter_is_missing(
+    found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one sentence: what is missing, what it costs, how to get it."""
+    here = byte_code.Interpreter(sys.executable, "3.13.0")
+    monkeypatch.setattr(Target, "interpreter", lambda _: here if found else None)
+    monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "out"))
+    assembly.assemble()
+    said = capsys.readouterr().err
+    assert ("no Python 3.13 was found" in said) is not found
+    if not found:
+        [line] = said.splitlines()
+        assert "0.5 s more of CPU" in line
+        assert "uv python install 3.13" in line
 
 
 def test_its_rules_have_the_version_of_the_sources(lambda_asset: Path) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import boto3
 import click
 import pytest
+from botocore.exceptions import ClientError
 from click.testing import CliRunner, Result
 from moto import mock_aws
 
-from infra import deploy
+from infra import deploy, subscribers
+from infra.deploy_flags import ChannelFlags, Flags
 from infra.names import FINGERPRINT_KEY
+from infra.subscribers import Address
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
 
@@ -21,14 +25,28 @@ WEBHOOK = "https://hooks.slack.com/services/T0000/B0000/not-a-real-one"
 OTHER_WEBHOOK = "https://hooks.slack-gov.com/services/T0000/B0000/another"
 
 
+STACK = """{"Resources": {
+    "Alarms": {"Type": "AWS::SNS::Topic"}, "Notices": {"Type": "AWS::SNS::Topic"}},
+  "Outputs": {
+    "AlarmsTopicArn": {"Value": {"Ref": "Alarms"}},
+    "NoticesTopicArn": {"Value": {"Ref": "Notices"}}}}"""
+"""What the rest of the deployment reads of the stack."""
+
+NO_FLAGS = Flags()
+
+
 class Runs:
-    """Stands in for the CDK CLI and remembers what it was asked."""
+    """Stands in for the CDK CLI: remembers what it was asked, and deploys two topics."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[list[str], dict[str, str]]] = []
 
     def __call__(self, arguments: Sequence[str], environment: dict[str, str]) -> None:
         self.calls.append((list(arguments), environment))
+        formation = boto3.client("cloudformation", region_name="us-east-1")
+        stacks = {stack["StackName"] for stack in formation.describe_stacks()["Stacks"]}
+        if arguments[0] == "deploy" and "SageAudit" not in stacks:
+            formation.create_stack(StackName="SageAudit", TemplateBody=STACK)
 
 
 @pytest.fixture
@@ -48,14 +66,23 @@ def aws() -> Iterator[None]:
         yield
 
 
-def dialogue(runs: Runs, typed: str) -> Result:
-    """Answers each question with one line."""
+def dialogue(runs: Runs, typed: str, flags: Flags = NO_FLAGS, *, observes: bool = False) -> Result:
+    """Answers each question with one line, and those that follow with Enter."""
 
     @click.command()
     def command() -> None:
-        deploy.deploy(boto3.Session(region_name="us-east-1"), runs, [SnsChannel, SlackChannel])
+        session = boto3.Session(region_name="us-east-1")
+        deploy.deploy(session, runs, flags, [SnsChannel, SlackChannel], observes=observes)
 
-    return CliRunner().invoke(command, input=typed)
+    return CliRunner().invoke(command, input=typed + "\n\n")
+
+
+def subscribed(output: str) -> list[tuple[str, str]]:
+    """Who listens to the topic that an output of the stack names."""
+    [stack] = boto3.client("cloudformation").describe_stacks(StackName="SageAudit")["Stacks"]
+    arns = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+    listed = boto3.client("sns").list_subscriptions_by_topic(TopicArn=arns[output])
+    return [(one["Protocol"], one["Endpoint"]) for one in listed["Subscriptions"]]
 
 
 def stored(name: str) -> str:
@@ -156,3 +183,170 @@ def test_a_region_is_bootstrapped_when_agreed(runs: Runs) -> None:
 def test_the_cli_is_a_2_x() -> None:
     """The registry's newest is a 3.x that cannot read this library's assemblies."""
     assert deploy.CDK_CLI.startswith("aws-cdk@2.")
+
+
+def test_alarms_and_messages_go_to_the_addresses_that_were_typed(runs: Runs) -> None:
+    """After the deployment, which makes the topics; the end says who is told."""
+    result = dialogue(runs, "y\n\nops@example.com\nteam@example.com https://example.com/hook\n")
+    assert result.exit_code == 0, result.output
+    assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
+    assert subscribed("NoticesTopicArn") == [
+        ("email", "team@example.com"),
+        ("https", "https://example.com/hook"),
+    ]
+    assert "Alarms go to ops@example.com.\n" in result.output
+    assert "Findings go to team@example.com, https://example.com.\n" in result.output
+
+
+def test_an_address_is_subscribed_once(runs: Runs) -> None:
+    """A second deployment shows who is told; Enter keeps them, and the same address adds none."""
+    dialogue(runs, "y\n\nops@example.com\n")
+    again = dialogue(runs, "y\n\nOps@Example.com\n")
+    assert "(Enter keeps ops@example.com)" in again.output
+    assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
+    dialogue(runs, "y\n\n\n")
+    assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
+
+
+def test_the_end_says_where_nobody_listens(runs: Runs) -> None:
+    """In words, with the flag that changes it."""
+    output = dialogue(runs, "y\n\n").output
+    assert "Nobody is told of alarms: when sageaudit itself fails" in output
+    assert "--alarms-to" in output
+    assert "Nobody is told of findings" in output
+    assert "--notices-to" in output
+
+
+def test_slack_is_somebody_who_is_told(runs: Runs) -> None:
+    """Of findings; alarms do not go there."""
+    output = dialogue(runs, f"y\n{WEBHOOK}\n").output
+    assert "Findings go to Slack.\n" in output
+    assert "Nobody is told of alarms" in output
+
+
+def test_a_policy_that_only_observes_is_said(runs: Runs) -> None:
+    """Otherwise people wait for messages."""
+    output = dialogue(runs, "y\n\n", observes=True).output
+    assert 'Nothing is posted: policy.toml says mode = "observe"' in output
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["ops", "ops@", "ops@localhost", "http://example.com", "https://localhost/x", "https://[x"],
+)
+def test_what_is_no_address_is_asked_for_again(runs: Runs, wrong: str) -> None:
+    """With the reason."""
+    result = dialogue(runs, f"y\n\n{wrong}\nops@example.com\n")
+    assert "Not taken: " in result.output
+    assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
+
+
+def test_a_slack_webhook_cannot_subscribe_to_a_topic(runs: Runs) -> None:
+    """It would wait for a confirmation for ever."""
+    result = dialogue(runs, f"y\n\n{WEBHOOK}\n")
+    assert "Slack does not confirm subscriptions" in result.output
+    assert subscribed("AlarmsTopicArn") == []
+
+
+def test_an_address_that_aws_refuses_does_not_hide_the_deployment(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stack is there; the exit code says that something was not done."""
+
+    def refuse(*_: Any) -> None:
+        raise ClientError({"Error": {"Code": "InvalidParameter", "Message": "bad"}}, "Subscribe")
+
+    monkeypatch.setattr(subscribers, "subscribe", refuse)
+    result = dialogue(runs, "y\n\nops@example.com\n")
+    assert result.exit_code == 1
+    assert "sageaudit is deployed, but ops@example.com could not be subscribed" in result.output
+    assert "Nobody is told of alarms" in result.output
+
+
+def test_flags_answer_every_question(runs: Runs) -> None:
+    """A pipeline types nothing; the CDK CLI asks nothing either."""
+    boto3.client("cloudformation").delete_stack(StackName="CDKToolkit")
+    everything = Flags(
+        terminal=False,
+        yes=True,
+        channels={"slack": ChannelFlags(secret=WEBHOOK)},
+        alarms_to=(Address("email", "ops@example.com"),),
+        notices_to=(),
+    )
+    assert not list(everything.missing([SnsChannel, SlackChannel]))
+    result = dialogue(runs, "", everything)
+    assert result.exit_code == 0, result.output
+    assert stored(SLACK_WEBHOOK) == WEBHOOK
+    assert WEBHOOK not in result.output
+    assert [arguments for arguments, _ in runs.calls] == [
+        ["bootstrap", "aws://111122223333/us-east-1"],
+        ["deploy", "--require-approval", "never", "--context", "slack=on"],
+    ]
+    assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
+    assert subscribed("NoticesTopicArn") == []
+
+
+def test_slack_cannot_be_on_without_a_webhook(runs: Runs) -> None:
+    """Every notice would fail."""
+    flags = Flags(channels={"slack": ChannelFlags(on=True)})
+    result = dialogue(runs, "y\n", flags)
+    assert result.exit_code == 1
+    assert "--slack-secret-file FILE" in result.output
+    assert not runs.calls
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_flag_switches_slack(runs: Runs, on: bool) -> None:
+    """With the webhook that is stored."""
+    dialogue(runs, f"y\n{WEBHOOK}\n")
+    dialogue(runs, "y\n", Flags(channels={"slack": ChannelFlags(on=on)}))
+    assert runs.calls[-1][0] == ["deploy", "--context", f"slack={'on' if on else 'off'}"]
+
+
+def command(*arguments: str, typed: str = "") -> Result:
+    """`make deploy` with these flags, and no terminal."""
+    return CliRunner().invoke(deploy.main, arguments, input=typed)
+
+
+def test_without_a_terminal_the_missing_flags_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them at once, before anything is done."""
+    with monkeypatch.context() as no_region:
+        for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+            no_region.delenv(name, raising=False)
+        result = command("--notices-to", "nobody")
+    assert result.exit_code == 2
+    assert (
+        "nothing can be asked, because the input is no terminal: "
+        "add --region, --yes, --slack on|off, --alarms-to ADDRESS|nobody\n"
+    ) in result.output
+    assert names() == set()
+
+
+def test_a_file_without_a_webhook_is_refused_without_showing_it(tmp_path: Path) -> None:
+    """It may hold another secret."""
+    file = tmp_path / "webhook"
+    file.write_text("xoxb-a-token", encoding="utf-8")
+    result = command("--slack-secret-file", str(file))
+    assert result.exit_code == 2
+    assert "has no Slack incoming webhook URL" in result.output
+    assert "xoxb" not in result.output
+
+
+def test_a_pipeline_deploys_with_flags_only(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The webhook may come from stdin, which no list of processes shows."""
+    monkeypatch.setattr(deploy, "run_cdk", runs)
+    flags = ("--region", "us-east-1", "--yes", "--slack-secret-file", "-")
+    result = command(
+        *flags,
+        "--alarms-to",
+        "ops@example.com,b@example.com",
+        "--notices-to",
+        "nobody",
+        typed=WEBHOOK,
+    )
+    assert result.exit_code == 0, result.output
+    assert stored(SLACK_WEBHOOK) == WEBHOOK
+    assert [address for _, address in subscribed("AlarmsTopicArn")] == [
+        "ops@example.com",
+        "b@example.com",
+    ]

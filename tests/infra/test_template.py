@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.functions import METRICS_NAMESPACE
 from sageaudit import delivering
 from sageaudit.adapters.dynamo import table
-from sageaudit.adapters.lambda_runtime import batch
 from sweep import handler
 from tests.infra.conftest import OTHER_ACCOUNT
 from tests.infra.reading import of_type, one, text
@@ -157,9 +155,7 @@ def test_topics_take_tls_only_and_notices_are_encrypted(template: dict[str, Any]
     """CloudWatch cannot publish under the AWS managed key, so alarms have a topic without it."""
     policies = of_type(template, "AWS::SNS::TopicPolicy").values()
     assert [_refuses_plain_http(policy) for policy in policies] == [True, True]
-    assert text(one(template, "AWS::SNS::Topic", "Notices")["KmsMasterKeyId"]).endswith(
-        ":alias/aws/sns"
-    )
+    assert one(template, "AWS::SNS::Topic", "Notices")["KmsMasterKeyId"] == "alias/aws/sns"
     assert "KmsMasterKeyId" not in one(template, "AWS::SNS::Topic", "Alarms")
 
 
@@ -244,42 +240,20 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
     assert _environment(template, "SweepFunction") == common | {"FINISHED_QUEUE_URL", "ACCOUNT_ID"}
 
 
-def test_without_slack_nothing_of_it_remains(quiet_template: dict[str, Any]) -> None:
-    """No channel, no secret's name."""
+def test_without_slack_only_its_queue_remains(quiet_template: dict[str, Any]) -> None:
+    """No secret's name. What waits in the queue when Slack is switched off still needs a reason."""
     notify = one(quiet_template, "AWS::Lambda::Function", "Notify")
     assert notify["Environment"]["Variables"]["CHANNELS"] == "sns"
-    assert "slack" not in json.dumps(quiet_template).lower()
-
-
-def test_what_no_retry_repairs_raises_an_alarm(template: dict[str, Any]) -> None:
-    """Dead letters, broken channels, refused events, defects, a late stream: to the operators."""
-    alarms = of_type(template, "AWS::CloudWatch::Alarm").values()
-    watched = {text(a["Dimensions"][0]["Value"]) for a in alarms}
-    assert watched == {
-        "${TriggerFinishedJobsDeadLetters.QueueName}",
-        "${NoticesUndecidedAudits.QueueName}",
-        "${NoticesNoticesDeadLetters.QueueName}",
-        "${SweepScheduleDeadLetters.QueueName}",
-        "${NotifyFunction}",
-        "sns",
-        "slack",
-        "audit",
-        "deliver",
+    assert "slack" not in json.dumps(notify).lower()
+    deliver = one(quiet_template, "AWS::Lambda::Function", "Deliver")
+    assert deliver["Environment"]["Variables"]["CHANNELS"] == "sns,slack"
+    assert "SLACK_SECRET_ID" not in deliver["Environment"]["Variables"]
+    assert "slack-webhook" not in json.dumps(quiet_template)
+    read = {
+        text(mapping["EventSourceArn"])
+        for mapping in of_type(quiet_template, "AWS::Lambda::EventSourceMapping").values()
     }
-    counted = {
-        (a["MetricName"], a["Dimensions"][0]["Value"])
-        for a in alarms
-        if a["Namespace"] == METRICS_NAMESPACE
-    }
-    assert counted == {
-        ("NotifyFailed", "sns"),
-        ("NotifyFailed", "slack"),
-        ("RejectedEvents", "audit"),
-        (batch.DEFECTS, "deliver"),
-    }
-    broken = [a for a in alarms if a["MetricName"] == "NotifyFailed"]
-    assert {d["Name"] for a in broken for d in a["Dimensions"]} == {"service", "channel"}
-    assert all([text(t) for t in a["AlarmActions"]] == ["${AlarmsTopic}"] for a in alarms)
+    assert "${NoticesQueueSlack.Arn}" in read
 
 
 def _keys(schema: dict[str, Any]) -> tuple[str, str]:

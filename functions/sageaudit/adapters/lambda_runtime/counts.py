@@ -23,12 +23,17 @@ class Counts:
         """Adds a number; 0 is a count too: the metric then has a value."""
         self._counted.setdefault(channel, Counter())[name] += number
 
-    def flush(self) -> None:
-        """Prints one line per channel, and none when nothing was counted."""
+    def flush(self, metadata: Mapping[str, str] = {}) -> None:
+        """Prints one line per channel, and none when nothing was counted.
+
+        `metadata` leads from a count to the other lines of its invocation, and is no dimension.
+        """
         for channel, names in self._counted.items():
             metrics = EphemeralMetrics(service=self._service, namespace=self._namespace)
             if channel is not None:
                 metrics.add_dimension("channel", channel)
+            for key, value in metadata.items():
+                metrics.add_metadata(key, value)
             for name, count in names.items():
                 metrics.add_metric(name, MetricUnit.Count, count)
             metrics.flush_metrics(raise_on_empty_metrics=True)

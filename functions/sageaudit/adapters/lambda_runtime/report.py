@@ -12,6 +12,8 @@ from sageaudit.adapters.lambda_runtime.counts import Counts
 from sageaudit.domain.job.redact import redact
 from sageaudit.text import untrusted
 
+REQUEST_ID = "function_request_id"
+"""The key of Lambda's request id in log lines, as Powertools names it."""
 _CALLER = 3
 """Stack levels to the caller: `location` in a log line names the caller, not this file."""
 
@@ -33,30 +35,46 @@ class Report:
             logger_formatter=_Formatter(),
         )
         self._counts = Counts(environ)
+        self._invocation: dict[str, Any] = {}
+        self._about: dict[str, Any] = {}
+
+    def begin(self, context: Any) -> None:
+        """A new invocation: all that follows has its request id, under the key of Powertools."""
+        request_id = getattr(context, "aws_request_id", None)
+        self._invocation = {} if request_id is None else {REQUEST_ID: request_id}
+        self._about = {}
+
+    def about(self, **named: Any) -> None:
+        """Which job or notice the following lines are about, until the counts are printed."""
+        self._about = named
 
     def info(self, message: str, **named: Any) -> None:
         """Something that was done."""
-        self._logger.info(message, extra=_safe(named), stacklevel=_CALLER)
+        self._logger.info(message, extra=self._extra(named), stacklevel=_CALLER)
 
     def warning(self, message: str, **named: Any) -> None:
         """Something that will be tried again, or that is missing."""
-        self._logger.warning(message, extra=_safe(named), stacklevel=_CALLER)
+        self._logger.warning(message, extra=self._extra(named), stacklevel=_CALLER)
 
     def error(self, message: str, **named: Any) -> None:
         """Something that was not done."""
-        self._logger.error(message, extra=_safe(named), stacklevel=_CALLER)
+        self._logger.error(message, extra=self._extra(named), stacklevel=_CALLER)
 
     def defect(self, message: str, error: Exception, **named: Any) -> None:
         """An unexpected error, with its traceback."""
-        self._logger.error(message, exc_info=error, extra=_safe(named), stacklevel=_CALLER)
+        self._logger.error(message, exc_info=error, extra=self._extra(named), stacklevel=_CALLER)
 
     def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
         """Adds one, or a number."""
         self._counts.add(name, channel=channel, number=number)
 
     def flush(self) -> None:
-        """Prints the counts."""
-        self._counts.flush()
+        """Prints the counts; what follows is about another record."""
+        self._counts.flush(self._invocation)
+        self._about = {}
+
+    def _extra(self, named: Mapping[str, Any]) -> dict[str, Any]:
+        return _safe({**self._invocation, **self._about, **named})
 
 
 def _safe(named: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,52 @@
+"""What `make deploy` says at its end: who is told of alarms and findings, and where nobody is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from infra import subscribers
+from infra.subscribers import Subscriber
+
+_CONFIRM = (
+    "AWS sends each new address a request to confirm; open its link within two days "
+    "(an https endpoint must answer the request itself)"
+)
+
+
+def alarms(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
+    """Lines about the topic of alarms."""
+    if any(subscriber.confirmed for subscriber in known):
+        yield f"Alarms go to {subscribers.listed(known)}."
+    else:
+        yield (
+            "Nobody is told of alarms: when sageaudit itself fails, only the CloudWatch console "
+            f"shows it.{_next_step(known, '--alarms-to', topic_arn)}"
+        )
+
+
+def notices(
+    known: Sequence[Subscriber], topic_arn: str, *, services: Sequence[str], observes: bool
+) -> Iterator[str]:
+    """Lines about the messages to job owners; `services` are the channels that are on."""
+    if observes:
+        yield 'Nothing is posted: policy.toml says mode = "observe"; audits are only stored.'
+    if services or any(subscriber.confirmed for subscriber in known):
+        told = [*services, *([subscribers.listed(known)] if known else [])]
+        yield f"Findings go to {', '.join(told)}."
+    else:
+        yield (
+            "Nobody is told of findings: they are only in the table, for `sageaudit top`."
+            f"{_next_step(known, '--notices-to', topic_arn)}"
+        )
+
+
+def unconfirmed(known: Sequence[Subscriber]) -> Iterator[str]:
+    """What the addresses have to do that get nothing yet."""
+    if any(not subscriber.confirmed for subscriber in known):
+        yield f"{_CONFIRM}."
+
+
+def _next_step(known: Sequence[Subscriber], flag: str, topic_arn: str) -> str:
+    if known:
+        return f" Not confirmed yet: {', '.join(str(one.address) for one in known)}."
+    return f" Run make deploy again with an address ({flag}), or subscribe to {topic_arn}."

@@ -1,0 +1,128 @@
+"""The asset's byte code: which interpreter makes it, and what it looks like on Lambda."""
+
+from __future__ import annotations
+
+import importlib.util
+import marshal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra import byte_code
+from infra.byte_code import Interpreter
+
+HERE = Interpreter(sys.executable, sys.version.split()[0])
+UNCHECKED_HASH = 0b01
+"""The flags of PEP 552 in bytes 4 to 8: a hash of the source, which is not checked."""
+
+
+def fake_python(folder: Path, answer: str) -> Path:
+    """An executable python3.13 that prints this when asked who it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / "python3.13"
+    script.write_text(f"#!/bin/sh\n{answer}\n", encoding="utf-8")
+    script.chmod(0o755)
+    return script
+
+
+def says(path: str, version: str, name: str = "cpython", level: str = "final") -> str:
+    """The shell command of an interpreter that answers."""
+    return f"""echo '["{path}", "{version}", "{name}", "{level}"]'"""
+
+
+def modules(folder: Path) -> Path:
+    """A package whose constants and sets could make byte code differ between two runs."""
+    package = folder / "package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("WORDS = frozenset({'a', 'b', 'c'})\n", encoding="utf-8")
+    (package / "fails.py").write_text(
+        "def fail(word):\n    return word in {'x', 'y', 'z'} or 1 // 0\n", encoding="utf-8"
+    )
+    return folder
+
+
+def compiled(folder: Path) -> dict[str, bytes]:
+    """The byte code in a folder, by path."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.pyc")}
+
+
+def test_a_shim_that_fails_is_passed_over(tmp_path: Path) -> None:
+    """pyenv's shim has the name of every version, and fails for one that is not selected."""
+    fake_python(tmp_path / "shims", "echo 'pyenv: python3.13: command not found' >&2; exit 127")
+    fake_python(tmp_path / "real", says("/real/python3.13", "3.13.5"))
+    path = f"{tmp_path / 'shims'}:{tmp_path / 'real'}"
+    assert byte_code.find("3.13", {"PATH": path}) == Interpreter("/real/python3.13", "3.13.5")
+
+
+@pytest.mark.parametrize(
+    ("folder", "variable"),
+    [
+        ("home/.pyenv/versions/3.13.0/bin", None),
+        ("pyenv/versions/3.13.2/bin", "PYENV_ROOT"),
+        ("home/.local/share/uv/python/cpython-3.13.1-linux-x86_64-gnu/bin", None),
+        ("uv/cpython-3.13.1-macos-aarch64-none/bin", "UV_PYTHON_INSTALL_DIR"),
+    ],
+)
+def test_versions_of_pyenv_and_uv_are_found(
+    tmp_path: Path, folder: str, variable: str | None
+) -> None:
+    """They are on no path; the environment may say where they are."""
+    fake_python(tmp_path / folder, says("/found", "3.13.1"))
+    environ = {"PATH": str(tmp_path / "none"), "HOME": str(tmp_path / "home")}
+    if variable is not None:
+        environ[variable] = str(tmp_path / folder.split("/", maxsplit=1)[0])
+    assert byte_code.find("3.13", environ) == Interpreter("/found", "3.13.1")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        says("/found", "3.12.1"),
+        says("/found", "3.13.0", level="candidate"),
+        says("/found", "3.13.0", name="pypy"),
+        "echo hello",
+        "echo '[1]'",
+    ],
+)
+def test_what_is_not_a_released_cpython_of_that_version_is_not_used(
+    tmp_path: Path, answer: str
+) -> None:
+    """Lambda would ignore its byte code, and nobody would notice."""
+    fake_python(tmp_path, answer)
+    assert byte_code.find("3.13", {"PATH": str(tmp_path)}) is None
+
+
+def test_the_byte_code_is_the_same_wherever_and_whenever_it_is_made(tmp_path: Path) -> None:
+    """Otherwise each synthesis would deploy all functions again."""
+    one, other = modules(tmp_path / "one"), modules(tmp_path / "deep" / "other")
+    for folder in (one, other):
+        byte_code.compile_folder(folder, HERE)
+    assert len(compiled(one)) == 2
+    assert compiled(one) == compiled(other)
+
+
+def test_the_byte_code_is_never_checked_against_its_source(tmp_path: Path) -> None:
+    """A check reads each source; times would make each build differ."""
+    byte_code.compile_folder(modules(tmp_path), HERE)
+    for name, content in compiled(tmp_path).items():
+        assert name.endswith(f".{sys.implementation.cache_tag}.pyc")
+        assert content[:4] == importlib.util.MAGIC_NUMBER
+        assert int.from_bytes(content[4:8], "little") == UNCHECKED_HASH
+
+
+def test_the_byte_code_names_the_path_on_lambda(tmp_path: Path) -> None:
+    """A traceback shows it; the path of the build would also make each build differ."""
+    byte_code.compile_folder(modules(tmp_path), HERE)
+    [content] = [made for name, made in compiled(tmp_path).items() if "fails" in name]
+    code = marshal.loads(content[16:])  # noqa: S302 - made two lines above
+    assert code.co_filename == "/var/task/package/fails.py"
+    assert str(tmp_path).encode() not in content
+
+
+def test_a_module_that_does_not_compile_stops_the_build(tmp_path: Path) -> None:
+    """It would fail at its import on Lambda."""
+    (tmp_path / "broken.py").write_text("def (:\n", encoding="utf-8")
+    with pytest.raises(subprocess.CalledProcessError):
+        byte_code.compile_folder(tmp_path, HERE)

@@ -1,0 +1,93 @@
+"""The words about who is told, and the subscriptions that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from infra import listeners, subscribers
+from infra.subscribers import Address, Subscriber
+
+OPS = Address("email", "ops@example.com")
+HOOK = Address("https", "https://events.example.com/integration/0123456789abcdef/enqueue")
+TOPIC = "arn:aws:sns:us-east-1:111122223333:alarms"
+
+
+class FakeSns:
+    """The subscriptions of one topic; a new one waits for its confirmation, as in AWS."""
+
+    def __init__(self, *listed: Mapping[str, str]) -> None:
+        self.listed = [dict(one) for one in listed]
+
+    def get_paginator(self, _name: str) -> FakeSns:
+        """Pages of one."""
+        return self
+
+    def paginate(self, **_: Any) -> Iterator[dict[str, Any]]:
+        """Also an empty page."""
+        yield {"Subscriptions": []}
+        for one in self.listed:
+            yield {"Subscriptions": [one]}
+
+    def subscribe(self, *, TopicArn: str, Protocol: str, Endpoint: str) -> None:  # noqa: N803
+        """Adds one."""
+        assert TopicArn == TOPIC
+        self.listed.append(subscription("PendingConfirmation", Protocol, Endpoint))
+
+
+def subscription(arn: str, protocol: str, endpoint: str) -> dict[str, str]:
+    """One entry of AWS's list."""
+    return {"SubscriptionArn": arn, "Protocol": protocol, "Endpoint": endpoint}
+
+
+def test_a_pending_address_is_not_asked_again() -> None:
+    """A pipeline that deploys each hour would send a mail each hour."""
+    sns = FakeSns()
+    for _ in range(2):
+        subscribers.subscribe(sns, TOPIC, [OPS])
+    assert subscribers.subscribers(sns, TOPIC) == [Subscriber(OPS, confirmed=False)]
+
+
+def test_who_unsubscribed_is_nobody() -> None:
+    """AWS lists such an address as "Deleted" for a while."""
+    sns = FakeSns(subscription("Deleted", "email", OPS.endpoint))
+    assert subscribers.subscribers(sns, TOPIC) == []
+    subscribers.subscribe(sns, TOPIC, [OPS])
+    assert subscribers.subscribers(sns, TOPIC) == [Subscriber(OPS, confirmed=False)]
+
+
+def test_only_pending_addresses_are_nobody_yet() -> None:
+    """They get nothing until they confirm."""
+    known = [Subscriber(OPS, confirmed=False)]
+    [line] = listeners.alarms(known, TOPIC)
+    assert line.startswith("Nobody is told of alarms: ")
+    assert line.endswith("Not confirmed yet: ops@example.com.")
+    [confirm] = listeners.unconfirmed(known)
+    assert "within two days" in confirm
+
+
+def test_a_pending_address_is_marked_beside_a_confirmed_one() -> None:
+    """One of two is told."""
+    known = [Subscriber(OPS, confirmed=True), Subscriber(HOOK, confirmed=False)]
+    assert list(listeners.alarms(known, TOPIC)) == [
+        "Alarms go to ops@example.com, https://events.example.com (not confirmed yet)."
+    ]
+
+
+def test_the_key_in_an_endpoint_is_not_shown() -> None:
+    """Integration URLs hold it in their path."""
+    assert str(HOOK) == "https://events.example.com"
+
+
+@pytest.mark.parametrize("text", ["", "  ", "nobody"])
+def test_nobody_is_an_answer(text: str) -> None:
+    """Enter at the keyboard, the word in a pipeline."""
+    assert subscribers.addresses(text) == ()
+
+
+def test_nobody_beside_an_address_is_no_answer() -> None:
+    """One of the two is a mistake."""
+    with pytest.raises(subscribers.NoAddress, match="nobody"):
+        subscribers.addresses("nobody,ops@example.com")

@@ -1,0 +1,80 @@
+"""Log lines: which invocation and which job or notice they are about."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.lambda_runtime.report import REQUEST_ID, Report
+
+CONTEXT = SimpleNamespace(aws_request_id="request-1")
+
+
+@pytest.fixture
+def log() -> io.StringIO:
+    """What the report of these tests writes."""
+    stream = io.StringIO()
+    Report({"POWERTOOLS_SERVICE_NAME": "report-tests"})
+    for handler in logging.getLogger("report-tests").handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setStream(stream)
+    return stream
+
+
+def a_report() -> Report:
+    """One whose lines `log` reads."""
+    return Report({"POWERTOOLS_SERVICE_NAME": "report-tests"})
+
+
+def lines(log: io.StringIO) -> list[dict[str, Any]]:
+    """The lines as they were written."""
+    return [json.loads(line) for line in log.getvalue().splitlines()]
+
+
+def test_every_line_has_the_request_id_of_its_invocation(log: io.StringIO) -> None:
+    """As AWS names the invocation in its own lines and to its support."""
+    report = a_report()
+    report.begin(CONTEXT)
+    report.info("one")
+    report.begin(SimpleNamespace(aws_request_id="request-2"))
+    report.error("two")
+    report.begin(None)
+    report.warning("three")
+    assert [line.get(REQUEST_ID) for line in lines(log)] == ["request-1", "request-2", None]
+
+
+def test_lines_after_one_says_what_they_are_about_say_it_too(log: io.StringIO) -> None:
+    """A failure is found by the job's ARN, until the next record begins."""
+    report = a_report()
+    report.begin(CONTEXT)
+    report.about(job="arn:job")
+    report.error("failed", message_id="m1")
+    report.flush()
+    report.info("next")
+    assert [line.get("job") for line in lines(log)] == ["arn:job", None]
+    assert lines(log)[0]["message_id"] == "m1"
+
+
+def test_what_lines_are_about_is_escaped_like_the_rest(log: io.StringIO) -> None:
+    """It may come from an event."""
+    report = a_report()
+    report.about(job="arn:job\u2028forged")
+    report.info("seen")
+    assert "\u2028" not in lines(log)[0]["job"]
+
+
+def test_a_count_leads_to_its_invocation(capsys: pytest.CaptureFixture[str]) -> None:
+    """As a property of the line, which is no dimension of the metric."""
+    report = a_report()
+    report.begin(CONTEXT)
+    report.count("JobsAudited")
+    report.flush()
+    line = json.loads(capsys.readouterr().out)
+    assert line[REQUEST_ID] == "request-1"
+    [directive] = line["_aws"]["CloudWatchMetrics"]
+    assert directive["Dimensions"] == [["service"]]
