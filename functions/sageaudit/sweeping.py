@@ -67,9 +67,10 @@ class Swept:
     """One list of jobs, read as far as it went.
 
     `ended`: jobs that ended in the time that this sweep is the first to look at, and should be
-    audited by now; `missing`: those of them without an audit. `found`: sent, as no event told of
-    them. `looked_back`: sent, as they ended before the list was swept first. `whole`: read to its
-    last page. `error` is why it was not.
+    audited by now. `missing`: jobs without an audit that ended since, or in the OVERLAP before: one
+    that stays so is in it for hours. `found`: sent, once, as no event told of them. `looked_back`:
+    sent, as they ended before the list was swept first. `whole`: read to its last page. `error` is
+    why it was not.
     """
 
     of: ListOfJobs
@@ -142,19 +143,24 @@ class _ListSweep:
     def _page(self, page: Sequence[Listed], state: ListState, under_way: UnderWay) -> UnderWay:
         """Looks at each row; returns how far the list is read now."""
         for row in page:
-            if row.ref.arn in under_way.edge:
-                continue
-            what = seen(row, state, under_way)
-            if what.stays_open:
+            if row.ref.arn not in under_way.edge and self._must_be_listed_again(
+                row, state, under_way
+            ):
                 open_from = min(under_way.open_from or row.created_at, row.created_at)
                 under_way = replace(under_way, open_from=open_from)
-            elif what.look:
-                key = JobKey(row.ref.arn, row.created_at)
-                audited = self._deps.history.head(key) is not None
-                self._count(ended=what.counts, missing=what.counts and not audited)
-                if not audited and self._send(row, key):
-                    self._count(found=what.told_by_event, looked_back=not what.told_by_event)
         return under_way.after(page)
+
+    def _must_be_listed_again(self, row: Listed, state: ListState, under_way: UnderWay) -> bool:
+        """Looks at a row. One that ended and has no audit is looked at while the overlap lasts."""
+        what = seen(row, state, under_way)
+        if not what.look:
+            return what.stays_open
+        key = JobKey(row.ref.arn, row.created_at)
+        audited = self._deps.history.head(key) is not None
+        self._count(ended=what.counts, missing=what.told_by_event and not audited)
+        if not audited and self._send(row, key):
+            self._count(found=what.told_by_event, looked_back=not what.told_by_event)
+        return not audited
 
     def _count(self, **more: bool) -> None:
         swept = self._swept

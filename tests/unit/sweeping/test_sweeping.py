@@ -41,7 +41,7 @@ def test_a_lost_event_is_found_within_the_hour_and_sent_once() -> None:
     """The event is as EventBridge's, and names the run by its creation time."""
     job = row("lost", NOON + 7 * MINUTE)
     office = an_office(job)
-    counts = office.sweeps_until(NOON + 7 * MINUTE + HOUR, audits=False)
+    counts = office.sweeps_until(NOON + 7 * MINUTE + HOUR)
     assert (counts.ended, counts.missing, counts.found) == (1, 1, 1)
     [event] = office.queue.bodies
     assert event == {
@@ -71,19 +71,25 @@ def test_a_job_whose_event_is_on_its_way_is_not_found() -> None:
     assert not office.queue.bodies
 
 
-def test_a_job_that_stays_without_an_audit_is_sent_and_counted_once() -> None:
+def test_a_job_that_stays_without_an_audit_is_sent_once_and_missing_for_hours() -> None:
     """However many sweeps there are: its message waits, or stands in the dead letters."""
     office = an_office(row("denied", NOON))
     counts = office.sweeps_until(NOON + DAY, audits=False)
-    assert (counts.missing, counts.found) == (1, 1)
+    assert (counts.ended, counts.found) == (1, 1)
+    assert OVERLAP / QUARTER <= counts.missing <= (OVERLAP + HOUR) / QUARTER
     assert office.queue.names == ["denied"]
 
 
 def test_an_audit_function_that_is_broken_shows_in_the_counts() -> None:
-    """Forty jobs ended, none is audited."""
-    office = an_office(*(row(f"job-{n}", NOON + n * MINUTE) for n in range(40)))
-    counts = office.sweeps_until(NOON + 2 * HOUR, audits=False)
-    assert (counts.ended, counts.missing) == (40, 40)
+    """Forty jobs ended, none is audited: each sweep says so."""
+    office = an_office(*(row(f"job-{n}", NOON + n * MINUTE / 2) for n in range(40)))
+    office.now = NOON + HOUR
+    sweeps = []
+    for _ in range(4):
+        counts = together(office.sweep())
+        sweeps.append((counts.ended, counts.missing))
+        office.now += QUARTER
+    assert sweeps == [(40, 40), (0, 40), (0, 40), (0, 40)]
 
 
 def test_a_weekend_without_jobs_is_no_silence() -> None:
