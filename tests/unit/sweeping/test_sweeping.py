@@ -311,6 +311,8 @@ def test_a_quiet_account_costs_a_request_a_list() -> None:
     office.audit_sent()
     first = len(office.pages.asked)
     office.now += 15 * MINUTE
+    office.sweep()
+    office.now += 15 * MINUTE
     office.pages.asked.clear()
     office.sweep()
     assert first == 33
