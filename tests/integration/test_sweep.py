@@ -76,7 +76,7 @@ def test_a_job_whose_event_was_lost_is_audited_within_the_hour() -> None:
         one.aws.advance(job.ended_at + HOUR)
         assert one.versions(job) == 1
         assert len(one.slack.posts) == 1
-        one.aws.advance(job.ended_at + 6 * HOUR)
+        one.aws.advance(job.ended_at + 2 * HOUR)
         assert counted(one, "ReconcilerFound") == 1
         assert counted(one, "JobsAudited", "audit") == 1
         assert not one.dead_letters()
@@ -156,7 +156,7 @@ def test_a_pool_whose_job_is_deleted_keeps_its_figures() -> None:
         one.aws.advance(job.ended_at + 30 * MINUTE)
         before = one.audit(job)
         one.aws.sagemaker.delete(job)
-        one.aws.advance(job.ended_at + DAY)
+        one.aws.advance(job.ended_at + 3 * HOUR)
         after = one.audit(job)
         assert after["bill"]["total_usd"] == before["bill"]["total_usd"]
         assert after["bill"]["complete"] is False
@@ -223,7 +223,7 @@ def test_a_late_audit_makes_later_runs_of_the_family_due_once() -> None:
         for place, run in enumerate(runs):
             (one.aws.sagemaker.add if place == 2 else one.aws.ends)(run)
             one.aws.advance(max(one.aws.clock.now(), run.ended_at) + MINUTE)
-        one.aws.advance(runs[-1].ended_at + 6 * HOUR)
+        one.aws.advance(runs[-1].ended_at + 2 * HOUR)
         versions = [one.versions(run) for run in runs]
         assert versions[:3] == [1, 1, 1]
         assert sum(versions) <= 7
@@ -287,7 +287,7 @@ def test_a_sweep_that_is_killed_at_any_step_loses_nothing() -> None:
         one.aws.sweep()
     names = len(plain.names)
     assert names > 20
-    for kill_at in range(0, names, 3):
+    for kill_at in range(0, names, 6):
         steps = Steps(kill_at=kill_at)
         with scene(job.ended_at + HOUR, on_step=steps) as one:
             one.aws.sagemaker.add(job)
