@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.job.kinds import JobKind
@@ -32,6 +32,7 @@ from sageaudit.ports import History, JobPages, Queue, SweepNotes
 AT_ONCE_S = 1
 """The shortest delay of a message: at 0, the queue's own applies, which waits for metrics."""
 DUE_PAGE = 100
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 DUE_AGAIN_AFTER = timedelta(hours=6)
 """What was sent as due and still is, is sent again after this time: its message may be lost among
 dead letters. Our choice."""
@@ -85,7 +86,8 @@ class Swept:
 def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept]:
     """One sweep, part by part. A part that fails stops no other. Raises AwsError before the first.
 
-    The lists whose watermark is the oldest come first, so that none waits for ever.
+    The lists that were not tried for the longest time come first: one that always takes long, or
+    hangs, holds up no other for ever.
     """
     deps.notes.note_installation()
     states = {
@@ -93,15 +95,14 @@ def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept]:
         for one in (ListOfJobs(a, deps.region, k) for a in deps.accounts for k in JobKind)
     }
     yield _send_due(deps)
-    now = deps.clock()
-    for one in sorted(states, key=lambda one: _watermark(states[one], now)):
+    for one in sorted(states, key=lambda one: _tried_at(states[one])):
         if deps.out_of_time():
             return
         yield _ListSweep(deps, one).run(states[one])
 
 
-def _watermark(state: ListState | None, now: datetime) -> datetime:
-    return first_state(now).watermark if state is None else state.watermark
+def _tried_at(state: ListState | None) -> datetime:
+    return (state and state.tried_at) or _NEVER
 
 
 class _ListSweep:
@@ -122,8 +123,8 @@ class _ListSweep:
     def _run(self, kept: ListState | None) -> Swept:
         deps, of, now = self._deps, self._of, self._deps.clock()
         state = first_state(now) if kept is None else sound(kept, of.kind, now)
-        if state != kept:
-            deps.notes.keep(of, state)
+        state = replace(state, tried_at=now)
+        deps.notes.keep(of, state)
         under_way = begun(state, now)
         try:
             for page in deps.pages.pages(

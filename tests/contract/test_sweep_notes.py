@@ -78,7 +78,7 @@ def test_a_lists_state_comes_back_as_it_was_kept(
     assert notes.state(TRAINING) == state
     assert notes.state(ListOfJobs("444455556666", "us-east-1", JobKind.TRAINING)) is None
     assert notes.state(ListOfJobs("111122223333", "us-east-1", JobKind.TUNING)) is None
-    whole = ListState(moment - DAY, moment, moment)
+    whole = ListState(moment - DAY, moment, moment, tried_at=moment + HOUR)
     notes.keep(TRAINING, whole)
     assert notes.state(TRAINING) == whole
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.job.swept import OVERLAP, ListOfJobs, ListState
+from sageaudit.domain.job.swept import OVERLAP, ListOfJobs
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.sweeping import DUE_AGAIN_AFTER, DueSent, Swept
 from tests.fakes.jobs import ACCOUNT, REGION
@@ -476,10 +476,14 @@ def test_every_job_is_counted_once_and_found_whenever_sweeps_run(
     assert len(set(office.queue.names)) == len(office.queue.names) == len(ends)
 
 
-def test_a_state_is_of_a_list_alone() -> None:
-    """One that is away for long does not hold up those that were swept since."""
-    office = an_office()
-    old = ListState(NOON - 9 * DAY, NOON - 8 * DAY, NOON - 8 * DAY)
-    office.notes.states[TRAINING] = old
-    office.sweep()
-    assert office.pages.asked[0][1] == TRAINING
+def test_a_list_that_takes_all_the_time_holds_up_no_other() -> None:
+    """Each sweep begins with the list that was not tried for the longest time."""
+    office = an_office(row("lost", NOON - HOUR, kind=JobKind.TUNING))
+    office.pages_a_sweep = 1
+    tried = []
+    for _ in range(8):
+        before = len(office.pages.asked)
+        office.sweep()
+        tried.append(office.pages.asked[before][1].kind)
+        office.now += QUARTER
+    assert set(tried[:4]) == set(tried[4:]) == set(JobKind)

@@ -15,7 +15,7 @@ from sageaudit.adapters.aws.swept_lists import APART_S, SweptLists
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.swept import ListOfJobs
-from sageaudit.errors import AccessDenied, Throttled, Unavailable
+from sageaudit.errors import AccessDenied, RejectedEvent, Throttled, Unavailable
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import DAY, NOON
 
@@ -114,6 +114,17 @@ def test_a_list_that_is_refused_is_an_error(
     monkeypatch.setattr("time.sleep", lambda _: None)
     with pytest.raises(error):
         Wire(lambda _: (status, answer)).pages()
+
+
+def test_a_role_of_another_account_fails_its_lists_alone() -> None:
+    """As any list that cannot be read."""
+
+    def disagrees(_account: str, _region: str) -> Any:
+        raise RejectedEvent("role_disagrees", "the role is of another account")
+
+    lists = SweptLists(disagrees, lambda: 0.0, lambda _: None)
+    with pytest.raises(Unavailable, match="the role is of another account"):
+        list(lists.pages(TRAINING, created_after=NOON - DAY, created_before=NOON))
 
 
 def test_a_token_that_repeats_is_an_error() -> None:

@@ -84,6 +84,7 @@ class DynamoSweepNotes:
             "began_at": state.began_at,
             "watermark": state.watermark,
             "listed_from": state.listed_from,
+            "tried_at": state.tried_at,
             "started_at": under_way and under_way.started_at,
             "created_before": under_way and under_way.created_before,
             "open_from": under_way and under_way.open_from,
@@ -130,4 +131,5 @@ def _read(item: Mapping[str, Any]) -> ListState:
         read_moment(item["watermark"]),
         read_moment(item["listed_from"]),
         under_way,
+        read_moment(item["tried_at"]) if "tried_at" in item else None,
     )

@@ -77,12 +77,14 @@ class ListState:
 
     `began_at`: when it was swept first; what ended before was missed by nobody. `watermark`: jobs
     that ended until then were looked at. `listed_from`: where the next list begins, by creation.
+    `tried_at`: the last time that a sweep began with it.
     """
 
     began_at: datetime
     watermark: datetime
     listed_from: datetime
     under_way: UnderWay | None = None
+    tried_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def sound(state: ListState, kind: JobKind, now: datetime) -> ListState:
     """
     if state.watermark > now - grace(kind) or state.listed_from > now:
         fresh = first_state(now)
-        return replace(fresh, began_at=min(state.began_at, now))
+        return replace(fresh, began_at=min(state.began_at, now), tried_at=state.tried_at)
     if state.under_way is not None and state.under_way.started_at > now:
         return replace(state, under_way=None)
     return state
@@ -125,6 +127,7 @@ def done(state: ListState, under_way: UnderWay, kind: JobKind) -> ListState:
         began_at=state.began_at,
         watermark=max(state.watermark, started_at - grace(kind)),
         listed_from=max(min(open_from, started_at) - OVERLAP, started_at - _OLDEST_OPEN),
+        tried_at=state.tried_at,
     )
 
 
