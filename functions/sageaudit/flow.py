@@ -305,7 +305,11 @@ def _settle(due: Head, why: str, audit: _Audit) -> Outcome:
         facts=facts,
         compared=None if due.rollup else heads,
     )
-    return Settled(deps.history.record(entry), due.key, written)
+    recorded = deps.history.record(entry)
+    if kept is not None and recorded.verdict is Verdict.RECORDED:
+        recheck_family(kept.job, due.family, due.key, deps.history, now=now)
+        recheck_roll_up(kept.job, recorded.version, deps.history, now=now)
+    return Settled(recorded, due.key, written)
 
 
 def _with_regions(read: _Read, deps: AuditDependencies) -> _Read:
