@@ -25,7 +25,7 @@ BY_FAMILY = f"{TABLE}/index/by-family"
 ON_THE_TABLE = {
     "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
     "Notify": {"GetItem", "PutItem", "Query"},
-    "Deliver": {"DeleteItem", "GetItem", "PutItem", "UpdateItem"},
+    "Deliver": {"GetItem", "PutItem", "UpdateItem"},
 }
 READING_VERBS = ("Describe", "Get", "List")
 

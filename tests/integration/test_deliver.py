@@ -381,7 +381,7 @@ def test_a_notice_for_a_channel_that_is_off_is_kept() -> None:
 def test_a_notice_in_the_queue_of_another_channel_is_refused() -> None:
     """It would be posted twice as fast as its channel takes them, and twice if it is in both."""
     dead, slack = RecordingQueue(), RecordingChannel()
-    record = sqs_record(notice_body()) | {"eventSourceARN": "arn:aws:sqs:us-east-1:1:another"}
+    record = sqs_record(notice_body(), queue="another")
     assert (
         deliverer(MemoryLedger(), {"slack": slack}, dead_letters=dead)(batch(record), None) == DONE
     )
