@@ -33,6 +33,7 @@ LEASE_S = 180
 POST_WITHIN_S = 40
 """A post starts this long after its delivery began, at most: it and its mark need the rest."""
 TRY_AGAIN_S = 30
+"""Also the least after "too many requests": a service of one a second then takes many at once."""
 REPEAT_AFTER_S = 300
 """A repeat waits until a short outage is over, else the same outage takes both tries."""
 LONGEST_BACKOFF_S = 3_600
@@ -200,7 +201,8 @@ class _Held:
         now_s = int(self.deps.clock().timestamp())
         outcome: Outcome
         match error:
-            case RateLimited(retry_after_s=wait_s):
+            case RateLimited(retry_after_s=asked_s):
+                wait_s = max(asked_s, TRY_AGAIN_S)
                 answered = Circuit(0, now_s + wait_s)
                 outcome = self._later(error, max(wait_s, _backoff_s(wait_s, self.received)))
             case ChannelUnavailable():

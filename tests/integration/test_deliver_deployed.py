@@ -86,14 +86,14 @@ def test_deployed_it_posts_to_both_channels_once(aws: boto3.Session) -> None:
 def test_deployed_it_makes_a_message_wait(aws: boto3.Session) -> None:
     """Through its real receipt handle; after that it is posted as the first."""
     environ, clock = deployed(aws), Clock()
-    answers = [Response(429, {"retry-after": "1"}, b""), Response(200, {}, b"ok")]
+    answers = [Response(429, {"retry-after": "40"}, b""), Response(200, {}, b"ok")]
     handle = build(environ, session=aws, clock=clock, transport=lambda *_: answers.pop(0))
     url = environ["NOTICES_QUEUE_URL_SLACK"]
     aws.client("sqs").send_message(QueueUrl=url, MessageBody=notice_body())
     [message] = messages(aws, url)
     record = {**RECORD, "receiptHandle": message["ReceiptHandle"]}
     assert failures(handle(batch(record), None)) == ["m1"]
-    clock.move(1)
+    clock.move(40)
     assert handle(batch(record), None) == DONE
     assert answers == []
 
