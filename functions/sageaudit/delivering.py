@@ -60,9 +60,14 @@ class DeliverDependencies:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """The notice was posted; `repeat` is True when an earlier try may have posted it too."""
+    """The notice was posted; `repeat` is True when an earlier try may have posted it too.
+
+    `unmarked` is the ledger's error where it does not know: the message is done all the same, and
+    only a second delivery of it would post again, as a repeat.
+    """
 
     repeat: bool
+    unmarked: AwsError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +187,10 @@ class _Held:
             self.channel.post(self.channel.as_repeat(payload) if self.repeat else payload)
         except ChannelError as error:
             return self._refused(error, circuit)
-        self.deps.ledger.mark_sent(self.notice.notice_id, self.deps.clock())
+        try:
+            self.deps.ledger.mark_sent(self.notice.notice_id, self.deps.clock())
+        except AwsError as unmarked:
+            return Posted(self.repeat, unmarked)
         self._change(circuit, Circuit())
         return Posted(self.repeat)
 
