@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.alarm_list import FunctionFacts, Watch, watches
 from infra.alarms import Alarms
 from infra.functions import Worker
 from infra.history import HistoryTable
@@ -73,25 +74,16 @@ class SageAuditStack(cdk.Stack):
             deliver_timeout=DELIVER_TIMEOUT,
             own_key=topic_key,
         )
-        self._audit(roles)
-        sweep = self._sweep(roles)
-        self.sweep = SweepSchedule(self, "SweepSchedule", function=sweep.function)
+        workers = {
+            "audit": self._audit(roles),
+            "sweep": self._sweep(roles),
+            "notify": self._notify([channel.name for channel in channels]),
+            "deliver": self._deliver(channels, topic_key),
+        }
+        self.sweep = SweepSchedule(self, "SweepSchedule", function=workers["sweep"].function)
         # Where Lambda hands on what it could not invoke.
-        sweep.may(HAND_ON, self.sweep.dead_letters.queue_arn)
-        notify = self._notify([channel.name for channel in channels])
-        self._deliver(channels, topic_key)
-        self.alarms = Alarms(
-            self,
-            "Alarms",
-            dead_letters={
-                "FinishedJobsDeadLetters": self.trigger.dead_letters,
-                "UndecidedAudits": self.notices.undecided,
-                "NoticesDeadLetters": self.notices.dead_letters,
-                "SweepDeadLetters": self.sweep.dead_letters,
-            },
-            stream_reader=notify.function,
-            channels=[channel.name for channel in channels],
-        )
+        workers["sweep"].may(HAND_ON, self.sweep.dead_letters.queue_arn)
+        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers))
         for name, value in {
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
@@ -111,6 +103,27 @@ class SageAuditStack(cdk.Stack):
         }.items():
             cdk.CfnOutput(self, name, value=value)
 
+    def _watches(self, workers: Mapping[str, Worker]) -> Iterator[Watch]:
+        return watches(
+            functions={
+                name: FunctionFacts(worker.function.function_name, int(worker.timeout.to_seconds()))
+                for name, worker in workers.items()
+            },
+            work_queues={
+                "FinishedJobs": self.trigger.queue.queue_name,
+                "Decisions": self.notices.decisions.queue_name,
+            },
+            notices_queues={
+                channel: queue.queue_name for channel, queue in self.notices.queues.items()
+            },
+            dead_letters={
+                "FinishedJobsDeadLetters": self.trigger.dead_letters.queue_name,
+                "UndecidedAudits": self.notices.undecided.queue_name,
+                "NoticesDeadLetters": self.notices.dead_letters.queue_name,
+                "SweepDeadLetters": self.sweep.dead_letters.queue_name,
+            },
+        )
+
     def _delay(self) -> cdk.Duration:
         seconds = cdk.CfnParameter(
             self,
@@ -123,7 +136,7 @@ class SageAuditStack(cdk.Stack):
         )
         return cdk.Duration.seconds(seconds.value_as_number)
 
-    def _audit(self, roles: Mapping[str, str | None]) -> None:
+    def _audit(self, roles: Mapping[str, str | None]) -> Worker:
         queue, dead_letters = self.trigger.queue, self.trigger.dead_letters
         table = self.history.table.table_arn
         audit = Worker(
@@ -153,6 +166,7 @@ class SageAuditStack(cdk.Stack):
         if assumed := [role for role in roles.values() if role is not None]:
             audit.may(accounts.PERMISSIONS, *assumed)
         feed_from_queue(audit, queue, max_concurrency=5)
+        return audit
 
     def _sweep(self, roles: Mapping[str, str | None]) -> Worker:
         queue, table = self.trigger.queue, self.history.table.table_arn
@@ -213,7 +227,7 @@ class SageAuditStack(cdk.Stack):
         urls = {notices_queue_variable(name): queue.queue_url for name, queue in queues.items()}
         return {"CHANNELS": ",".join(queues), **urls}
 
-    def _deliver(self, channels: Sequence[type[NoticeChannel]], topic_key: str | None) -> None:
+    def _deliver(self, channels: Sequence[type[NoticeChannel]], topic_key: str | None) -> Worker:
         """It reads the queue of every channel: what waits for one that is off needs a reason."""
         dead_letters = self.notices.dead_letters
         deliver = Worker(
@@ -242,6 +256,7 @@ class SageAuditStack(cdk.Stack):
             feed_from_queue(
                 deliver, queue, max_concurrency=2, construct_id=f"Source{name.capitalize()}"
             )
+        return deliver
 
     def _address(self, channel: type[NoticeChannel]) -> str:
         """The value of the channel's environment variable for deliver."""

@@ -103,6 +103,7 @@ def _deliver(
             why = "it has to wait for its channel, or for another try"
             if refusal is not None:
                 why = str(refusal)
+                report.count("DeliveryFailed", channel=notice.channel)
                 report.warning("not posted", **named, error=type(refusal).__name__, reason=why)
             raise ComesBack(why, wait_s)
 
