@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
@@ -136,12 +136,10 @@ class Delivery:
         for number in range(first, first + count):
             self.queues[channel].put(numbered_body(channel, number))
 
-    def run(
-        self, *, until_s: float = 15 * 86_400, stop: Callable[[], bool] = lambda: False
-    ) -> None:
+    def run(self, *, until_s: float = 15 * 86_400) -> None:
         """Delivers what is due until no message waits, or until so many seconds from now."""
         end = self.clock().timestamp() + until_s
-        while not stop():
+        while True:
             waiting = [
                 (at, name)
                 for name, queue in self.queues.items()

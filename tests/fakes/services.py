@@ -125,7 +125,7 @@ def sns_error(code: str, status: int = 400) -> ClientError:
         {
             "Error": {"Code": code, "Message": "about the topic"},
             "ResponseMetadata": {"HTTPStatusCode": status},
-        },  # type: ignore[arg-type]  # the other keys are not read
+        },
         "Publish",
     )
 

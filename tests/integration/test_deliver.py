@@ -313,7 +313,7 @@ def test_two_silences_are_for_a_person_to_judge(capsys: pytest.CaptureFixture[st
     assert body == notice_body()
     assert attributes["reason"] == "unknown_outcome"
     assert attributes["why"].endswith("The last answer: no answer came")
-    assert counted(capsys.readouterr().out) == {("NotifyUnknown", "slack"): 1}
+    assert counted(capsys.readouterr().out)["NotifyUnknown", "slack"] == 1
     assert handle(batch(RECORD), None) == DONE
     assert repeats(channel) == [True]
 
