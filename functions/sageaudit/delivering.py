@@ -89,8 +89,8 @@ class GivenUp:
 
     @property
     def unknown(self) -> bool:
-        """Whether it is given up since nobody knows if it was posted, twice."""
-        return self.code == UNKNOWN_OUTCOME
+        """Whether it is given up since nobody knows if it was posted: a person has to look."""
+        return self.code in (UNKNOWN_OUTCOME, UNEXPECTED_ANSWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,7 @@ class TryLater:
 Outcome = Posted | AlreadySent | GivenUp | TryLater
 
 UNKNOWN_OUTCOME = "unknown_outcome"
+UNEXPECTED_ANSWER = "unexpected_answer"
 _SPENT = (
     "two tries ended without an answer: look whether the notice was posted; if it was not, send it"
     " again with `sageaudit redrive notices`"
@@ -223,7 +224,7 @@ class _Held:
                 outcome = GivenUp(code, untrusted.log(str(error)), maybe_posted=self.repeat)
             case _:  # UnexpectedAnswer
                 why = untrusted.log(str(error))
-                outcome = GivenUp("unexpected_answer", why, maybe_posted=True)
+                outcome = GivenUp(UNEXPECTED_ANSWER, why, maybe_posted=True)
         self._change(circuit, answered)
         return outcome
 
