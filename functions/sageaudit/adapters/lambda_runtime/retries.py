@@ -66,9 +66,13 @@ class QueueRetries:
         attributes = {"reason": code, "why": why, **sent_first}
         self._dead_letters.send(record.letter, attributes=attributes)
 
+    def gives_up(self, record: SqsMessage) -> bool:
+        """Whether the message is too old to come back."""
+        return record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds()
+
     def again(self, record: SqsMessage, why: str, wait_s: int | None = None) -> str | None:
         """Hides the message, or gives it up. Raises AwsError."""
-        if record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds():
+        if self.gives_up(record):
             self.reject(record, "gave_up", why)
             return GIVEN_UP
         if wait_s is None:
