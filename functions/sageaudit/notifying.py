@@ -11,25 +11,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import NOT_NAMED, Head, JobKey
-from sageaudit.domain.audit.sums import Scope, sums_of, total
+from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.telling.family_day import Claim, FamilyDay
 from sageaudit.domain.telling.news import News, Said
 from sageaudit.domain.telling.rule import Floors, Silent, Tell, decide
 from sageaudit.errors import AwsError, BadHistory, Malformed, Throttled
+from sageaudit.family_dollars import (
+    day_of,
+    days_until,
+    family_of,
+    moment_of,
+    others_usd,
+    own_usd,
+)
 from sageaudit.ports import History, Queue, TellLedger
 from sageaudit.text.changes import what_changed
 from sageaudit.text.envelope import Notice, Payload, Writer, to_body
 from sageaudit.text.notice import accepted_usd, news_of, why_never
 from sageaudit.text.occasion import Occasion
 
-LOOK_BACK = timedelta(days=30)
 LEASE_S = 120
 """How long a claim holds: longer than the function's timeout, so that its holder has ended."""
 _TRIES = 8
@@ -143,7 +149,7 @@ def _tell(
     now: datetime,
 ) -> Queued | Quiet | Later:
     """Claims the family's day for the message, queues its notices, and keeps what was told."""
-    family, day = "/".join(audited.family), _day(audit.at)
+    family, day = "/".join(audited.family), day_of(audit.at)
     for _ in range(_TRIES):
         seen, last = deps.ledger.family_day(family, day), deps.ledger.last_notice(audit.pk)
         if last is not None and last.version >= audit.version:
@@ -176,15 +182,15 @@ def _decided(
     now: datetime,
 ) -> Tell | Silent:
     policy = deps.policy
-    since, until = _days(now)
-    if last is None and audited.ended_at and _day(audited.ended_at) < since:
+    since, until = days_until(now)
+    if last is None and audited.ended_at and day_of(audited.ended_at) < since:
         return Silent("it ended more than 30 days ago")
 
     def family_usd() -> Decimal:
         if audited.own_usd >= policy.floor_usd:
             return audited.own_usd
         with _reading("sums of the family"):
-            return audited.own_usd + _others_usd(deps.history, newest, audited.family, since, until)
+            return audited.own_usd + others_usd(deps.history, newest, audited.family, since, until)
 
     return decide(
         audited.news,
@@ -206,9 +212,9 @@ def _decided(
 def _payloads(
     audit: NewAudit, tell: Tell, deps: NotifyDependencies, *, now: datetime
 ) -> dict[str, Payload]:
-    day = _day(audit.at)
+    day = day_of(audit.at)
     changes = _changes(audit, tell.corrects, deps.history) if tell.corrects else ()
-    occasion = Occasion(tell, day=None if day == _day(now) else day, changes=changes)
+    occasion = Occasion(tell, day=None if day == day_of(now) else day, changes=changes)
     return {
         name: write(audit.document, deps.policy, occasion) for name, write in deps.writers.items()
     }
@@ -243,7 +249,7 @@ def _keep(
     audit: NewAudit, audited: _Audited, family: str, ledger: TellLedger, *, now: datetime
 ) -> None:
     """The claim becomes what was told."""
-    day, said = _day(audit.at), Said(audit.version, audited.news, now)
+    day, said = day_of(audit.at), Said(audit.version, audited.news, now)
     for _ in range(_TRIES):
         last = ledger.last_notice(audit.pk)
         notice = None if last and last.version > said.version else (audit.pk, said)
@@ -260,69 +266,15 @@ def _nothing_found(document: AuditDocument) -> str:
 
 
 def _audited(document: AuditDocument, now: datetime) -> _Audited:
-    since, _ = _days(now)
+    since, _ = days_until(now)
     ended_at = document["job"]["ended_at"]
     return _Audited(
         news=news_of(document),
         accepted_usd=accepted_usd(document),
-        own_usd=_own_usd(document, since),
-        family=_family(document),
-        ended_at=_moment(ended_at) if ended_at else None,
+        own_usd=own_usd(document, since),
+        family=family_of(document),
+        ended_at=moment_of(ended_at) if ended_at else None,
     )
-
-
-def _days(now: datetime) -> tuple[date, date]:
-    """The first and last day (UTC) of a family's dollars: 30 days ago and today, both whole."""
-    return _day(now - LOOK_BACK), _day(now)
-
-
-def _own_usd(document: AuditDocument, since: date) -> Decimal:
-    """What this audit adds to its family's USD; of a roll-up, whose children are counted, what its
-    own findings do.
-
-    What may be lost counts at its upper end: its owner can still resume the run.
-    """
-    ended_at = document["job"]["ended_at"]
-    if ended_at and _day(_moment(ended_at)) < since:
-        return Decimal(0)
-    if document["rollup"]:
-        own = sums_of(document)
-        return own.avoidable_usd + own.lost_up_to_usd
-    return (document["avoidable_usd"] or Decimal(0)) + (lost_up_to(document) or Decimal(0))
-
-
-def _others_usd(
-    history: History, newest: Head | None, family: tuple[str, str, str], since: date, until: date
-) -> Decimal:
-    """Avoidable and certainly lost USD of the family's other audits.
-
-    The sums have this run in its newest version, which may be later than the one in hand: exactly
-    that is taken out.
-    """
-    if newest is not None:
-        family = newest.account, newest.region, newest.family
-    account, region, name = family
-    rows = history.sums(Scope.FAMILY, since, until, account=account, region=region, name=name)
-    sums = total(rows)
-    others_usd = sums.waste_usd
-    if newest is None or newest.sums is None or not since <= _day(newest.ended_at) <= until:
-        return others_usd
-    return others_usd - newest.sums.avoidable_usd - newest.sums.lost_usd
-
-
-def _family(document: AuditDocument) -> tuple[str, str, str]:
-    """Account, region and family name."""
-    job = document["job"]
-    return job["account"] or NOT_NAMED, job["region"] or NOT_NAMED, job["family"]
-
-
-def _day(moment: datetime) -> date:
-    return moment.astimezone(UTC).date()
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from sageaudit.adapters.channels.catalogue import CHECKS, writers
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.keys import audit_sk, job_pk
 from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.lambda_runtime.batch import Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -155,6 +156,74 @@ def test_a_record_that_nobody_can_be_shown_is_not_done() -> None:
     undecided = RecordingQueue(answers=[Throttled("queue")])
     handle = notifier(RecordingQueue(), undecided=undecided)
     assert failures(handle(batch(stream_record("{", number=2)), None)) == ["2"]
+
+
+def _corrupt(path: list[str | int], junk: Any) -> str:
+    """A stored document with something else inside."""
+    whole: Any = json.loads(stored_text(document(), 1))
+    holder = whole
+    for key in path[:-1]:
+        holder = holder[key]
+    if junk is MISSING:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = junk
+    return json.dumps(whole)
+
+
+MISSING = object()
+DEEP = "[" * 100_000 + "]" * 100_000
+CORRUPT = {
+    "not JSON": "{",
+    "a list": "[]",
+    "a number": "7",
+    "nothing": "null",
+    "empty": "",
+    "too deep": DEEP,
+    "too deep inside": json.dumps({"job": 1})[:-1] + f', "findings": {DEEP}}}',
+    "no job": _corrupt(["job"], MISSING),
+    "no bill": _corrupt(["bill"], MISSING),
+    "no findings": _corrupt(["findings"], MISSING),
+    "a finding is a text": _corrupt(["findings", 0], "x"),
+    "no severity": _corrupt(["findings", 0, "severity"], MISSING),
+    "a severity of later": _corrupt(["findings", 0, "severity"], "worst"),
+    "a summary is a list": _corrupt(["findings", 0, "summary"], []),
+    "a fix is a number": _corrupt(["findings", 0, "fix"], [7]),
+    "evidence is a text": _corrupt(["findings", 0, "evidence"], "x"),
+    "dollars are a text": _corrupt(["avoidable_usd"], "much"),
+    "dollars are a list": _corrupt(["lost_usd"], [1]),
+    "the bill is a text": _corrupt(["bill", "total_usd"], "much"),
+    "hours are a text": _corrupt(["idle_capacity", "idle"], "many"),
+    "no hours": _corrupt(["idle_capacity", "paid"], 0),
+    "a unit of later": _corrupt(["idle_capacity", "unit"], "tpu_hours"),
+    "the end is a number": _corrupt(["job", "ended_at"], 7),
+    "the end is no time": _corrupt(["job", "ended_at"], "yesterday"),
+    "the family is missing": _corrupt(["job", "family"], MISSING),
+    "the phases are a number": _corrupt(["phases"], 7),
+    "coverage is missing": _corrupt(["audit"], {}),
+    **{
+        f"dollars of {number}": stored_text(document(), 1).replace(
+            '"avoidable_usd":2.035', f'"avoidable_usd":{number}'
+        )
+        for number in ("1E+999999", "1E-999999", "-1E+400", "9" * 5_000, "NaN", "Infinity")
+    },
+}
+
+
+@pytest.mark.parametrize("text", CORRUPT.values(), ids=CORRUPT)
+def test_no_corrupt_document_holds_its_shard(text: str) -> None:
+    """It is told, or set aside with its keys; what stands before and after it is told.
+
+    From the queue of decisions it is told, or kept with its reason, or comes back later.
+    """
+    queue, undecided, decisions = RecordingQueue(), RecordingQueue(), RecordingQueue()
+    handle = notifier(queue, undecided=undecided, decisions=decisions)
+    record = stream_record(text, number=2, pk=PK.replace("0412", "9999"))
+    assert handle(batch(run_of(1), record, run_of(3)), None) == DONE
+    assert {run_id(1, "sns"), run_id(3, "slack")} <= set(queued_ids(queue))
+    for body, _ in (*undecided.sent, *decisions.sent):
+        assert json.loads(body)["pk"] == PK.replace("0412", "9999")
+    assert len(undecided.sent) + len(decisions.sent) <= 1
 
 
 def test_a_writer_that_fails_fails_its_record(capsys: pytest.CaptureFixture[str]) -> None:
