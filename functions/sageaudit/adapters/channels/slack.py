@@ -68,8 +68,12 @@ class SlackChannel(NoticeChannel):
         """`address` is the secret that holds the webhook's URL."""
         return cls(connections.secret(address), connections.transport)
 
+    def prepare(self) -> None:
+        """Reads the webhook's URL. Raises ChannelBroken or ChannelUnavailable."""
+        self._webhook.prepare()
+
     def post(self, payload: Payload) -> None:
-        """Raises RateLimited, ChannelBroken, ChannelUnavailable or MaybeSent."""
+        """Raises a ChannelError."""
         self._webhook.post(payload)
 
 
