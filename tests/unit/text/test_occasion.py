@@ -51,38 +51,38 @@ def test_a_first_message_says_nothing_of_others() -> None:
     [
         (
             further(Why.WORSE),
-            " (second message today, after LOW $6.00)",
+            "(second message today, after LOW $6.00)",
             (
                 "Second message today",
-                "train-bert was told with LOW $6.00 at 09:02 UTC; this is more severe.",
+                "Of train-bert, LOW $6.00 was told at 09:02 UTC; this is more severe.",
             ),
         ),
         (
             further(Why.TEN_TIMES, HIGH, 3, date(2026, 5, 18)),
-            " (third message of 2026-05-18, after HIGH $412.00)",
+            "(third message of 2026-05-18, after HIGH $412.00)",
             (
                 "Third message of 2026-05-18",
                 (
-                    "train-bert was told with HIGH $412.00 at 09:02 UTC; this is 10 times as"
+                    "Of train-bert, HIGH $412.00 was told at 09:02 UTC; this is 10 times as"
                     " much or more."
                 ),
             ),
         ),
         (
             further(Why.IDLE, Said(1, News(Severity.HIGH, None, None), None), 7),
-            " (7th message today, after HIGH, dollars not known)",
+            "(7th message today, after HIGH, dollars not known)",
             (
                 "7th message today",
-                "train-bert was told with HIGH, dollars not known; that was not about idle hours.",
+                "Of train-bert, HIGH, dollars not known was told; that was not about idle hours.",
             ),
         ),
         (
             further(Why.TEN_TIMES, IDLE),
-            " (second message today, after IDLE 40 GPU-hours)",
+            "(second message today, after IDLE 40 GPU-hours)",
             (
                 "Second message today",
                 (
-                    "train-bert was told with IDLE 40 GPU-hours at 09:02 UTC; this is 10 times as"
+                    "Of train-bert, IDLE 40 GPU-hours was told at 09:02 UTC; this is 10 times as"
                     " much or more."
                 ),
             ),
