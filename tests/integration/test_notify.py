@@ -27,7 +27,7 @@ from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy, BadSettings, Throttled
-from sageaudit.notifying import NotifyDependencies
+from sageaudit.notifying import LEASE_S, NotifyDependencies
 from sageaudit.ports import Queue
 from sageaudit.text.envelope import Notice, Writer, read_body
 from tests.contract.tables import new_table
@@ -66,6 +66,7 @@ def notifier(
     undecided: Any = None,
     policy: Policy = POLICY,
     broken: Mapping[str, Writer] | None = None,
+    clock: Clock | None = None,
     service: str = "notify-tests",
 ) -> Handler:
     """Notify over fakes."""
@@ -79,7 +80,7 @@ def notifier(
         ),
         decisions=cast("SqsQueue", decisions or RecordingQueue()),
         undecided=cast("Queue", undecided or RecordingQueue()),
-        clock=Clock(),
+        clock=clock or Clock(),
         report=Report({"POWERTOOLS_SERVICE_NAME": service}),
     )
 
@@ -262,6 +263,48 @@ def test_a_second_look_with_the_same_figures_is_sent_once() -> None:
     second["dynamodb"]["ApproximateCreationDateTime"] += 86_400
     assert handle(batch(stream_record(document()), second, second), None) == DONE
     assert queued_ids(queue) == [f"{PK}|1|sns", f"{PK}|1|slack"]
+
+
+def test_an_audit_that_waits_for_another_of_its_family_is_decided_from_the_queue(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its shard goes on; the wait is no failure, and lasts as long as the other's claim."""
+    down = RecordingQueue(answers=[Throttled("queue")] * 2)
+    ledger, clock = MemoryLedger(), Clock()
+    first, second = (
+        stream_record(document(), number=number, pk=PK.replace("0412", f"{number:04d}"))
+        for number in (1, 2)
+    )
+    decisions = RecordingQueue()
+    handle = notifier(down, ledger=ledger, decisions=decisions, service="waiting")
+    assert handle(batch(first, second), None) == DONE
+    assert [json.loads(body)["sequence_number"] for body, _ in decisions.sent] == ["1", "2"]
+    assert decisions.sent[1][1]["why"] == "another message about the family is being queued"
+    counts = counted(capsys.readouterr().out)
+    assert (counts["NotDecided", None], counts["SetAside", None]) == (1, 2)
+
+    history = MemoryHistory()
+    for record in (first, second):
+        pk, key, _ = Change(record).run()
+        history.record(Entry(key, NOON, document(job=job(name=pk[-18:-14])), 1, None, None))
+    later = notifier(
+        RecordingQueue(),
+        ledger=ledger,
+        history=history,
+        decisions=decisions,
+        clock=clock,
+        service="waited",
+    )
+    waits = later(batch(sqs_record(Change(second).letter)), None)
+    assert failures(waits) == ["m1"]
+    assert decisions.waits_s == [LEASE_S + 1]
+    clock.move(LEASE_S + 1)
+    assert later(batch(sqs_record(Change(second).letter)), None) == DONE
+    assert later(batch(sqs_record(Change(first).letter)), None) == DONE
+    assert counted(capsys.readouterr().out) == {
+        ("NoticesQueued", "sns"): 1,
+        ("NoticesQueued", "slack"): 1,
+    }
 
 
 def test_a_failure_names_the_first_record_that_can_be_kept_nowhere() -> None:
