@@ -9,7 +9,7 @@ queued, so that it silences nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -38,6 +38,7 @@ from sageaudit.text.occasion import Occasion
 
 LEASE_S = 120
 """How long a claim holds: longer than the function's timeout, so that its holder has ended."""
+_COMES_BACK_S = 60
 _TRIES = 8
 """A family's day is written by one process at a time; each try means that another one was."""
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -98,6 +99,14 @@ class Later:
     wait_s: int
 
 
+class _NoneQueued(Exception):
+    """No channel's queue took its notice."""
+
+    def __init__(self, error: AwsError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 @dataclass(frozen=True, slots=True)
 class _Audited:
     """What of an audit the decision needs. `own_usd`: what it adds to its family's 30 days."""
@@ -126,8 +135,6 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
         return Quiet("it ended before sageaudit was installed")
     with _reading("head of the run"):
         newest = deps.history.head(audit.key)
-    if newest is not None and newest.version > audit.version:
-        return Quiet(f"version {newest.version} of the audit has taken its place")
     return _tell(audit, audited, newest, deps, now=now)
 
 
@@ -154,12 +161,16 @@ def _tell(
         seen, last = deps.ledger.family_day(family, day), deps.ledger.last_notice(audit.pk)
         if last is not None and last.version >= audit.version:
             return Quiet(f"version {last.version} was told")
+        overtaken = newest is not None and newest.version > audit.version
+        if overtaken and not seen.is_claimed(audit.pk, audit.version):
+            return Quiet("a newer version of the audit has taken its place")
+        if unfinished := seen.unfinished(audit.pk, audit.version, now):
+            return Later("another version of the audit is being told", _rest_s(unfinished, now))
         verdict = _decided(audited, newest, seen, last, deps, now=now)
         if isinstance(verdict, Silent):
             return Quiet(verdict.reason)
-        if busy := seen.busy(audit.pk, audit.version, now):
-            rest_s = int((busy.until - now).total_seconds()) + 1
-            return Later("another message about the family is being queued", rest_s)
+        if busy := seen.busy(audit.pk, now):
+            return Later("another message about the family is being queued", _rest_s(busy, now))
         payloads = _payloads(audit, verdict, deps, now=now)
         until = now + timedelta(seconds=LEASE_S)
         claim = Claim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
@@ -167,9 +178,19 @@ def _tell(
             break
     else:
         raise Throttled("Too many audits of one family are decided at once.")
-    _queue(audit, payloads, deps.queues)
-    _keep(audit, audited, family, deps.ledger, now=now)
+    try:
+        _queue(audit, payloads, deps.queues)
+    except _NoneQueued as none:
+        _release(audit, family, deps.ledger, now=now)
+        raise none.error from none
+    _keep(audit, claim, family, deps.ledger, now=now)
     return Queued(tuple(payloads))
+
+
+def _rest_s(claim: Claim, now: datetime) -> int:
+    """Until the claim ends; a minute where it has, and its own delivery is still to come."""
+    rest_s = int((claim.until - now).total_seconds()) + 1
+    return rest_s if rest_s > 0 else _COMES_BACK_S
 
 
 def _decided(
@@ -232,8 +253,8 @@ def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
 def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str, Queue]) -> None:
     """Tries every channel: one that fails keeps no other from its notice.
 
-    Raises the first AwsError. The claim then stays until it runs out or this audit comes again,
-    which sends the same notices: deliver knows by their ids which it has had.
+    Raises the first AwsError, or _NoneQueued with it. After some were queued the claim stays, until
+    this audit comes again: deliver knows by their ids which notices it has had.
     """
     failed: list[AwsError] = []
     for channel, payload in payloads.items():
@@ -241,21 +262,30 @@ def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str
             queues[channel].send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
         except AwsError as error:
             failed.append(error)
+    if failed and len(failed) == len(payloads):
+        raise _NoneQueued(failed[0])
     if failed:
         raise failed[0]
 
 
-def _keep(
-    audit: NewAudit, audited: _Audited, family: str, ledger: TellLedger, *, now: datetime
-) -> None:
+def _release(audit: NewAudit, family: str, ledger: TellLedger, *, now: datetime) -> None:
+    """So that another audit need not wait for the claim to run out; it does so in any case."""
+    day = day_of(audit.at)
+    with suppress(AwsError):
+        ledger.write(family, day, ledger.family_day(family, day).released(audit.pk, now))
+
+
+def _keep(audit: NewAudit, claim: Claim, family: str, ledger: TellLedger, *, now: datetime) -> None:
     """The claim becomes what was told."""
-    day, said = day_of(audit.at), Said(audit.version, audited.news, now)
+    day, said = day_of(audit.at), Said(claim.version, claim.news, now)
     for _ in range(_TRIES):
         last = ledger.last_notice(audit.pk)
+        if last and last.version == said.version:
+            return  # our own write, whose answer was lost
         notice = None if last and last.version > said.version else (audit.pk, said)
-        if ledger.write(
-            family, day, ledger.family_day(family, day).told(audit.pk, said, now), notice
-        ):
+        seen = ledger.family_day(family, day)
+        told = seen.told(audit.pk, said, now, corrects=claim.corrects)
+        if ledger.write(family, day, told, notice):
             return
     raise Throttled("Too many audits of one family are decided at once.")
 

@@ -269,7 +269,7 @@ def test_an_audit_that_waits_for_another_of_its_family_is_decided_from_the_queue
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Its shard goes on; the wait is no failure, and lasts as long as the other's claim."""
-    down = RecordingQueue(answers=[Throttled("queue")] * 2)
+    down = RecordingQueue(answers=[Throttled("queue")])
     ledger, clock = MemoryLedger(), Clock()
     first, second = (
         stream_record(document(), number=number, pk=PK.replace("0412", f"{number:04d}"))
