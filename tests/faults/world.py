@@ -206,7 +206,7 @@ def _text(attributes: Any, name: str) -> str | None:
     value = attributes.get(name) if attributes else None
     if value is None:
         return None
-    return value.get("string_value") if isinstance(value, dict) else str(value)
+    return value.get("StringValue") if isinstance(value, dict) else str(value)
 
 
 @contextmanager
