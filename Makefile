@@ -53,6 +53,7 @@ docs: $(READY) ## rewrites docs/rules, and the pages that are made from recordin
 	@$(RUN)/python -m docs.build_recorded_gpus
 	@$(RUN)/python -m docs.build_gpu_throughput
 	@$(RUN)/python -m docs.build_permissions
+	@$(RUN)/python -m docs.build_alarms
 	@$(RUN)/python -m docs.build_schemas
 
 dist: $(READY) ## builds the wheel and checks it in a clean environment

@@ -10,9 +10,10 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from infra.names import METRICS_NAMESPACE
+
 RUNTIME = lambda_.Runtime.PYTHON_3_13
 ARCHITECTURE = lambda_.Architecture.ARM_64
-METRICS_NAMESPACE = "sageaudit"
 
 
 class Worker(Construct):
@@ -30,6 +31,7 @@ class Worker(Construct):
         environment: Mapping[str, str],
     ) -> None:
         super().__init__(scope, construct_id)
+        self.timeout = timeout
         log_group = logs.LogGroup(
             self,
             "Log",

@@ -1,6 +1,7 @@
 """Names that the template and `make deploy` share; a channel names its own secret."""
 
 STACK = "SageAudit"
+METRICS_NAMESPACE = "sageaudit"
 FINGERPRINT_KEY = "sageaudit/fingerprint-key"
 """The secret with the key of job fingerprints, which `make deploy` creates."""
 ALARMS_TOPIC = "AlarmsTopicArn"

@@ -28,7 +28,8 @@ from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.s3 import S3Buckets
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.secrets import SecretReader
-from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
+from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, entry_point
@@ -39,12 +40,12 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
-from sageaudit.domain.audit.document import estimates
-from sageaudit.domain.audit.record import Verdict
+from sageaudit.domain.audit.document import AuditDocument, estimates
+from sageaudit.domain.audit.record import Head, Recorded, Verdict
 from sageaudit.domain.job.event import job_ended
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadSettings
-from sageaudit.ports import Queue
+from sageaudit.ports import History, Queue
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.settings import AuditSettings
@@ -52,8 +53,16 @@ from sageaudit.waiting import Later, Wait
 
 WAITED = "waited-"
 """Begins the attributes that count how often a message has waited, one for each reason."""
-_STOP_BEFORE_MS = 20_000
+_STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
 """Below this remaining time, no further record is started."""
+
+
+_SAID = {
+    "JobsAudited": "audited",
+    "DueAudited": "audited again",
+    "DuplicateEvents": "already audited",
+}
+"""The line of the log, by the metric that counts the audit."""
 
 
 def audit_message(
@@ -75,15 +84,18 @@ def audit_message(
         case Later():
             _send_again(message, outcome, waited, queue)
             report.count("EventsWaiting")
-            report.info("later", job=ended.ref.arn, wait=outcome.wait, reason=outcome.reason)
-        case flow.Repeated(head):
-            report.count("DuplicateEvents")
-            report.info("already audited", job=ended.ref.arn, version=head.version)
+            report.info("later", wait=outcome.wait, reason=outcome.reason)
         case flow.Dropped(reason):
             report.count("UnknownJobs")
-            report.warning("nothing to audit", job=ended.ref.arn, reason=reason)
-        case flow.Done():
-            _report_audit(outcome, ended.ref.arn, report)
+            report.warning("nothing to audit", reason=reason)
+        case flow.Repeated(head):
+            _report_repeat(head, message, deps.history, report)
+        case flow.Settled(recorded, _, document):
+            _report_audit(recorded, document, report, "DueAudited")
+        case flow.Done(recorded, _, _, document):
+            again = recorded.verdict is not Verdict.RECORDED and message.received == 1
+            first = "DuplicateEvents" if again else "JobsAudited"
+            _report_audit(recorded, document, report, "DueAudited" if outcome.was_due else first)
 
 
 def _send_again(
@@ -97,18 +109,34 @@ def _send_again(
     queue.send(message.body, delay_s=later.delay_s, attributes=attributes)
 
 
-def _report_audit(done: flow.Done, arn: str, report: Report) -> None:
-    recorded, document = done.recorded, done.document
-    new = recorded.verdict is Verdict.RECORDED
-    report.count("JobsAudited" if new else "DuplicateEvents")
+def _report_repeat(head: Head, message: SqsMessage, history: History, report: Report) -> None:
+    """Counts a repeat; a message that came back may have recorded the audit before it was killed.
+
+    Its findings are then counted now: each audit at least once, and twice where the message had
+    failed while another one about the same job was audited.
+    """
+    document = history.audit(head.key, head.version) if message.received > 1 else None
+    if document is None:
+        report.count("DuplicateEvents")
+        report.info("already audited", version=head.version)
+        return
+    known = Recorded(Verdict.DUPLICATE, head.version)
+    _report_audit(known, document, report, "JobsAudited")
+
+
+def _report_audit(
+    recorded: Recorded, document: AuditDocument, report: Report, counted_as: str
+) -> None:
+    report.count(counted_as)
     for unknown in document["unknown"]:
         if unknown["code"] == RULE_FAILED:
             report.count("RuleFailed")
+            report.error("rule failed", rule=unknown["rule"], reason=unknown["reason"])
     if document["unauditable"] is not None:
         report.count("JobsUnauditable")
+        report.error("unauditable", reason=document["unauditable"])
     report.info(
-        "audited" if new else "already audited",
-        job=arn,
+        _SAID[counted_as],
         verdict=recorded.verdict.value,
         version=recorded.version,
         total_usd=document["bill"]["total_usd"],
@@ -129,10 +157,10 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, session = AuditSettings.from_env(environ), session or boto3.Session()
+    settings, limit = AuditSettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
     report, policy = Report(environ), policy or stored_policy.load()
-    sqs, dynamodb = client(session, "sqs"), client(session, "dynamodb")
-    accounts = Accounts(session, settings.account_id, policy.accounts, time.time)
+    sqs, dynamodb = client(limit, "sqs", config=QUEUE_CONFIG), client(limit, "dynamodb")
+    accounts = Accounts(limit, settings.account_id, policy.accounts, time.time)
     deps = flow.AuditDependencies(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
@@ -145,7 +173,7 @@ def build(
         ),
         policy=policy,
         ruleset=catalogue.ruleset(),
-        fingerprint_key=_fingerprint_key(settings, session, report),
+        fingerprint_key=_fingerprint_key(settings, limit, report),
     )
     queue = SqsQueue(sqs, settings.finished_queue_url)
     return Batch(
@@ -155,11 +183,12 @@ def build(
         stop_before_ms=_STOP_BEFORE_MS,
         retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),
         report=report,
+        begin=limit.begin,
     )
 
 
 def _fingerprint_key(
-    settings: AuditSettings, session: Any, report: Report
+    settings: AuditSettings, session: TimeLimit, report: Report
 ) -> Callable[[], bytes | None]:
     """Reads the key when called; without a key the job is audited without a fingerprint."""
     if settings.fingerprint_secret_id is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
@@ -31,6 +32,17 @@ from sageaudit.domain.usage.measurements import Measurements
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """How a channel has answered: the posts in a row that got no answer.
+
+    No post is made before `closed_until`, in epoch seconds.
+    """
+
+    failures: int = 0
+    closed_until: int = 0
 
 
 class Pending(Protocol[T_co]):
@@ -280,7 +292,10 @@ class TellLedger(Protocol):
 
 
 class SendLedger(Protocol):
-    """Which notices were sent: kept so that a second delivery never sends one twice."""
+    """Which notices were sent, and which channels answer. Only what was sent is never sent again.
+
+    Every method raises AwsError where the table does not answer.
+    """
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Tries to take the lease on a notice, for `lease_s` seconds."""
@@ -288,11 +303,17 @@ class SendLedger(Protocol):
     def mark_sent(self, notice_id: str, now: datetime) -> None:
         """Records that the notice was posted: it is never sent again."""
 
-    def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records a permanent failure: the notice is not tried again."""
+    def mark_failed(self, notice_id: str, now: datetime, why: str) -> None:
+        """Records that the claim FIRST posted nothing: the next claim is FIRST again."""
 
-    def release(self, notice_id: str) -> None:
-        """Gives the lease back when nothing was posted; the next claim has the same answer."""
+    def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
+        """Records that a try may have posted: the next claim is a REPEAT."""
+
+    def circuit(self, channel: str) -> Circuit:
+        """How this channel answered last."""
+
+    def change_circuit(self, channel: str, before: Circuit, after: Circuit, now: datetime) -> bool:
+        """Stores `after`; False, and no change, where it is not `before` any more."""
 
 
 class Queue(Protocol):
@@ -307,8 +328,11 @@ class Queue(Protocol):
 class Channel(Protocol):
     """One way to send notices, connected to its address."""
 
+    def prepare(self) -> None:
+        """Reads what `post` needs. Raises ChannelBroken or ChannelUnavailable; posts nothing."""
+
     def as_repeat(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload, marked as possibly posted before."""
 
     def post(self, payload: dict[str, Any]) -> None:
-        """Posts. Raises RateLimited, ChannelBroken (permanent), ChannelUnavailable or MaybeSent."""
+        """Posts once. Raises a ChannelError; MaybeSent and UnexpectedAnswer may have posted it."""

@@ -22,7 +22,10 @@ from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry, Head, Verdict
 from sageaudit.domain.audit.sums import Scope, Sums, grouped
-from sageaudit.ports import History, LastNotice, SendLedger, TellLedger
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import News, Said
+from sageaudit.ports import Circuit, History, SendLedger, TellLedger
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.memory_ledger import MemoryLedger
@@ -173,7 +176,17 @@ def test_the_histories_never_differ(new_file: Callable[[], SqliteHistory]) -> No
 
 asked_of_a_ledger = st.tuples(
     st.sampled_from(
-        ["claim", "claim", "sent", "failed", "release", "family", "remember", "last notice"]
+        [
+            "claim",
+            "claim",
+            "sent",
+            "failed",
+            "unknown",
+            "circuit",
+            "family",
+            "remember",
+            "last notice",
+        ]
     ),
     st.sampled_from(["n1", "n2"]),
     st.integers(0, 300),
@@ -186,17 +199,22 @@ def answer(told: TellLedger, sends: SendLedger, what: str, notice: str, second: 
     if what == "claim":
         return sends.claim_send(notice, now, 60)
     if what == "family":
-        return told.claim_family_day("family", NOON.date(), notice)
+        return told.family_day("family", NOON.date())
     if what == "last notice":
         return told.last_notice(notice)
     if what == "remember":
-        told.remember_notice(notice, LastNotice(second % 3, str(second)))
-    elif what == "sent":
+        said = Said(second % 3, News(Severity.LOW, Decimal(second), None), now)
+        seen = told.family_day("family", NOON.date()) if second % 2 else FamilyDay()
+        return told.write("family", NOON.date(), seen.told(notice, said, now), (notice, said))
+    if what == "sent":
         sends.mark_sent(notice, now)
     elif what == "failed":
         sends.mark_failed(notice, now, "reason")
+    elif what == "unknown":
+        sends.mark_unknown(notice, now, "reason")
     else:
-        sends.release(notice)
+        before, after = Circuit(second % 2, second % 3), Circuit(second % 3, second % 2)
+        return sends.change_circuit(notice, before, after, now), sends.circuit(notice)
     return None
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from sageaudit.adapters.dynamo.leases import Lease, State, claim_of, released
+from sageaudit.adapters.dynamo.leases import MOST_TRIES, Lease, State, claim_of, claimed
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.telling.family_day import FamilyDay
 from sageaudit.domain.telling.news import Said
+from sageaudit.ports import Circuit
 
 
 class MemoryLedger:
@@ -18,6 +19,7 @@ class MemoryLedger:
         self._days: dict[tuple[str, date], FamilyDay] = {}
         self._last: dict[str, Said] = {}
         self._leases: dict[str, Lease] = {}
+        self._circuits: dict[str, Circuit] = {}
 
     def family_day(self, family: str, day: date) -> FamilyDay:
         """What the family was told on a day."""
@@ -42,28 +44,47 @@ class MemoryLedger:
         self._days[family, day] = changed
         return True
 
+    def state(self, notice_id: str) -> str | None:
+        """What became of a notice; None where no delivery has claimed it."""
+        lease = self._leases.get(notice_id)
+        return None if lease is None else lease.state.value
+
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Takes the lease to send one notice."""
-        lease = self._leases.get(notice_id)
-        claim = claim_of(lease, epoch_s(now))
+        claim = claim_of(self._leases.get(notice_id), epoch_s(now))
         if claim in (Claim.FIRST, Claim.REPEAT):
-            tries = 1 if lease is None else lease.tries + 1
-            self._leases[notice_id] = Lease(State.SENDING, tries, epoch_s(now) + lease_s)
+            self._leases[notice_id] = claimed(claim, epoch_s(now) + lease_s)
         return claim
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
         """It was posted: never again."""
-        self._leases[notice_id] = Lease(State.SENT, 1, epoch_s(now))
+        self._leases[notice_id] = Lease(State.SENT, self._tries(notice_id), 0)
 
-    def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """A permanent failure: it is not tried again. What was sent stays sent."""
-        del reason
+    def mark_failed(self, notice_id: str, now: datetime, why: str) -> None:
+        """The first try posted nothing. No change of what was sent, or claimed again since."""
+        if not self._is_sent(notice_id) and self._tries(notice_id) < MOST_TRIES:
+            self._leases[notice_id] = Lease(State.FAILED, 1, 0)
+
+    def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
+        """A try may have posted it. What was sent stays sent."""
+        if not self._is_sent(notice_id):
+            self._leases[notice_id] = Lease(State.UNKNOWN, self._tries(notice_id), 0)
+
+    def circuit(self, channel: str) -> Circuit:
+        """How this channel answered last."""
+        return self._circuits.get(channel, Circuit())
+
+    def change_circuit(self, channel: str, before: Circuit, after: Circuit, now: datetime) -> bool:
+        """Stores `after`, unless it was changed since."""
+        if self.circuit(channel) != before:
+            return False
+        self._circuits[channel] = after
+        return True
+
+    def _tries(self, notice_id: str) -> int:
         lease = self._leases.get(notice_id)
-        if lease is None or lease.state is not State.SENT:
-            self._leases[notice_id] = Lease(State.FAILED, 1, epoch_s(now))
+        return 1 if lease is None else lease.tries
 
-    def release(self, notice_id: str) -> None:
-        """Gives the lease back when nothing was posted: the next claim is answered as this one."""
-        lease = released(self._leases.pop(notice_id, None))
-        if lease is not None:
-            self._leases[notice_id] = lease
+    def _is_sent(self, notice_id: str) -> bool:
+        lease = self._leases.get(notice_id)
+        return lease is not None and lease.state is State.SENT

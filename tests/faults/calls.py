@@ -72,7 +72,7 @@ def attempt_of(request: AWSPreparedRequest) -> int:
 
 
 def _about(operation: str, request: AWSPreparedRequest) -> str:
-    service = operation.split(".")[0]
+    service = operation.split(".", maxsplit=1)[0]
     body = request.body.decode() if isinstance(request.body, bytes) else str(request.body or "")
     try:
         asked: dict[str, Any] = json.loads(body)
@@ -108,5 +108,5 @@ def _item(asked: dict[str, Any]) -> str:
 
 def _kind(text: str) -> str:
     """JOB of JOB#arn...; a sort key that is no word, such as a time, is left out."""
-    kind = text.split("#")[0]
+    kind = text.split("#", maxsplit=1)[0]
     return kind if re.fullmatch(r"[A-Z]+", kind) else ""

@@ -10,7 +10,6 @@ from tests.faults.calls import Call
 from tests.faults.network import Fault
 from tests.faults.stories import Story, stories, told
 
-
 MOST_OF_A_CALL = 2
 """Later calls of the same name are for the same: the second is one of another message or page."""
 

@@ -40,9 +40,7 @@ class Fault(StrEnum):
     ENDLESS = "endless-token"
 
 
-LASTING = frozenset(
-    {Fault.THROTTLED_LONG, Fault.DENIED, Fault.HANGS, Fault.DOWN, Fault.ENDLESS}
-)
+LASTING = frozenset({Fault.THROTTLED_LONG, Fault.DENIED, Fault.HANGS, Fault.DOWN, Fault.ENDLESS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class Network:
     def _struck(
         self, fault: Fault, operation: str, request: AWSPreparedRequest, send: Send
     ) -> AWSResponse:
-        service, url = operation.split(".")[0], request.url
+        service, url = operation.split(".", maxsplit=1)[0], request.url
         connect_s, read_s = (S3_CONNECT_S, S3_READ_S) if service == "s3" else (CONNECT_S, READ_S)
         match fault:
             case Fault.THROTTLED | Fault.THROTTLED_LONG:
@@ -132,9 +130,7 @@ DENIALS: Mapping[str, tuple[int, str]] = {
 }
 
 
-def _refused(
-    service: str, url: str, status: int, code: str, *, operation: str = ""
-) -> AWSResponse:
+def _refused(service: str, url: str, status: int, code: str, *, operation: str = "") -> AWSResponse:
     """An error in the form of the service."""
     message = "refused by the test"
     if operation:

@@ -174,7 +174,9 @@ def test_fault_05_forged_events(one: World) -> None:
     detail = json.loads(JOB.event()["Detail"])
     arn = JOB.arn
     forged = [
-        event(JOB, detail={**detail, "TrainingJobArn": arn.replace("111122223333", "999999999999")}),
+        event(
+            JOB, detail={**detail, "TrainingJobArn": arn.replace("111122223333", "999999999999")}
+        ),
         event(JOB, detail={**detail, "TrainingJobArn": arn.replace("us-east-1", "eu-west-1")}),
         event(JOB, detail={**detail, "TrainingJobName": "another-name"}),
         event(JOB, account="999999999999"),
@@ -195,9 +197,7 @@ def test_fault_05_forged_events(one: World) -> None:
     [(None, 0), (TEN_MINUTES, 1), (4 * DAY, 1)],
     ids=["once", "ten minutes", "for ever"],
 )
-def test_fault_06_describe_is_throttled(
-    one: World, lasts: timedelta | None, failures: int
-) -> None:
+def test_fault_06_describe_is_throttled(one: World, lasts: timedelta | None, failures: int) -> None:
     """Repeated in the call, then by the queue, then a dead letter; never a wrong audit."""
     fault = Fault.THROTTLED if lasts is None else Fault.THROTTLED_LONG
     one.network.broken = [Broken(DESCRIBE, fault, lasts and START + lasts)]
@@ -302,13 +302,17 @@ def test_fault_10_times_that_are_missing_or_impossible(one: World, times: dict[s
     assert found is not None
     total = found["bill"]["total_usd"]
     assert total is None or total >= 0
-    assert not {"idle-start", "idle-tail", "gpu-idle"} & {item["rule"] for item in found["findings"]}
+    assert not {"idle-start", "idle-tail", "gpu-idle"} & {
+        item["rule"] for item in found["findings"]
+    }
     fine(one)
 
 
 def test_fault_11_billable_seconds_are_missing() -> None:
     """They come from start and end, which is said, and no Spot saving is claimed."""
-    job = changed(recorded("training-073-m5-4xlarge-spot-fsx-completed"), BillableTimeInSeconds=None)
+    job = changed(
+        recorded("training-073-m5-4xlarge-spot-fsx-completed"), BillableTimeInSeconds=None
+    )
     with world(job.ended_at) as one:
         one.aws.ends(job)
         one.quiet()

@@ -92,7 +92,9 @@ def _end(one: World, cell: Cell, wrong: list[str]) -> End:
         one.redrive()
         one.quiet()
         return End.DEAD
-    right = {name: essence(found) for name, found in fair(without_faults(cell.story)).audits.items()}
+    right = {
+        name: essence(found) for name, found in fair(without_faults(cell.story)).audits.items()
+    }
     found = {job.name: audit for job in cell.story.jobs if (audit := one.audit(job))}
     if any(essence(audit) != right.get(name) for name, audit in found.items()):
         return End.SAID
@@ -151,7 +153,9 @@ def _messages(one: World, story: Story, *, marked: bool) -> Iterator[str]:
     for channel in CHANNELS:
         lines = one.told(channel)
         plain = [line.replace(REPEAT, "").strip() for line in lines]
-        should = [line.replace(REPEAT, "").strip() for line in fair(without_faults(story)).told[channel]]
+        should = [
+            line.replace(REPEAT, "").strip() for line in fair(without_faults(story)).told[channel]
+        ]
         if sorted(set(plain)) != sorted(set(should)):
             yield f"{channel} was told {lines}, not {should}"
         for text in set(plain):

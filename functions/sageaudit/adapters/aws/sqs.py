@@ -7,11 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of
 from sageaudit.errors import ResourceNotFound
 
+QUEUE_CONFIG = Config(
+    retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
+)
+"""SQS does not know a message that is sent again from a new one: the fewer tries, the fewer copies.
+What is not sent comes back anyway."""
 PERMISSIONS = ("sqs:ChangeMessageVisibility", "sqs:SendMessage")
 SEND_PERMISSIONS = ("sqs:SendMessage",)
 """What `send` calls."""

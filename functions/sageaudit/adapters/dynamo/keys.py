@@ -163,6 +163,11 @@ def notice_pk(notice_id: str) -> str:
     return f"NOTICE#{part(notice_id)}"
 
 
+def channel_pk(channel: str) -> str:
+    """How one channel answers."""
+    return f"CHANNEL#{part(channel)}"
+
+
 def price_pk(region: str, component: str) -> str:
     """The rates of one region and component, which are read together."""
     return f"PRICE#{part(region)}#{part(component)}"

@@ -26,7 +26,7 @@ STREAM = "stream_gave_up"
 HOPELESS = frozenset(
     {
         *("not_json", "not_an_event", "wrong_source", "not_a_job", "no_detail", "malformed"),
-        *("not_terminal", "wrong_account", "wrong_region", "arn_disagrees"),
+        *("not_terminal", "wrong_account", "wrong_region", "arn_disagrees", "account_disagrees"),
         *("malformed_audit", "no_audit", "malformed_notice"),
     }
 )

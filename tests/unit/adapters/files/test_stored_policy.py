@@ -26,6 +26,9 @@ SHIPPED = Path(__file__).parents[4] / "policy.toml"
 EXTENSIVE = """
 mode = "observe"
 floor_usd = 0.1
+idle_floor_usd = 50.5
+idle_floor_gpu_hours = 20
+idle_floor_vcpu_hours = 400
 owner_tags = ["team", "Besitzer"]
 family_tag = "model"
 [accounts]
@@ -52,6 +55,8 @@ rules.gpu-underused.severity = "info"
 "validation:dice" = "Maximize"
 [commitment]
 usd_per_hour = 3.0
+[tags]
+may_accept = ["gpu-underused"]
 [[exempt]]
 rule = "spot-not-used"
 family = "nightly"
@@ -143,6 +148,9 @@ POLICIES = st.builds(
     Policy,
     mode=st.sampled_from(["tell", "observe"]),
     floor_usd=AMOUNTS,
+    idle_floor_usd=AMOUNTS,
+    idle_floor_gpu_hours=AMOUNTS,
+    idle_floor_vcpu_hours=AMOUNTS,
     accounts=st.dictionaries(NAMES, st.none() | NAMES, max_size=2),
     owner_tags=st.lists(NAMES, max_size=3).map(tuple),
     family_tag=st.none() | NAMES,
@@ -156,6 +164,7 @@ POLICIES = st.builds(
     thresholds=THRESHOLDS,
     sections=st.lists(SECTIONS, max_size=2).map(tuple),
     exemptions=st.lists(EXEMPTIONS, max_size=2).map(tuple),
+    tags_may_accept=st.none() | st.frozensets(NAMES, max_size=2),
     discounts=st.builds(
         Discounts,
         st.dictionaries(NAMES, AMOUNTS, max_size=2),

@@ -1,0 +1,87 @@
+"""Writes docs/alarms.md from the list of alarms: `make docs`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from infra.alarm_list import (
+    HOUR_S,
+    MINUTE_S,
+    QUEUE_LATE_S,
+    FunctionFacts,
+    Watch,
+    watches,
+)
+from sageaudit.adapters.channels.catalogue import CHANNELS
+
+PAGE = Path(__file__).parent / "alarms.md"
+TEMPLATE = Path(__file__).parent.parent / "local" / "template.json"
+DEAD_LETTERS = ("FinishedJobsDeadLetters", "UndecidedAudits", "NoticesDeadLetters")
+_PAGE = """\
+# Alarms
+
+Made from `infra/alarm_list.py` by `make docs`. Each alarm publishes to the topic `AlarmsTopicArn`,
+to which only CloudWatch of this account may publish; `make deploy` asks who is subscribed. The
+topic has no managed key, because CloudWatch cannot publish to a topic under the managed SNS key.
+
+An alarm is for what no retry repairs, or for what retries have not repaired in a time in which they
+usually do. A standard alarm costs about $0.10 a month: {number} of them, with every channel on.
+
+| alarm | raised when | why not sooner or later | what to do |
+|---|---|---|---|
+{rows}
+"""
+
+
+def listed() -> list[Watch]:
+    """The alarms of a stack with every channel on; queues and functions go by their names here."""
+    template = json.loads(TEMPLATE.read_text(encoding="utf-8"))
+    functions = {
+        one["Properties"]["Handler"].split(".")[0]: one["Properties"]["Timeout"]
+        for one in template["Resources"].values()
+        if one["Type"] == "AWS::Lambda::Function"
+    }
+    return list(
+        watches(
+            functions={
+                name: FunctionFacts(name, functions[name])
+                for name in ("audit", "notify", "deliver", "sweep")
+                if name in functions
+            },
+            work_queues={name: name for name in QUEUE_LATE_S},
+            notices_queues={channel.name: channel.name for channel in CHANNELS},
+            dead_letters={name: name for name in DEAD_LETTERS},
+        )
+    )
+
+
+def page(alarms: Iterable[Watch]) -> str:
+    """The whole page."""
+    alarms = list(alarms)
+    rows = [
+        f"| {watch.name} | {watch.means}: {' '.join(_condition(watch))} | {watch.reason} | "
+        f"[{watch.entry}](runbook.md#{watch.entry}) |"
+        for watch in alarms
+    ]
+    return _PAGE.format(number=len(alarms), rows="\n".join(rows))
+
+
+def _condition(watch: Watch) -> Iterator[str]:
+    if watch.silence:
+        yield f"`{watch.metric}` has no value"
+    else:
+        yield f"{watch.statistic} of `{watch.metric}` above {watch.above:,.0f}"
+    times = f"{watch.needed} of {watch.periods} times" if watch.needed < watch.periods else ""
+    if watch.needed == watch.periods > 1:
+        times = f"{watch.periods} times in a row"
+    yield f"in {_span(watch.period_s)}" + (f", {times}" if times else "")
+
+
+def _span(seconds: int) -> str:
+    return f"{seconds // HOUR_S} h" if seconds % HOUR_S == 0 else f"{seconds // MINUTE_S} min"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(listed()), encoding="utf-8")

@@ -1,0 +1,319 @@
+"""Which alarms there are, and why each has its threshold.
+
+An alarm is for a failure that no retry repairs, or for one that retries have not repaired in a time
+in which they usually do: a person has to look. docs/runbook.md has an entry for each, by `entry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from infra.names import METRICS_NAMESPACE
+
+MINUTE_S, HOUR_S = 60, 3_600
+LAMBDA, QUEUES = "AWS/Lambda", "AWS/SQS"
+STREAM_LATE_S = 15 * MINUTE_S
+QUEUE_LATE_S = {"FinishedJobs": 2 * HOUR_S, "Decisions": HOUR_S}
+NOTICES_LATE_S = 2 * HOUR_S
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One alarm: it is raised when `datapoints` of the last `periods` values are above `above`.
+
+    `means` is its sentence for a person, `reason` why this threshold. An alarm of `silence` is
+    raised instead when the metric has no value at all; it counts values (SampleCount).
+    """
+
+    name: str
+    entry: str
+    metric: str
+    means: str
+    reason: str
+    namespace: str = METRICS_NAMESPACE
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    statistic: str = "Sum"
+    period_s: int = 5 * MINUTE_S
+    above: float = 0
+    periods: int = 1
+    datapoints: int | None = None
+    silence: bool = False
+
+    @property
+    def needed(self) -> int:
+        """How many values must be above."""
+        return self.periods if self.datapoints is None else self.datapoints
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionFacts:
+    """A function of the stack: its physical name and its timeout."""
+
+    name: str
+    timeout_s: int
+
+
+def watches(
+    *,
+    functions: Mapping[str, FunctionFacts],
+    work_queues: Mapping[str, str],
+    notices_queues: Mapping[str, str],
+    dead_letters: Mapping[str, str],
+) -> Iterator[Watch]:
+    """All alarms.
+
+    `functions` is by the name of the handler, `notices_queues` by channel, the other queues by
+    their name here; the values of the queues are their physical names.
+    """
+    for handler, function in functions.items():
+        yield from _of_function(handler, function)
+    for name, queue in work_queues.items():
+        yield _late(name, queue, QUEUE_LATE_S[name])
+    for channel, queue in notices_queues.items():
+        yield _late(f"Notices{channel.capitalize()}", queue, NOTICES_LATE_S)
+    for name, queue in dead_letters.items():
+        yield _dead_letters(name, queue)
+    yield from _of_audits()
+    yield from _of_decisions(functions["notify"].name)
+    yield _failing(
+        "DeliverFailing",
+        "failing",
+        "DeliveryFailed",
+        "notices cannot be read, marked or moved for hours",
+        service="deliver",
+    )
+    for channel in notices_queues:
+        yield from _of_channel(channel)
+    if "sweep" in functions:
+        yield from _of_sweep()
+
+
+def _of_function(handler: str, function: FunctionFacts) -> Iterator[Watch]:
+    name, dimensions = handler.capitalize(), {"FunctionName": function.name}
+    yield Watch(
+        f"{name}Errors",
+        "function-errors",
+        "Errors",
+        f"{handler} crashed, or timed out, three times within an hour",
+        "Lambda and SQS repeat what crashed; the third failure in an hour is no passing one",
+        namespace=LAMBDA,
+        dimensions=dimensions,
+        period_s=HOUR_S,
+        above=2,
+    )
+    yield Watch(
+        f"{name}Throttled",
+        "function-throttled",
+        "Throttles",
+        f"Lambda has refused to start {handler} for most of an hour",
+        "a burst is throttled for minutes and then done; an hour means that the account's "
+        "concurrency is used up",
+        namespace=LAMBDA,
+        dimensions=dimensions,
+        period_s=15 * MINUTE_S,
+        periods=4,
+        datapoints=3,
+    )
+    yield Watch(
+        f"{name}TimedOut",
+        "function-timed-out",
+        "Duration",
+        f"{handler} ran until its timeout of {function.timeout_s} s twice within an hour",
+        "one slow answer of AWS is repeated and done; the second time-out is none",
+        namespace=LAMBDA,
+        dimensions=dimensions,
+        statistic="Maximum",
+        # A call that is ended at its timeout counts with the whole of it, or a little less.
+        above=function.timeout_s * 1000 * 0.99,
+        periods=12,
+        datapoints=2,
+    )
+    yield Watch(
+        f"{name}Defects",
+        "unexpected-errors",
+        "Defects",
+        f"{handler} hit an unexpected error, which no retry repairs",
+        "each one is a fault of the code",
+        dimensions={"service": handler},
+    )
+
+
+def _late(name: str, queue: str, seconds: int) -> Watch:
+    return Watch(
+        f"{name}Late",
+        "queue-late",
+        "ApproximateAgeOfOldestMessage",
+        f"a message of the queue {name} has waited for more than {seconds // HOUR_S} h",
+        "a thousand jobs that end together are worked off in about half an hour",
+        namespace=QUEUES,
+        dimensions={"QueueName": queue},
+        statistic="Maximum",
+        above=seconds,
+        periods=3,
+    )
+
+
+def _dead_letters(name: str, queue: str) -> Watch:
+    return Watch(
+        f"{name}NotEmpty",
+        "dead-letters",
+        "ApproximateNumberOfMessagesVisible",
+        f"{name} has messages that are not tried again",
+        "each one waits for a person, and is deleted after 14 days",
+        namespace=QUEUES,
+        dimensions={"QueueName": queue},
+        statistic="Maximum",
+        period_s=MINUTE_S,
+    )
+
+
+def _failing(name: str, entry: str, metric: str, means: str, **dimensions: str) -> Watch:
+    """Failures in most hours: the age of a queue leaves out what was received three times."""
+    return Watch(
+        name,
+        entry,
+        metric,
+        means,
+        "what fails is tried again at least once an hour, for 3.5 days: failures in four of six "
+        "hours are no passing ones, and there is time to repair the cause",
+        dimensions=dimensions,
+        period_s=HOUR_S,
+        periods=6,
+        datapoints=4,
+    )
+
+
+def _of_audits() -> Iterator[Watch]:
+    audit = {"service": "audit"}
+    yield _failing("AuditFailing", "failing", "AuditFailed", "audits fail for hours", **audit)
+    # The queue's alarm is not raised again while older messages are in the queue.
+    yield Watch(
+        "EventsRejected",
+        "events-rejected",
+        "RejectedEvents",
+        "events were malformed, forged, or of an account that is not allowed",
+        "no event of AWS is refused: each one is a mistake or an attempt",
+        dimensions=audit,
+    )
+    yield Watch(
+        "JobsUnauditable",
+        "unauditable",
+        "JobsUnauditable",
+        "three or more jobs within six hours could not be audited",
+        "one job that its user deletes at once is no fault; several have a common cause",
+        dimensions=audit,
+        period_s=6 * HOUR_S,
+        above=2,
+    )
+    yield Watch(
+        "RulesFailed",
+        "rules-failed",
+        "RuleFailed",
+        "a rule ended with an error, so an audit lacks its findings",
+        "each one is a fault of the code, and no retry finds the dollars",
+        dimensions=audit,
+    )
+
+
+def _of_decisions(notify: str) -> Iterator[Watch]:
+    yield _failing(
+        "NotifyFailing",
+        "failing",
+        "NotDecided",
+        "audits get no decision whether to post for hours",
+        service="notify",
+    )
+    yield Watch(
+        "StreamLate",
+        "stream-late",
+        "IteratorAge",
+        "audits wait for more than 15 minutes until notify sees them",
+        "notify sets aside what fails, so a stream that is late is not read at all; it keeps "
+        "records for 24 h",
+        namespace=LAMBDA,
+        dimensions={"FunctionName": notify},
+        statistic="Maximum",
+        period_s=MINUTE_S,
+        above=STREAM_LATE_S * 1000,
+        periods=3,
+    )
+
+
+def _of_channel(channel: str) -> Iterator[Watch]:
+    name, dimensions = channel.capitalize(), {"service": "deliver", "channel": channel}
+    yield Watch(
+        f"{name}Broken",
+        "channel-broken",
+        "NotifyFailed",
+        f"{channel} refused a notice for good",
+        "each one is a message that nobody gets until it is sent again",
+        dimensions=dimensions,
+    )
+    yield Watch(
+        f"{name}Unknown",
+        "channel-unknown",
+        "NotifyUnknown",
+        f"nobody knows whether a notice arrived on {channel}, after two tries",
+        "each one may be a message that nobody got",
+        dimensions=dimensions,
+    )
+    yield _failing(
+        f"{name}Failing",
+        "failing",
+        "DeliveryFailed",
+        f"{channel} takes no notices for hours",
+        **dimensions,
+    )
+
+
+def _of_sweep() -> Iterator[Watch]:
+    sweep = {"service": "sweep"}
+    yield Watch(
+        "JobsMissing",
+        "jobs-missing",
+        "JobsMissing",
+        "jobs ended that have no audit, although the time for it is over",
+        "the sweep sends a lost job's event itself, and its audit is there at the next sweep or "
+        "the one after; an hour is four sweeps",
+        dimensions=sweep,
+        statistic="Maximum",
+        period_s=15 * MINUTE_S,
+        periods=4,
+    )
+    yield Watch(
+        "SweepSilent",
+        "sweep-silent",
+        "JobsEnded",
+        "no sweep has ended for an hour, so nobody notices events that are lost",
+        "it runs every 15 minutes, and counts also when no job ended; two half hours without a "
+        "value are four sweeps",
+        dimensions=sweep,
+        statistic="SampleCount",
+        period_s=30 * MINUTE_S,
+        periods=2,
+        silence=True,
+    )
+    yield Watch(
+        "EventsLost",
+        "events-lost",
+        "ReconcilerFound",
+        "the sweep found jobs without an event in three of the last six hours",
+        "a single lost event is repaired by the sweep, and the first sweep of a new stack finds "
+        "jobs of before; hour after hour, the events do not come",
+        dimensions=sweep,
+        period_s=HOUR_S,
+        periods=6,
+        datapoints=3,
+    )
+    yield Watch(
+        "SweepFailing",
+        "failing",
+        "SweepFailed",
+        "the sweep could not list or send for most of an hour",
+        "a throttled list is asked again 15 minutes later; three of four failures are no chance",
+        dimensions=sweep,
+        period_s=15 * MINUTE_S,
+        periods=4,
+        datapoints=3,
+    )

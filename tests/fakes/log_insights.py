@@ -1,0 +1,125 @@
+"""The part of CloudWatch Logs Insights that the runbook's queries need, over lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+Test = Callable[[Row], bool]
+_TOKEN = re.compile(
+    r"\s*(?:(?P<text>\"[^\"]*\")|(?P<number>\d+)|(?P<op>!=|=|>|<|\(|\))|(?P<name>[@\w.]+))"
+)
+
+
+def ask(log: str, query: str) -> list[dict[str, Any]]:
+    """The rows of a query. Raises ValueError for a query that this does not know."""
+    rows = list(_lines(log))
+    for command in _commands(query):
+        word, _, rest = command.partition(" ")
+        if word == "filter":
+            test = _Filter(rest).parsed()
+            rows = [row for row in rows if test(row)]
+        elif word == "fields":
+            names = re.split(r",\s*", rest)
+            rows = [{name: row[name] for name in names if name in row} for row in rows]
+        elif word == "stats":
+            rows = _counted(rest, rows)
+        elif word == "limit":
+            rows = rows[: int(rest)]
+        elif word == "sort":
+            if not re.fullmatch(r"@?\w+(?: (?:asc|desc))?", rest):
+                raise ValueError(f"no sort: {rest}")
+        else:
+            raise ValueError(f"no command of these tests: {command}")
+    return rows
+
+
+def _commands(query: str) -> Iterator[str]:
+    for part in re.split(r"\|(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", query):
+        yield part.strip()
+
+
+def _lines(log: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(log.splitlines()):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            found = {}
+        if isinstance(found, dict):
+            yield {"@timestamp": number, "@message": line, **dict(_flat(found))}
+
+
+def _flat(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Keys with dots, as Insights finds them; of a list, its only value."""
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            yield from _flat(inner, f"{before}{key}.")
+        elif isinstance(inner, list) and len(inner) == 1:
+            yield f"{before}{key}", inner[0]
+        elif inner is not None:
+            yield f"{before}{key}", inner
+
+
+def _counted(rest: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = re.fullmatch(r"count\(\*\) as (\w+) by (.+)", rest)
+    if found is None:
+        raise ValueError(f"no stats of these tests: {rest}")
+    names = re.split(r",\s*", found[2])
+    counts = Counter(tuple(row.get(name) for name in names) for row in rows)
+    return [
+        {**dict(zip(names, values, strict=True)), found[1]: number}
+        for values, number in counts.most_common()
+    ]
+
+
+class _Filter:
+    """Comparisons, `ispresent`, `and`, `or`; `and` binds first."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = []
+        position = 0
+        while text[position:].strip():
+            found = _TOKEN.match(text, position)
+            if found is None:
+                raise ValueError(f"no filter: {text[position:]}")
+            self._tokens.append(found.group().strip())
+            position = found.end()
+
+    def parsed(self) -> Test:
+        """The whole filter."""
+        test = self._any_of()
+        if self._tokens:
+            raise ValueError(f"no filter: {' '.join(self._tokens)}")
+        return test
+
+    def _any_of(self) -> Test:
+        tests = [self._all_of()]
+        while self._tokens[:1] == ["or"]:
+            self._tokens.pop(0)
+            tests.append(self._all_of())
+        return lambda row: any(test(row) for test in tests)
+
+    def _all_of(self) -> Test:
+        tests = [self._one()]
+        while self._tokens[:1] == ["and"]:
+            self._tokens.pop(0)
+            tests.append(self._one())
+        return lambda row: all(test(row) for test in tests)
+
+    def _one(self) -> Test:
+        name = self._tokens.pop(0)
+        if name == "ispresent":
+            _, field, _ = (self._tokens.pop(0) for _ in range(3))
+            return lambda row: field in row
+        operator, value = self._tokens.pop(0), json.loads(self._tokens.pop(0))
+        if operator == "=":
+            return lambda row: bool(row.get(name) == value)
+        if operator == "!=":
+            return lambda row: bool(name in row and row[name] != value)
+        if operator == ">":
+            return lambda row: bool(name in row and row[name] > value)
+        raise ValueError(f"no comparison of these tests: {operator}")

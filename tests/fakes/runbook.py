@@ -1,0 +1,106 @@
+"""The runbook as its reader follows it: its entries, its queries and its AWS commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import jmespath  # type: ignore[import-untyped]
+from botocore import xform_name
+
+PAGE = (Path(__file__).parents[2] / "docs" / "runbook.md").read_text(encoding="utf-8")
+_SESSION = botocore.session.get_session()
+_NOT_OF_THE_OPERATION = {"query", "output"}
+
+
+def entries() -> dict[str, str]:
+    """The entries by their anchors, without the preparation."""
+    sections = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)[1:]
+    titled = zip(sections[::2], sections[1::2], strict=True)
+    return {title.lower().replace(" ", "-"): body for title, body in titled if "Alarms: " in body}
+
+
+def named(body: str) -> list[str]:
+    """The alarms of an entry."""
+    [line] = re.findall(r"^Alarms: (.+)$", body, re.MULTILINE)
+    return re.findall(r"`(\w+)`", line)
+
+
+def commands(text: str) -> Iterator[str]:
+    """The lines of the blocks to paste."""
+    for block in re.findall(r"^```\n(.+?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield from block.replace("\\\n", " ").splitlines()
+
+
+def queries(text: str) -> Iterator[tuple[str, str]]:
+    """The Logs Insights queries, each with the function whose log it asks."""
+    for command in commands(text):
+        if found := re.fullmatch(r"insights (\w+) '(.+)'", command.strip()):
+            yield found[1].lower(), found[2]
+
+
+def aws_commands(text: str) -> Iterator[str]:
+    """The lines that call the AWS CLI."""
+    for command in commands(text):
+        yield from re.findall(r"\baws [a-z].*", command.split("$(aws ")[0])
+        yield from (f"aws {rest}" for rest in re.findall(r"\$\(aws (.+)\)$", command))
+
+
+def parsed(command: str) -> tuple[str, str, dict[str, Any], str | None]:
+    """Service, operation, parameters and --query of a command of the AWS CLI.
+
+    Raises for what is no service, operation or option of AWS's models.
+    """
+    _, service, operation, *words = shlex.split(command)
+    model = _SESSION.get_service_model(service)
+    [shape] = [
+        model.operation_model(name).input_shape
+        for name in model.operation_names
+        if xform_name(name, "-") == operation
+    ]
+    members = {xform_name(name, "-"): (name, member) for name, member in shape.members.items()}
+    parameters: dict[str, Any] = {}
+    query = None
+    for option, values in _options(words):
+        if option == "query":
+            [query] = values
+        elif option not in _NOT_OF_THE_OPERATION:
+            name, member = members[option]
+            parameters[name] = _value(member, values)
+    return service, operation, parameters, query
+
+
+def run(session: Any, command: str) -> Any:
+    """What a command of the AWS CLI prints, as data."""
+    service, operation, parameters, query = parsed(command)
+    answer = getattr(session.client(service), operation.replace("-", "_"))(**parameters)
+    return jmespath.search(query, answer) if query else answer
+
+
+def _options(words: list[str]) -> Iterator[tuple[str, list[str]]]:
+    option: str | None = None
+    values: list[str] = []
+    for word in words:
+        if word.startswith("--"):
+            if option is not None:
+                yield option, values
+            option, values = word[2:], []
+        else:
+            values.append(word)
+    if option is not None:
+        yield option, values
+
+
+def _value(member: Any, values: list[str]) -> Any:
+    if member.type_name == "boolean":
+        return True
+    if member.type_name == "list" and member.member.type_name == "structure":
+        return [dict(part.split("=", 1) for part in value.split(",")) for value in values]
+    if member.type_name == "list":
+        return values
+    [value] = values
+    return int(value) if member.type_name in {"integer", "long"} and value.isdigit() else value

@@ -1,0 +1,157 @@
+"""The alarms: what they watch, when they are raised, and that each has its entry in the runbook."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from docs import build_alarms
+from infra.alarm_list import FunctionFacts, Watch, watches
+from infra.alarms import RUNBOOK, description
+from sageaudit.adapters.lambda_runtime import batch
+from tests.fakes.runbook import entries, named
+from tests.infra.reading import of_type, one, text
+
+EVERY = list(
+    watches(
+        functions={
+            name: FunctionFacts(name, 60) for name in ("audit", "notify", "deliver", "sweep")
+        },
+        work_queues={"FinishedJobs": "finished", "Decisions": "decisions"},
+        notices_queues={"sns": "sns", "slack": "slack"},
+        dead_letters={name: name for name in build_alarms.DEAD_LETTERS},
+    )
+)
+LONGEST_EVALUATION_S = 86_400
+"""CloudWatch's limit of period times periods, for periods below an hour; a week otherwise."""
+
+
+def by_name(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The alarms of a template, by the names of the list."""
+    alarms = of_type(template, "AWS::CloudWatch::Alarm")
+    return {key.removeprefix("Alarms")[:-8]: alarm for key, alarm in alarms.items()}
+
+
+def test_each_alarm_has_its_entry_and_each_entry_its_alarms() -> None:
+    """So that whoever is told at night finds what to do."""
+    written = [(anchor, name) for anchor, body in entries().items() for name in named(body)]
+    assert sorted(written) == sorted((watch.entry, watch.name) for watch in EVERY)
+
+
+def test_the_template_has_the_alarms_of_the_list(template: dict[str, Any]) -> None:
+    """For each function of the stack, each queue and each channel that is on."""
+    handlers = {
+        f["Handler"].split(".")[0] for f in of_type(template, "AWS::Lambda::Function").values()
+    }
+    wanted = {watch.name for watch in EVERY if "sweep" in handlers or not _of_sweep(watch)}
+    assert set(by_name(template)) == wanted
+
+
+def _of_sweep(watch: Watch) -> bool:
+    return "sweep" in watch.dimensions.values()
+
+
+def test_an_entry_says_how_to_see_what_to_do_and_when_it_is_over() -> None:
+    """With commands to paste."""
+    for anchor, body in entries().items():
+        assert re.search(r"^```\n.+?^```$", body, re.MULTILINE | re.DOTALL), anchor
+        assert re.search(r"^Over: ", body, re.MULTILINE), anchor
+
+
+def test_an_alarm_says_in_one_sentence_what_it_means_and_where_its_entry_is(
+    template: dict[str, Any],
+) -> None:
+    """AWS puts the description into the message."""
+    for name, alarm in by_name(template).items():
+        said = alarm["AlarmDescription"]
+        [watch] = [watch for watch in EVERY if watch.name == name]
+        assert re.fullmatch(rf"sageaudit: .+; {RUNBOOK}#{watch.entry} says what to do", said)
+        assert len(said) < 300
+    assert all(description(watch).count(". ") == 0 for watch in EVERY)
+
+
+def test_every_alarm_goes_to_the_operators(template: dict[str, Any]) -> None:
+    """And none to job owners."""
+    for alarm in by_name(template).values():
+        assert [text(topic) for topic in alarm["AlarmActions"]] == ["${AlarmsTopic}"]
+
+
+def test_only_cloudwatch_of_this_account_may_publish_alarms(template: dict[str, Any]) -> None:
+    """Nobody can tell operators of what did not happen."""
+    policy = one(template, "AWS::SNS::TopicPolicy", "AlarmsTopicPolicy")
+    allowed = [s for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
+    [statement] = allowed
+    assert statement["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert statement["Action"] == "sns:Publish"
+    assert text(statement["Condition"]["StringEquals"]["aws:SourceAccount"]) == "${AWS::AccountId}"
+
+
+def test_cloudwatch_can_evaluate_every_alarm() -> None:
+    """It refuses periods that are no multiple of a minute, and evaluations of more than a day."""
+    for watch in EVERY:
+        assert watch.period_s % 60 == 0
+        longest_s = LONGEST_EVALUATION_S if watch.period_s < 3600 else 7 * LONGEST_EVALUATION_S
+        assert watch.period_s * watch.periods <= longest_s
+        assert 1 <= watch.needed <= watch.periods
+        assert watch.reason
+    assert len({watch.name for watch in EVERY}) == len(EVERY)
+
+
+def test_silence_is_raised_by_missing_values_and_nothing_else_is(template: dict[str, Any]) -> None:
+    """A quiet day is no failure, except of the sweep, which always counts."""
+    assert [watch.name for watch in EVERY if watch.silence] == ["SweepSilent"]
+    for name, alarm in by_name(template).items():
+        silent = name == "SweepSilent"
+        assert alarm["TreatMissingData"] == ("breaching" if silent else "notBreaching")
+        assert alarm["ComparisonOperator"] == (
+            "LessThanThreshold" if silent else "GreaterThanThreshold"
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "metric", "dimensions", "threshold", "period_s"),
+    [
+        ("AuditErrors", "AWS/Lambda", "Errors",
+         {"FunctionName": "${AuditFunction}"}, 2, 3600),
+        ("DeliverThrottled", "AWS/Lambda", "Throttles",
+         {"FunctionName": "${DeliverFunction}"}, 0, 900),
+        ("AuditTimedOut", "AWS/Lambda", "Duration",
+         {"FunctionName": "${AuditFunction}"}, 178_200, 300),
+        ("StreamLate", "AWS/Lambda", "IteratorAge",
+         {"FunctionName": "${NotifyFunction}"}, 900_000, 60),
+        ("AuditDefects", "sageaudit", batch.DEFECTS, {"service": "audit"}, 0, 300),
+        ("EventsRejected", "sageaudit", batch.REJECTED, {"service": "audit"}, 0, 300),
+        ("SlackBroken", "sageaudit", "NotifyFailed",
+         {"service": "deliver", "channel": "slack"}, 0, 300),
+        ("SnsUnknown", "sageaudit", "NotifyUnknown",
+         {"service": "deliver", "channel": "sns"}, 0, 300),
+        ("FinishedJobsLate", "AWS/SQS", "ApproximateAgeOfOldestMessage",
+         {"QueueName": "${TriggerFinishedJobs.QueueName}"}, 7200, 300),
+        ("UndecidedAuditsNotEmpty", "AWS/SQS", "ApproximateNumberOfMessagesVisible",
+         {"QueueName": "${NoticesUndecidedAudits.QueueName}"}, 0, 60),
+    ],
+)  # fmt: skip
+def test_what_an_alarm_watches(
+    template: dict[str, Any],
+    name: str,
+    namespace: str,
+    metric: str,
+    dimensions: dict[str, str],
+    threshold: float,
+    period_s: int,
+) -> None:
+    """By the names under which AWS and the functions count."""
+    alarm = by_name(template)[name]
+    assert (alarm["Namespace"], alarm["MetricName"]) == (namespace, metric)
+    assert {d["Name"]: text(d["Value"]) for d in alarm["Dimensions"]} == dimensions
+    assert (alarm["Threshold"], alarm["Period"]) == (threshold, period_s)
+
+
+def test_the_page_of_alarms_is_fresh() -> None:
+    """`make docs` rewrites it."""
+    fresh = build_alarms.PAGE.read_text(encoding="utf-8") == build_alarms.page(
+        build_alarms.listed()
+    )
+    assert fresh, "docs/alarms.md is old: run make docs"

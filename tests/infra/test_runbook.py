@@ -1,0 +1,74 @@
+"""The runbook's commands: each can be pasted, and asks what there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.fakes import log_insights, runbook
+from tests.infra.reading import of_type
+
+COMMANDS = sorted(set(runbook.aws_commands(runbook.PAGE)))
+QUERIES = sorted(set(runbook.queries(runbook.PAGE)))
+BY_SWEEP = ("SweepLog", "SweepFunction")
+LINES = "\n".join(
+    json.dumps(line)
+    for line in (
+        {"level": "ERROR", "message": "record failed", "job": "a", "record": {"status": "timeout"}},
+        {"level": "ERROR", "message": "record failed", "job": "b", "error": "Throttled"},
+        {"level": "INFO", "message": "audited", "job": "c", "unauditable": None},
+        {"_aws": {}, "NotifyFailed": [2.0], "channel": "slack"},
+    )
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_one_of_the_aws_cli(command: str) -> None:
+    """Service, operation and options are in AWS's models."""
+    service, operation, _, _ = runbook.parsed(command)
+    assert service
+    assert operation
+
+
+@pytest.mark.parametrize(("function", "query"), QUERIES)
+def test_a_query_can_be_read(function: str, query: str) -> None:
+    """By the part of the language that is tested here."""
+    assert function in {"audit", "notify", "deliver", "sweep"}
+    assert log_insights.ask(LINES, query) is not None
+
+
+def test_every_resource_and_output_that_a_command_names_is_in_the_stack(
+    template: dict[str, Any],
+) -> None:
+    """`physical` finds by the start of a logical id: exactly one must have it."""
+    starts = set(re.findall(r"\$\(physical (\w+)\)", runbook.PAGE))
+    starts |= {f"{function.capitalize()}Log" for function, _ in QUERIES}
+    functions = of_type(template, "AWS::Lambda::Function")
+    if not any(name.startswith("Sweep") for name in functions):
+        starts -= set(BY_SWEEP)
+    found = {start: [n for n in template["Resources"] if n.startswith(start)] for start in starts}
+    assert [start for start, names in found.items() if len(names) != 1] == []
+    outputs = set(re.findall(r"\$\(output (\w+)\)", runbook.PAGE))
+    assert outputs <= set(template["Outputs"])
+
+
+@pytest.mark.parametrize(
+    ("query", "answers"),
+    [
+        ('filter message = "record failed" | fields job', [{"job": "a"}, {"job": "b"}]),
+        ('filter record.status = "timeout" | fields job', [{"job": "a"}]),
+        ('filter message = "record failed" and ispresent(error) | fields job', [{"job": "b"}]),
+        ('filter job = "a" or job = "c" | stats count(*) as n by level',
+         [{"level": "ERROR", "n": 1}, {"level": "INFO", "n": 1}]),
+        ("filter ispresent(unauditable) | fields job", []),
+        ("filter NotifyFailed > 1 | fields channel | limit 1", [{"channel": "slack"}]),
+    ],
+)  # fmt: skip
+def test_queries_are_answered_as_insights_answers_them(
+    query: str, answers: list[dict[str, Any]]
+) -> None:
+    """What the tests of the entries rely on."""
+    assert log_insights.ask(LINES, query) == answers
