@@ -19,7 +19,9 @@ def hidden_from_the_receive() -> Iterator[None]:
     """
     change = SQSBackend.change_message_visibility
 
-    def from_now(self: SQSBackend, queue_name: str, receipt_handle: str, seconds: int) -> None:
+    def from_now(
+        self: SQSBackend, queue_name: str, receipt_handle: str, visibility_timeout: int
+    ) -> None:
         found: list[Any] = [
             message
             for message in self.get_queue(queue_name)._messages
@@ -29,7 +31,7 @@ def hidden_from_the_receive() -> Iterator[None]:
         try:
             for message in found:
                 message.sent_timestamp = int(unix_time_millis())
-            change(self, queue_name, receipt_handle, seconds)
+            change(self, queue_name, receipt_handle, visibility_timeout)
         finally:
             for message, timestamp in zip(found, sent, strict=True):
                 message.sent_timestamp = timestamp
