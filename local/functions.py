@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 import logging
 import os
 import traceback
@@ -51,7 +52,7 @@ class LocalFunction:
     """One function of the stack.
 
     Its handler is built at the first invocation, kept, and built again after a crash. `wiring` has
-    the arguments of its module's `build` other than the environment.
+    the arguments of its module's `build` other than the environment, which is `variables`.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class LocalFunction:
         self.log = io.StringIO()
         self.failures: list[str] = []
         self._module = configuration["Handler"].rpartition(".")[0]
-        self._variables: dict[str, str] = {
+        self.variables: dict[str, str] = {
             **configuration["Environment"]["Variables"],
             "AWS_REGION": REGION,
             "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
@@ -89,14 +90,25 @@ class LocalFunction:
                 raise FunctionError("killed") from killed
             except Exception as error:  # as in Lambda, any error is the function's
                 self.failures.append(f"{type(error).__name__}: {error}")
-                self.log.write(traceback.format_exc())
+                self.log.write(self._logged(error))
                 raise FunctionError(self.failures[-1]) from error
             return answer
 
+    def _logged(self, error: Exception) -> str:
+        """The line of Lambda's runtime for an invocation without an answer."""
+        line = {
+            "log_level": "ERROR",
+            "errorType": type(error).__name__,
+            "errorMessage": str(error),
+            "requestId": self._context.aws_request_id,
+            "stackTrace": traceback.format_tb(error.__traceback__),
+        }
+        return json.dumps(line) + "\n"
+
     def _wired(self) -> Handler:
         module = importlib.import_module(self._module)
-        handler: Handler = module.build(dict(self._variables), **self._wiring)
-        for kept in logging.getLogger(self._variables["POWERTOOLS_SERVICE_NAME"]).handlers:
+        handler: Handler = module.build(dict(self.variables), **self._wiring)
+        for kept in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
             if isinstance(kept, logging.StreamHandler):
                 kept.setStream(self.log)  # loggers are kept longer than the function that made them
         return handler
@@ -105,7 +117,7 @@ class LocalFunction:
     def _environed(self) -> Iterator[None]:
         """The function's environment variables and log, also for nested invocations."""
         if not self._running:
-            self._environment.enter_context(mock.patch.dict(os.environ, self._variables))
+            self._environment.enter_context(mock.patch.dict(os.environ, self.variables))
             self._environment.enter_context(redirect_stdout(self.log))
         self._running += 1
         try:

@@ -13,6 +13,7 @@ import jmespath  # type: ignore[import-untyped]
 from botocore import xform_name
 
 PAGE = (Path(__file__).parents[2] / "docs" / "runbook.md").read_text(encoding="utf-8")
+_SESSION = botocore.session.get_session()
 _NOT_OF_THE_OPERATION = {"query", "output"}
 
 
@@ -55,7 +56,7 @@ def parsed(command: str) -> tuple[str, str, dict[str, Any], str | None]:
     Raises for what is no service, operation or option of AWS's models.
     """
     _, service, operation, *words = shlex.split(command)
-    model = botocore.session.get_session().get_service_model(service)
+    model = _SESSION.get_service_model(service)
     [shape] = [
         model.operation_model(name).input_shape
         for name in model.operation_names

@@ -1,0 +1,133 @@
+"""The states of the template's alarms on the local AWS, evaluated as CloudWatch does.
+
+The values come from where CloudWatch takes them: the lines of metrics that the functions print, the
+attributes of the queues, and the invocations that ended without an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from local.aws import LocalAws
+from local.stack import TEMPLATE
+
+NOT_LOCAL = {"Throttles", "Duration", "IteratorAge"}
+"""Metrics of Lambda that the local AWS does not have: nothing runs beside, or for long, there."""
+WITHIN = timedelta(hours=12)
+
+
+class AlarmStates:
+    """What the alarms of the stack see, from when this was made."""
+
+    def __init__(self, aws: LocalAws) -> None:
+        self._aws = aws
+        template = json.loads(TEMPLATE.read_text(encoding="utf-8"))
+        self._alarms = {
+            key.removeprefix("Alarms")[:-8]: resource["Properties"]
+            for key, resource in template["Resources"].items()
+            if resource["Type"] == "AWS::CloudWatch::Alarm"
+        }
+        self._read: dict[str, int] = {}
+        self._failures: dict[str, int] = {}
+        self._mark()
+
+    def becomes(self, name: str, *, raised: bool, within: timedelta = WITHIN) -> bool:
+        """Lets time pass until the alarm has this state; False where it never has."""
+        alarm = self._alarms[name]
+        periods, period_s = int(alarm["EvaluationPeriods"]), int(alarm["Period"])
+        needed = int(alarm.get("DatapointsToAlarm", periods))
+        last: deque[bool] = deque(maxlen=periods)
+        end = self._aws.clock.now() + within
+        while self._aws.clock.now() < end:
+            self._mark()
+            self._aws.advance(self._aws.clock.now() + timedelta(seconds=period_s))
+            last.append(self._breaches(self._value(alarm), alarm))
+            if raised and sum(last) >= needed:
+                return True
+            if not raised and len(last) == periods and sum(last) < needed:
+                return True
+        return False
+
+    @staticmethod
+    def _breaches(value: float | None, alarm: Mapping[str, Any]) -> bool:
+        if value is None:
+            return bool(alarm["TreatMissingData"] == "breaching")
+        if alarm["ComparisonOperator"] == "LessThanThreshold":
+            return bool(value < alarm["Threshold"])
+        return bool(value > alarm["Threshold"])
+
+    def _mark(self) -> None:
+        for name, function in self._aws.functions.items():
+            self._read[name] = len(function.log.getvalue())
+            self._failures[name] = len(function.failures)
+
+    def _value(self, alarm: Mapping[str, Any]) -> float | None:
+        dimensions = {d["Name"]: self._physical(d["Value"]) for d in alarm["Dimensions"]}
+        metric = alarm["MetricName"]
+        if alarm["Namespace"] == "AWS/SQS":
+            values = [self._of_queue(metric, dimensions["QueueName"])]
+        elif alarm["Namespace"] == "AWS/Lambda":
+            values = [self._of_function(metric, dimensions["FunctionName"])]
+        else:
+            values = list(self._printed(alarm["Namespace"], metric, dimensions))
+        if not values:
+            return None
+        statistics: dict[str, Callable[[list[float]], float]] = {
+            "Sum": sum,
+            "Maximum": max,
+            "SampleCount": len,
+        }
+        return float(statistics[alarm["Statistic"]](values))
+
+    def _printed(
+        self, namespace: str, metric: str, dimensions: Mapping[str, str]
+    ) -> Iterator[float]:
+        """Values that were printed for exactly these dimensions."""
+        for name, function in self._aws.functions.items():
+            for line in function.log.getvalue()[self._read[name] :].splitlines():
+                printed = (
+                    json.loads(line) if line.startswith('{"_aws"') or '"_aws":' in line else {}
+                )
+                for directive in printed.get("_aws", {}).get("CloudWatchMetrics", ()):
+                    exact = any(set(one) == set(dimensions) for one in directive["Dimensions"])
+                    same = all(printed.get(key) == value for key, value in dimensions.items())
+                    counted = {one["Name"] for one in directive["Metrics"]}
+                    if directive["Namespace"] == namespace and exact and same and metric in counted:
+                        value = printed[metric]
+                        yield from map(float, value if isinstance(value, list) else [value])
+
+    def _of_queue(self, metric: str, name: str) -> float:
+        sqs = self._aws.session.client("sqs")
+        url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
+        if metric == "ApproximateNumberOfMessagesVisible":
+            [count] = sqs.get_queue_attributes(
+                QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"]
+            )["Attributes"].values()
+            return float(count)
+        assert metric == "ApproximateAgeOfOldestMessage"
+        messages = sqs.receive_message(
+            QueueUrl=url,
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=0,
+            AttributeNames=["SentTimestamp"],
+        ).get("Messages", [])
+        sent = [int(message["Attributes"]["SentTimestamp"]) / 1000 for message in messages]
+        return self._aws.clock.now().timestamp() - min(sent) if sent else 0.0
+
+    def _of_function(self, metric: str, name: str) -> float:
+        assert metric == "Errors", f"{metric} is not of the local AWS"
+        [function] = [f for f in self._aws.functions.values() if f.arn.endswith(f":{name}")]
+        return len(function.failures) - self._failures[function.name]
+
+    def _physical(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if "Ref" in value:
+            return self._aws.resources[value["Ref"]]
+        [logical, attribute] = value["Fn::GetAtt"]
+        assert attribute == "QueueName"
+        return self._aws.resources[logical].rpartition("/")[2]

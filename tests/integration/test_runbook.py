@@ -1,0 +1,336 @@
+"""Each entry of the runbook, followed on the local AWS.
+
+A failure is provoked, the alarm is raised by what CloudWatch would see, the entry's queries and
+commands show what happened, its remedy is done, and the alarm is over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from botocore.exceptions import ClientError
+
+from local.functions import LocalFunction
+from local.recorded import RecordedJob
+from local.slack import Answer
+from local.stack import TEMPLATE
+from sageaudit.rules import catalogue
+from tests.fakes import log_insights, runbook
+from tests.integration.alarm_states import NOT_LOCAL, AlarmStates
+from tests.integration.whole_flow import Scene, a_failed_job, scene
+
+ALARMS = {
+    key.removeprefix("Alarms")[:-8]: resource["Properties"]
+    for key, resource in json.loads(TEMPLATE.read_text(encoding="utf-8"))["Resources"].items()
+    if resource["Type"] == "AWS::CloudWatch::Alarm"
+}
+
+
+@dataclass(slots=True)
+class World:
+    """A scene in which calls of AWS can be made to fail, with the states of its alarms."""
+
+    scene: Scene
+    alarms: AlarmStates
+    faults: dict[str, Exception]
+
+    @property
+    def aws(self) -> Any:
+        """The local AWS."""
+        return self.scene.aws
+
+    def ask(self, entry: str, function: str) -> list[list[dict[str, Any]]]:
+        """The answers to the queries of an entry, asked about one function's log."""
+        log = self.aws.functions[function].log.getvalue()
+        body = runbook.entries()[entry]
+        return [log_insights.ask(log, query) for _, query in runbook.queries(body)]
+
+    def slack_posts(self) -> list[Any]:
+        """What Slack was sent."""
+        return self.scene.slack.posts
+
+    def run(self, command: str) -> Any:
+        """What a command of the runbook prints here."""
+        for function, asks in (("physical", "StackResourceSummaries["), ("output", "Outputs[?")):
+            for name in re.findall(rf"\$\({function} (\w+)\)", command):
+                command = command.replace(f"$({function} {name})", self._found(asks, name))
+        return runbook.run(self.aws.session, command)
+
+    def _found(self, asks: str, name: str) -> str:
+        """A name of the stack, as the functions of the runbook's preparation ask for it."""
+        [command] = [line for line in runbook.aws_commands(runbook.PAGE) if asks in line]
+        command = command.replace("$STACK", "sageaudit").replace("$1", name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # moto names again what it does not create
+            found = runbook.run(self.aws.session, command)
+        return str(found[0] if isinstance(found, list) else found)
+
+
+@contextmanager
+def world(job: RecordedJob) -> Iterator[World]:
+    """One from the end of a job on. A fault is named by its function and operation."""
+    faults: dict[str, Exception] = {}
+    running: list[str] = []
+
+    def step(name: str) -> None:
+        fault = f"{running[-1]} {name.removeprefix('before ')}" if running else ""
+        if fault in faults:
+            raise faults[fault]
+
+    def named(function: LocalFunction) -> Callable[[Any], Any]:
+        invoke = function.invoke
+
+        def invoked(event: Any) -> Any:
+            running.append(function.name)
+            try:
+                return invoke(event)
+            finally:
+                running.pop()
+
+        return invoked
+
+    with scene(job.ended_at, step) as one, pytest.MonkeyPatch.context() as patch:
+        for function in one.aws.functions.values():
+            patch.setattr(function, "invoke", named(function))
+        yield World(one, AlarmStates(one.aws), faults)
+
+
+def refused(code: str, operation: str) -> ClientError:
+    """AWS's refusal of a call."""
+    return ClientError({"Error": {"Code": code, "Message": f"{code} of the test"}}, operation)
+
+
+def rises(one: World, name: str) -> None:
+    """The alarm is raised."""
+    assert one.alarms.becomes(name, raised=True), f"{name} is not raised"
+
+
+def ends(one: World, name: str) -> None:
+    """The alarm is over, by itself."""
+    assert one.alarms.becomes(name, raised=False), f"{name} is not over"
+
+
+def test_function_errors() -> None:
+    """A setting is missing after a deployment; the next deployment brings it back."""
+    job = a_failed_job()
+    with world(job) as one:
+        variables = one.aws.functions["audit"].variables
+        table = variables.pop("TABLE_NAME")
+        one.aws.ends(job)
+        rises(one, "AuditErrors")
+        crashed, _ = one.ask("function-errors", "audit")
+        assert {row["errorType"] for row in crashed} == {"BadSettings"}
+        assert "TABLE_NAME" in crashed[0]["errorMessage"]
+        variables["TABLE_NAME"] = table
+        ends(one, "AuditErrors")
+        assert one.scene.versions(job) == 1
+
+
+def test_unexpected_errors() -> None:
+    """A fault of the code, until a version without it is deployed."""
+    job = a_failed_job()
+    with world(job) as one:
+        one.faults["audit DescribeTrainingJob"] = RuntimeError("a fault of the code")
+        one.aws.ends(job)
+        rises(one, "AuditDefects")
+        [[row, *_]] = one.ask("unexpected-errors", "audit")
+        assert row["job"] == job.arn
+        assert row["exception_name"] == "RuntimeError"
+        assert "a fault of the code" in row["exception"]
+        assert row["function_request_id"]
+        one.faults.clear()
+        ends(one, "AuditDefects")
+        assert one.scene.versions(job) == 1
+
+
+def test_queue_late() -> None:
+    """Somebody disabled the event source mapping, and forgot it."""
+    job = a_failed_job()
+    with world(job) as one:
+        [mapping] = [source for source in one.aws.sources if source.function.name == "audit"]
+        one.aws.sources.remove(mapping)
+        one.aws.ends(job)
+        rises(one, "FinishedJobsLate")
+        waiting, mappings = runbook.aws_commands(runbook.entries()["queue-late"])
+        assert one.run(waiting)["Attributes"]["ApproximateNumberOfMessages"] == "1"
+        assert len(one.run(mappings)) == 1
+        one.aws.sources.append(mapping)
+        ends(one, "FinishedJobsLate")
+        assert one.scene.versions(job) == 1
+
+
+def test_failing_audits() -> None:
+    """SageMaker refuses for hours; the message waits, and is done as soon as it can be."""
+    job = a_failed_job()
+    with world(job) as one:
+        refusal = refused("AccessDeniedException", "DescribeTrainingJob")
+        one.faults["audit DescribeTrainingJob"] = refusal
+        one.aws.ends(job)
+        rises(one, "AuditFailing")
+        row = one.ask("failing", "audit")[0][0]
+        assert row["times"] >= 4
+        assert row["error"] == "AccessDenied"
+        one.faults.clear()
+        ends(one, "AuditFailing")
+        assert one.scene.versions(job) == 1
+        assert not one.scene.dead_letters()
+
+
+def test_failing_decisions() -> None:
+    """The table refuses the claims of notify; nothing is told until it takes them again."""
+    job = a_failed_job()
+    with world(job) as one:
+        one.aws.ends(job)
+        one.faults["notify PutItem"] = refused("ProvisionedThroughputExceededException", "PutItem")
+        rises(one, "NotifyFailing")
+        assert one.ask("failing", "notify")[1][0]["error"] == "Throttled"
+        assert not one.slack_posts()
+        one.faults.clear()
+        ends(one, "NotifyFailing")
+        assert len(one.slack_posts()) == 1
+
+
+def test_a_failing_channel() -> None:
+    """Slack is down for hours; the message comes when it is back, and once."""
+    job = a_failed_job()
+    with world(job) as one:
+        one.scene.slack.will_answer(*[Answer(503, "busy")] * 12)
+        one.aws.ends(job)
+        rises(one, "SlackFailing")
+        row = one.ask("failing", "deliver")[2][0]
+        assert row["channel"] == "slack"
+        ends(one, "SlackFailing")
+        assert len(one.slack_posts()) == 1
+        assert not one.scene.dead_letters()
+
+
+def test_failing_deliveries() -> None:
+    """The table does not take the marks of deliver."""
+    job = a_failed_job()
+    with world(job) as one:
+        one.faults["deliver PutItem"] = refused("InternalServerError", "PutItem")
+        one.aws.ends(job)
+        rises(one, "DeliverFailing")
+        assert any(row["times"] >= 4 for row in one.ask("failing", "deliver")[2])
+        one.faults.clear()
+        ends(one, "DeliverFailing")
+        assert one.slack_posts()
+
+
+@pytest.mark.parametrize("alarm", ["EventsRejected", "FinishedJobsDeadLettersNotEmpty"])
+def test_events_rejected(alarm: str) -> None:
+    """An event in the name of another account: it is counted, and kept with its reason."""
+    job = a_failed_job()
+    with world(job) as one:
+        arn = job.arn.replace("111122223333", "999999999999")
+        forged = replace(job, describe={**job.describe, "TrainingJobArn": arn})
+        one.aws.put_event(forged.event())
+        rises(one, alarm)
+        [[row]] = one.ask("events-rejected", "audit")
+        assert row["error"] == "wrong_account"
+        assert row["function_request_id"]
+        [letter] = one.scene.dead_letters()  # what redrive shows, and then sends again or deletes
+        assert letter["MessageAttributes"]["reason"]["StringValue"] == "wrong_account"
+        ends(one, alarm)
+
+
+@pytest.mark.parametrize(
+    ("alarm", "queue"),
+    [
+        ("UndecidedAuditsNotEmpty", "NoticesDecisions"),
+        ("NoticesDeadLettersNotEmpty", "NoticesQueueSlack"),
+    ],
+)
+def test_dead_letters(alarm: str, queue: str) -> None:
+    """A message that is none of ours."""
+    with world(a_failed_job()) as one:
+        url = one.aws.physical(queue)
+        one.aws.session.client("sqs").send_message(QueueUrl=url, MessageBody="{}")
+        rises(one, alarm)
+        [letter] = one.scene.dead_letters()
+        assert letter["MessageAttributes"]["reason"]["StringValue"].startswith("malformed")
+        assert letter["MessageAttributes"]["why"]["StringValue"]
+        ends(one, alarm)
+
+
+def test_unauditable() -> None:
+    """Three jobs that are gone when their events are read."""
+    job = a_failed_job()
+    with world(job) as one:
+        for name in ("one", "two", "three"):
+            gone = replace(
+                job,
+                describe={
+                    **job.describe,
+                    "TrainingJobName": name,
+                    "TrainingJobArn": job.arn.replace(job.name, name),
+                },
+            )
+            one.aws.put_event(gone.event())
+        rises(one, "JobsUnauditable")
+        reasons, jobs = one.ask("unauditable", "audit")
+        assert [row["jobs"] for row in reasons] == [1, 1, 1]
+        assert all("there is no training job" in row["reason"] for row in reasons)
+        assert {row["job"].rpartition("/")[2] for row in jobs} == {"one", "two", "three"}
+        ends(one, "JobsUnauditable")
+
+
+def broken(_: object) -> NoReturn:
+    """The check of a rule with a fault."""
+    raise ZeroDivisionError
+
+
+def test_rules_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One rule raises; the audit is stored with all others."""
+    job = a_failed_job()
+    with world(job) as one:
+        rules = [
+            replace(rule, check=broken) if rule.name.name == "failed-spend" else rule
+            for rule in catalogue.load()
+        ]
+        monkeypatch.setattr(catalogue, "load", lambda: tuple(rules))
+        one.aws.ends(job)
+        rises(one, "RulesFailed")
+        [[row]] = one.ask("rules-failed", "audit")
+        assert (row["job"], row["rule"]) == (job.arn, "failed-spend")
+        assert one.scene.versions(job) == 1
+        ends(one, "RulesFailed")
+
+
+def test_channel_broken() -> None:
+    """The webhook was revoked."""
+    job = a_failed_job()
+    with world(job) as one:
+        one.scene.slack.will_answer(*[Answer(404, "no_service")] * 3)
+        one.aws.ends(job)
+        rises(one, "SlackBroken")
+        counted, failed = one.ask("channel-broken", "deliver")
+        assert {row["channel"] for row in counted} == {"slack"}
+        assert failed[0]["notice"].endswith("|slack")
+        assert len(one.aws.mails) == 1
+        ends(one, "SlackBroken")
+
+
+NOT_PROVOKED_HERE = {
+    *(name for name, alarm in ALARMS.items() if alarm["MetricName"] in NOT_LOCAL),
+    # The same alarms of another function, queue or channel, followed above for one of them.
+    *("NotifyErrors", "DeliverErrors", "NotifyDefects", "DeliverDefects"),
+    *("DecisionsLate", "NoticesSnsLate", "NoticesSlackLate", "SnsBroken", "SnsFailing"),
+    *("SnsUnknown", "SlackUnknown"),
+}
+
+
+def test_each_alarm_is_followed_or_said_not_to_be() -> None:
+    """A new alarm needs a test here, or a reason."""
+    source = Path(__file__).read_text(encoding="utf-8").partition("NOT_PROVOKED_HERE")[0]
+    raised = set(re.findall(r"\"(\w+)\"", source)) & set(ALARMS)
+    assert raised | NOT_PROVOKED_HERE == set(ALARMS)
+    assert not raised & NOT_PROVOKED_HERE
