@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sageaudit.cli.sources.permissions import (
+    CHANGING,
     COMMANDS,
     COVERAGE,
     IN_EACH_ACCOUNT,
@@ -22,10 +23,11 @@ _OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE)
 _PAGE = """\
 # Permissions of the command line
 
-The commands read, and change nothing in AWS. `sageaudit doctor` checks every permission, and says
-what is missing; `sageaudit doctor --policy COMMAND...` prints the least policy for the commands
-that you use, narrowed by `--region`, `--table` and `--role`. A test compares these lists with the
-calls that each command makes.
+The commands read, and change nothing in AWS; only `redrive` changes something, the queues of a
+deployed stack. `sageaudit doctor` checks every permission of those that read, and says what is
+missing; `sageaudit doctor --policy COMMAND...` prints the least policy for the commands that you
+use, narrowed by `--region`, `--table`, `--role` and `--stack`. A test compares these lists with
+the calls that each command makes.
 
 ## What each command calls
 
@@ -51,6 +53,16 @@ reconcile`:
 ```json
 {one}
 ```
+
+## Who sends dead letters again
+
+`sageaudit doctor --policy redrive`. The names of a stack's queues begin with the stack's name:
+
+```json
+{redrive}
+```
+
+The stream is read only for letters of Lambda itself, which name places in it ([docs](redrive.md)).
 
 ## A role for many accounts
 
@@ -98,6 +110,7 @@ def page() -> str:
     return _PAGE.format(
         commands="\n".join(_rows()),
         one=_json(policy(own, Where())),
+        redrive=_json(policy(CHANGING["redrive"].actions(()), Where())),
         many=_json(policy(more, Where(role="sageaudit-read"))),
         role=_json(policy(IN_EACH_ACCOUNT, Where())),
         trust=_json(_TRUST),
@@ -108,7 +121,7 @@ def _rows() -> Iterable[str]:
     yield "| command | always | with an option |"
     yield "|---|---|---|"
     by_needs: dict[tuple[str, str], list[str]] = {}
-    for name, needs in COMMANDS.items():
+    for name, needs in {**COMMANDS, **CHANGING}.items():
         options = "; ".join(
             f"`{option}`: {_names(needs.with_option[option])}"
             for option in _OPTIONS

@@ -59,6 +59,7 @@ _OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
         "What `sageaudit prices coverage --output json` prints",
         schema_outputs.prices_coverage,
     ),
+    "redrive": ("What `sageaudit redrive --output json` prints", schema_outputs.redrive),
     "replay": ("What `sageaudit replay --output json` prints", schema_outputs.replay),
     "rows": ("What lists of a history print with --output json", schema_outputs.rows),
     "scan": ("What `sageaudit scan --output json` prints", schema_outputs.scan),

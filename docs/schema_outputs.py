@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from docs.schema_of_types import Definitions, Schema
+from sageaudit.cli.sources import dead_letters
+from sageaudit.cli.sources.redriving import Fate
 from sageaudit.cli.views import lists
 from sageaudit.cli.views.check_document import CheckedFile
 from sageaudit.cli.views.check_findings import FindingRow
@@ -56,6 +58,48 @@ def account(found: Definitions) -> Schema:
         unknown=_list(found.of(UnknownDocument)),
         not_applicable=_list(found.of(NotApplicableDocument)),
         clear=_TEXTS,
+    )
+
+
+def redrive(_: Definitions) -> Schema:
+    """`sageaudit redrive`: the letters that were asked for, and what became of each."""
+    moment: Schema = {"type": "string", "format": "date-time"}
+    letter = _keys(
+        message_id=_TEXT,
+        job=_TEXT_OR_NULL,
+        version={"type": ["integer", "null"]},
+        notice_id=_TEXT_OR_NULL,
+        channel=_TEXT_OR_NULL,
+        reason=_TEXT,
+        why=_TEXT,
+        refusal=_TEXT_OR_NULL,
+        first_sent_at=moment,
+        deleted_at=moment,
+        received=_COUNT,
+        fate={"enum": [fate.value for fate in Fate]},
+        note=_TEXT_OR_NULL,
+    )
+    reason = _keys(
+        reason=_TEXT,
+        letters=_COUNT,
+        oldest_first_sent_at=moment,
+        newest_first_sent_at=moment,
+        first_deleted_at=moment,
+        whys=_list(_keys(why=_TEXT, letters=_COUNT)),
+    )
+    return _document(
+        kind={"enum": [kind.value for kind in dead_letters.Kind]},
+        queue=_TEXT,
+        region=_TEXT,
+        dry_run=_FLAG,
+        interrupted=_FLAG,
+        error=_TEXT_OR_NULL,
+        more=_FLAG,
+        other_reasons=_COUNT,
+        counts=_keys(**{fate.value: _COUNT for fate in Fate}),
+        reasons=_list(reason),
+        posts_at_most={"type": "object", "additionalProperties": _COUNT},
+        letters=_list(letter),
     )
 
 

@@ -63,8 +63,8 @@ def watches(
 ) -> Iterator[Watch]:
     """All alarms.
 
-    `functions` is by the name of the handler, `notices_queues` by channel, the other queues by
-    their name here; the values of the queues are their physical names.
+    `functions` is by the name of the handler, `notices_queues` by each channel that is on, the
+    other queues by their name here; the values of the queues are their physical names.
     """
     for handler, function in functions.items():
         yield from _of_function(handler, function)
@@ -85,8 +85,7 @@ def watches(
     )
     for channel in notices_queues:
         yield from _of_channel(channel)
-    if "sweep" in functions:
-        yield from _of_sweep()
+    yield from _of_sweep()
 
 
 def _of_function(handler: str, function: FunctionFacts) -> Iterator[Watch]:
@@ -285,7 +284,7 @@ def _of_sweep() -> Iterator[Watch]:
         "SweepSilent",
         "sweep-silent",
         "JobsEnded",
-        "no sweep has ended for an hour, so nobody notices events that are lost",
+        "no sweep has listed jobs for an hour, so nobody notices events that are lost",
         "it runs every 15 minutes, and counts also when no job ended; two half hours without a "
         "value are four sweeps",
         dimensions=sweep,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from sageaudit.errors import BadPolicy
 
 ROOT = Path(__file__).parent.parent
 POLICY = ROOT / "policy.toml"
+_KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 
 
 def assemble() -> None:
@@ -49,8 +51,9 @@ def synthesize(
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 
-    The context says for each optional channel whether it is "on" or "off", and in `alarms_to` and
-    `notices_to` who is subscribed to the topics; `switches` override it. Raises ValueError.
+    The context says for each optional channel whether it is "on" or "off", in `alarms_to` and
+    `notices_to` who is subscribed to the topics, and in `topic_key` the ARN of an own KMS key for
+    the topic of notices; `switches` override it. Raises ValueError.
     """
     app = cdk.App(context=cdk_context(), outdir=outdir)
     stack = SageAuditStack(
@@ -59,6 +62,7 @@ def synthesize(
         code=code,
         roles=roles,
         channels=[c for c in CHANNELS if always_on(c) or _is_on(c.name, app, switches or {})],
+        topic_key=_topic_key(app, switches or {}),
     )
     for topic, key in ((stack.alarms.topic, "alarms_to"), (stack.notices.topic, "notices_to")):
         text = (switches or {}).get(key, app.node.try_get_context(key))
@@ -74,6 +78,16 @@ def _is_on(channel: str, app: cdk.App, switches: Mapping[str, str]) -> bool:
     if switch not in {"on", "off"}:
         raise ValueError(f"context {channel} must be on or off, not {switch!r}")
     return bool(switch == "on")
+
+
+def _topic_key(app: cdk.App, switches: Mapping[str, str]) -> str | None:
+    key = switches.get("topic_key", app.node.try_get_context("topic_key")) or None
+    if key is not None and not _KEY_ARN.fullmatch(str(key)):
+        raise ValueError(
+            f"context topic_key must be the ARN of a KMS key, not {key!r}: the permissions of"
+            " deliver are granted on it, and none can be granted on an alias"
+        )
+    return None if key is None else str(key)
 
 
 def _subscribe(topic: sns.Topic, text: str, key: str) -> None:

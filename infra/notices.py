@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import aws_cdk as cdk
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from infra.queues import dead_letter_queue, work_queue
+
+MANAGED_KEY = "alias/aws/sns"
+"""SNS makes this key where an account names it so for the first time. Named by its ARN, as an alias
+of the CDK names it, it is not made, and the topic accepts no message (aws-cdk issue 22605)."""
+OWN_KEY_PERMISSIONS = ("kms:GenerateDataKey*", "kms:Decrypt")
+"""What who publishes to a topic needs on the topic's own key; on the managed key it needs none."""
 
 
 class Notices(Construct):
     """`queues` has one for each channel, so that a channel that hangs delays no other.
 
     A message of `queues` is one notice; one of `decisions` names an audit that notify must decide
-    about again.
+    about again. A channel that is switched off keeps its queue: the notices in it would be deleted
+    with it. `own_key` is the ARN of the KMS key of the topic, where it is not the managed one.
     """
 
     def __init__(
@@ -27,6 +34,7 @@ class Notices(Construct):
         channels: Sequence[str],
         notify_timeout: cdk.Duration,
         deliver_timeout: cdk.Duration,
+        own_key: str | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.undecided = dead_letter_queue(self, "UndecidedAudits")
@@ -43,10 +51,6 @@ class Notices(Construct):
             )
             for name in channels
         }
-        self.topic = sns.Topic(
-            self,
-            "Topic",
-            display_name="sageaudit",
-            enforce_ssl=True,
-            master_key=kms.Alias.from_alias_name(self, "SnsKey", "alias/aws/sns"),
-        )
+        self.topic = sns.Topic(self, "Topic", display_name="sageaudit", enforce_ssl=True)
+        topic = cast("sns.CfnTopic", self.topic.node.default_child)
+        topic.add_property_override("KmsMasterKeyId", own_key or MANAGED_KEY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
@@ -13,27 +13,30 @@ from infra.alarms import Alarms
 from infra.functions import Worker
 from infra.history import HistoryTable
 from infra.names import FINGERPRINT_KEY
-from infra.notices import Notices
-from infra.sources import feed_from_queue, feed_from_stream
+from infra.notices import OWN_KEY_PERMISSIONS, Notices
+from infra.sources import HAND_ON, feed_from_queue, feed_from_stream
+from infra.sweep import SweepSchedule
 from infra.trigger import Trigger
-from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs
+from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, sagemaker, secrets, sqs
+from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
 from sageaudit.adapters.dynamo import history as dynamo_history
-from sageaudit.adapters.dynamo import send_ledger, tell_ledger
+from sageaudit.adapters.dynamo import installation, send_ledger, sweep_notes, tell_ledger
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.settings import notices_queue_variable
 
 AUDIT_TIMEOUT = cdk.Duration.minutes(3)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(1)
-DELIVER_TIMEOUT = cdk.Duration.minutes(1)
+DELIVER_TIMEOUT = cdk.Duration.minutes(2)
+SWEEP_TIMEOUT = cdk.Duration.minutes(10)
 
 
 class SageAuditStack(cdk.Stack):
     """From the event of a finished job to an audit in the table and notices on the channels.
 
     `roles`: each other account of the policy with the role to read its jobs with. `channels`: those
-    that are on.
+    that are on. `topic_key`: the ARN of an own KMS key for the topic of notices.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class SageAuditStack(cdk.Stack):
         code: lambda_.Code,
         roles: Mapping[str, str | None],
         channels: Sequence[type[NoticeChannel]],
+        topic_key: str | None = None,
     ) -> None:
         super().__init__(
             scope,
@@ -65,16 +69,22 @@ class SageAuditStack(cdk.Stack):
         self.notices = Notices(
             self,
             "Notices",
-            channels=[channel.name for channel in channels],
+            channels=[channel.name for channel in CHANNELS],
             notify_timeout=NOTIFY_TIMEOUT,
             deliver_timeout=DELIVER_TIMEOUT,
+            own_key=topic_key,
         )
+        audit, sweep = self._audit(roles), self._sweep(roles)
+        self.sweep = SweepSchedule(self, "SweepSchedule", function=sweep.function)
+        # Where Lambda hands on what it could not invoke.
+        sweep.may(HAND_ON, self.sweep.dead_letters.queue_arn)
         workers = {
-            "audit": self._audit(roles),
-            "notify": self._notify(),
-            "deliver": self._deliver(channels),
+            "audit": audit,
+            "notify": self._notify([channel.name for channel in channels]),
+            "deliver": self._deliver(channels, topic_key),
+            "sweep": sweep,
         }
-        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers))
+        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers, channels))
         for name, value in {
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
@@ -85,13 +95,18 @@ class SageAuditStack(cdk.Stack):
             "UndecidedAuditsUrl": self.notices.undecided.queue_url,
             "NoticesDeadLettersUrl": self.notices.dead_letters.queue_url,
             **{
-                f"NoticesQueueUrl{channel.capitalize()}": queue.queue_url
-                for channel, queue in self.notices.queues.items()
+                # Of those that are on: `sageaudit redrive` sends nothing to one that is off.
+                f"NoticesQueueUrl{channel.name.capitalize()}": (
+                    self.notices.queues[channel.name].queue_url
+                )
+                for channel in channels
             },
         }.items():
             cdk.CfnOutput(self, name, value=value)
 
-    def _watches(self, workers: Mapping[str, Worker]) -> Iterator[Watch]:
+    def _watches(
+        self, workers: Mapping[str, Worker], channels: Sequence[type[NoticeChannel]]
+    ) -> Iterator[Watch]:
         return watches(
             functions={
                 name: FunctionFacts(worker.function.function_name, int(worker.timeout.to_seconds()))
@@ -102,12 +117,13 @@ class SageAuditStack(cdk.Stack):
                 "Decisions": self.notices.decisions.queue_name,
             },
             notices_queues={
-                channel: queue.queue_name for channel, queue in self.notices.queues.items()
+                channel.name: self.notices.queues[channel.name].queue_name for channel in channels
             },
             dead_letters={
                 "FinishedJobsDeadLetters": self.trigger.dead_letters.queue_name,
                 "UndecidedAudits": self.notices.undecided.queue_name,
                 "NoticesDeadLetters": self.notices.dead_letters.queue_name,
+                "SweepDeadLetters": self.sweep.dead_letters.queue_name,
             },
         )
 
@@ -155,7 +171,30 @@ class SageAuditStack(cdk.Stack):
         feed_from_queue(audit, queue, max_concurrency=5)
         return audit
 
-    def _notify(self) -> Worker:
+    def _sweep(self, roles: Mapping[str, str | None]) -> Worker:
+        queue, table = self.trigger.queue, self.history.table.table_arn
+        sweep = Worker(
+            self,
+            "Sweep",
+            code=self._code,
+            name="sweep",
+            timeout=SWEEP_TIMEOUT,
+            memory_mib=512,
+            environment={
+                "TABLE_NAME": self.history.table.table_name,
+                "FINISHED_QUEUE_URL": queue.queue_url,
+                "ACCOUNT_ID": self.account,
+            },
+        )
+        sweep.may(job_lists.PERMISSIONS, "*")
+        sweep.may(sweep_notes.PERMISSIONS, table)
+        sweep.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/due")
+        sweep.may(sqs.SEND_PERMISSIONS, queue.queue_arn)
+        if assumed := [role for role in roles.values() if role is not None]:
+            sweep.may(accounts.PERMISSIONS, *assumed)
+        return sweep
+
+    def _notify(self, channels: Sequence[str]) -> Worker:
         table, notices = self.history.table.table_arn, self.notices
         notify = Worker(
             self,
@@ -168,14 +207,15 @@ class SageAuditStack(cdk.Stack):
                 "TABLE_NAME": self.history.table.table_name,
                 "DECISIONS_QUEUE_URL": notices.decisions.queue_url,
                 "UNDECIDED_QUEUE_URL": notices.undecided.queue_url,
-                **self._notices_queues(),
+                **self._notices_queues(channels),
             },
         )
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
         notify.may(tell_ledger.PERMISSIONS, table)
+        notify.may(installation.PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,
-            *(queue.queue_arn for queue in notices.queues.values()),
+            *(notices.queues[channel].queue_arn for channel in channels),
             notices.decisions.queue_arn,
             notices.undecided.queue_arn,
         )
@@ -184,13 +224,14 @@ class SageAuditStack(cdk.Stack):
         feed_from_queue(notify, notices.decisions, max_concurrency=2, construct_id="Decisions")
         return notify
 
-    def _notices_queues(self) -> dict[str, str]:
-        """The environment variables that name the channels and their queues."""
-        queues = self.notices.queues
+    def _notices_queues(self, channels: Iterable[str]) -> dict[str, str]:
+        """The environment variables that name these channels and their queues."""
+        queues = {name: self.notices.queues[name] for name in channels}
         urls = {notices_queue_variable(name): queue.queue_url for name, queue in queues.items()}
         return {"CHANNELS": ",".join(queues), **urls}
 
-    def _deliver(self, channels: Sequence[type[NoticeChannel]]) -> Worker:
+    def _deliver(self, channels: Sequence[type[NoticeChannel]], topic_key: str | None) -> Worker:
+        """It reads the queue of every channel: what waits for one that is off needs a reason."""
         dead_letters = self.notices.dead_letters
         deliver = Worker(
             self,
@@ -202,7 +243,7 @@ class SageAuditStack(cdk.Stack):
             environment={
                 "TABLE_NAME": self.history.table.table_name,
                 "NOTICES_DLQ_URL": dead_letters.queue_url,
-                **self._notices_queues(),
+                **self._notices_queues(self.notices.queues),
                 **{channel.address.variable: self._address(channel) for channel in channels},
             },
         )
@@ -210,6 +251,8 @@ class SageAuditStack(cdk.Stack):
         deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
         for channel in channels:
             deliver.may(channel.permissions, self._address_arn(channel))
+        if topic_key is not None:
+            deliver.may(OWN_KEY_PERMISSIONS, topic_key)
         for name, queue in self.notices.queues.items():
             deliver.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
             # Slack accepts one message per second and channel: it would refuse more at once.

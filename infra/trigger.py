@@ -10,7 +10,7 @@ from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra.queues import dead_letter_queue, work_queue
-from sageaudit.domain.job.event import DETAIL_TYPES, SOURCES, TERMINAL
+from sageaudit.domain.job.event import BUS_SOURCES, DETAIL_TYPES, TERMINAL
 from sageaudit.domain.job.kinds import JobKind
 
 
@@ -53,7 +53,7 @@ class Trigger(Construct):
 
 def _terminal_states(other_accounts: Sequence[str]) -> events.EventPattern:
     return events.EventPattern(
-        source=list(SOURCES),
+        source=list(BUS_SOURCES),
         # Others may write to the bus, so the rule names the allowed accounts; so does the handler.
         account=[cdk.Aws.ACCOUNT_ID, *other_accounts],
         region=[cdk.Aws.REGION],

@@ -7,7 +7,7 @@ tuning jobs and a channel that asks to wait take their real time, but nothing sl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from typing import Any
 from unittest import mock
@@ -19,10 +19,11 @@ from moto import mock_aws
 
 from local import ACCOUNT, REGION
 from local.clock import LocalClock
-from local.functions import LocalFunction, Step
+from local.functions import FunctionError, LocalFunction, Step
 from local.pricing import refuse_prices
 from local.recorded import RecordedJob
 from local.sagemaker import RecordedSageMaker, put_series
+from local.schedule import Schedule
 from local.sources import QueueSource, Source, StreamSource
 from local.stack import create_stack
 from sageaudit.adapters.channels.catalogue import CHANNELS
@@ -51,17 +52,25 @@ class LocalAws:
     `sources` are their event source mappings. `mails` has what a subscriber of the topic got.
     """
 
-    def __init__(self, clock: LocalClock, *, policy: Policy, transport: Any, on_step: Step) -> None:
+    def __init__(
+        self, clock: LocalClock, *, policy: Policy, transport: Any, on_step: Step, sweeps: bool
+    ) -> None:
         self.clock = clock
+        self.schedule = Schedule(clock, on=sweeps)
         self.session = _session()
         self.resources = create_stack(self.session)
         handlers = _watched(_session(), on_step)
-        self.sagemaker = RecordedSageMaker(handlers)
+        self.sagemaker = RecordedSageMaker(handlers, clock.now)
         refuse_prices(handlers)
         wiring = {
             "audit": {"policy": policy},
             "notify": {"policy": policy},
             "deliver": {"transport": transport},
+            "sweep": {
+                "policy": policy,
+                "seconds": lambda: clock.now().timestamp(),
+                "sleep": clock.forward,
+            },
         }
         self.functions: dict[str, LocalFunction] = {}
         for one in self.session.client("lambda").list_functions()["Functions"]:
@@ -96,17 +105,26 @@ class LocalAws:
     def advance(self, until: datetime | None = None) -> None:
         """Processes everything that is due until then, or until no message waits."""
         for _ in range(_MOST_STEPS):
+            if self.schedule.is_due():
+                self.sweep()
             if any(source.poll() for source in self.sources):
                 continue
             left_s = (until - self.clock.now()).total_seconds() if until else STEP_S
-            if left_s <= 0 or not self._waits():
+            if left_s > 0 and self._waits():
+                self.clock.forward(min(STEP_S, left_s))
+            elif not self.schedule.forward(until):
                 break
-            self.clock.forward(min(STEP_S, left_s))
         else:
             raise RuntimeError(f"messages still wait on the local AWS after {_MOST_STEPS} steps")
         self.mails += self._take(self._mailbox)
         if until is not None:
             self.clock.forward_to(until)
+
+    def sweep(self) -> None:
+        """Invokes the sweep as its schedule does, which does not wait for an answer."""
+        self.schedule.ran()
+        with suppress(FunctionError):
+            self.functions["sweep"].invoke({})
 
     def physical(self, name: str) -> str:
         """The physical id of a resource, by its logical id without the hash."""
@@ -166,11 +184,17 @@ class LocalAws:
 
 @contextmanager
 def local_aws(
-    start: datetime, *, policy: Policy, transport: Any, on_step: Step = lambda _: None
+    start: datetime,
+    *,
+    policy: Policy,
+    transport: Any,
+    on_step: Step = lambda _: None,
+    sweeps: bool = False,
 ) -> Iterator[LocalAws]:
     """The local AWS, from `start` on. `on_step` runs before and after each AWS call of a handler.
 
-    `policy` is for audit and notify; `transport` is how deliver posts to Slack.
+    `policy` is for audit, notify and sweep; `transport` is how deliver posts to Slack. `sweeps`:
+    whether `advance` runs sweeps at their times.
     """
     clock = LocalClock(start)
     with ExitStack() as stack:
@@ -180,7 +204,7 @@ def local_aws(
             # moto sends stream records to functions even where the mapping is disabled
             mock.patch("moto.awslambda.models.LambdaBackend.send_dynamodb_items", return_value=None)
         )
-        yield LocalAws(clock, policy=policy, transport=transport, on_step=on_step)
+        yield LocalAws(clock, policy=policy, transport=transport, on_step=on_step, sweeps=sweeps)
 
 
 def _session() -> Any:

@@ -11,6 +11,8 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 from unittest import mock
 
@@ -35,8 +37,9 @@ class Context:
 
     function_name: str
     memory_limit_in_mb: int
-    timeout_s: int
-    aws_request_id: str = "00000000-0000-4000-8000-000000000000"
+    aws_request_id: str
+    ends_at: datetime
+    clock: Callable[[], datetime]
 
     @property
     def invoked_function_arn(self) -> str:
@@ -44,8 +47,8 @@ class Context:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """The whole timeout: the clock stands still while a handler runs."""
-        return self.timeout_s * 1000
+        """What is left of the timeout: only a handler that sleeps uses it up."""
+        return int((self.ends_at - self.clock()).total_seconds() * 1000)
 
 
 class LocalFunction:
@@ -68,9 +71,10 @@ class LocalFunction:
             "AWS_REGION": REGION,
             "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
         }
-        self._context = Context(
-            self.name, int(configuration["MemorySize"]), int(configuration["Timeout"])
-        )
+        self._memory_mib = int(configuration["MemorySize"])
+        self._timeout = timedelta(seconds=int(configuration["Timeout"]))
+        self._clock: Callable[[], datetime] = wiring["clock"]
+        self._invocations = count(1)
         self._wiring = wiring
         self._on_step = on_step
         self._handler: Handler | None = None
@@ -79,31 +83,41 @@ class LocalFunction:
 
     def invoke(self, event: Any) -> Any:
         """The handler's answer. Raises FunctionError when the handler raised or was killed."""
+        context = self._context()
         with self._environed():
             try:
                 if self._handler is None:
                     self._handler = self._wired()
-                answer = self._handler(event, self._context)
+                answer = self._handler(event, context)
                 self._on_step(f"answered {self.name}")
             except Killed as killed:
                 self._handler = None
                 raise FunctionError("killed") from killed
             except Exception as error:  # as in Lambda, any error is the function's
                 self.failures.append(f"{type(error).__name__}: {error}")
-                self.log.write(self._logged(error))
+                self.log.write(self._logged(error, context))
                 raise FunctionError(self.failures[-1]) from error
             return answer
 
-    def _logged(self, error: Exception) -> str:
+    def _logged(self, error: Exception, context: Context) -> str:
         """The line of Lambda's runtime for an invocation without an answer."""
         line = {
             "log_level": "ERROR",
             "errorType": type(error).__name__,
             "errorMessage": str(error),
-            "requestId": self._context.aws_request_id,
+            "requestId": context.aws_request_id,
             "stackTrace": traceback.format_tb(error.__traceback__),
         }
         return json.dumps(line) + "\n"
+
+    def _context(self) -> Context:
+        return Context(
+            self.name,
+            self._memory_mib,
+            f"00000000-0000-4000-8000-{next(self._invocations):012}",
+            self._clock() + self._timeout,
+            self._clock,
+        )
 
     def _wired(self) -> Handler:
         module = importlib.import_module(self._module)

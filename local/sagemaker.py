@@ -26,14 +26,28 @@ _Answer = tuple[AWSResponse, Any]
 
 
 class RecordedSageMaker:
-    """Describe* and ListTags of the added jobs. A deleted job is found by neither."""
+    """Describe*, List* and ListTags of the added jobs. A deleted job is found by none of them.
 
-    def __init__(self, session: Any) -> None:
+    `clock`: a job that was added before its end is not listed before it. `page`: rows of a list.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        page: int = 100,
+    ) -> None:
+        self.page = page
+        self.lists_requested: list[datetime] = []
+        self._clock = clock
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
         self._parser = create_parser("json")
         for kind in JobKind:
             event = f"before-call.sagemaker.{kind.row.describe_call}"
             session.events.register(event, self._describe(kind.row.prefix))
+            event = f"before-call.sagemaker.{kind.row.list_call}"
+            session.events.register(event, self._list(kind.row.prefix))
         session.events.register("before-call.sagemaker.ListTags", self._list_tags)
 
     def add(self, job: RecordedJob) -> None:
@@ -48,6 +62,34 @@ class RecordedSageMaker:
         def answer(model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
             job = self._jobs.get((prefix, json.loads(params["body"])[f"{prefix}JobName"]))
             return self._answer(model, job and _wire(job.describe, model.output_shape))
+
+        return answer
+
+    def _list(self, prefix: str) -> Callable[..., _Answer]:
+        """The newest creation first. The token is the number of rows before the page."""
+
+        def answer(model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
+            asked = json.loads(params["body"])
+            self.lists_requested.append(self._clock())
+            listed = [
+                _summary(job)
+                for (kind, _), job in self._jobs.items()
+                if kind == prefix and job.ended_at <= self._clock()
+            ]
+            rows = sorted(
+                (
+                    _wire(row, model.output_shape.members[f"{prefix}JobSummaries"].member)
+                    for row in listed
+                ),
+                key=lambda row: float(row["CreationTime"]),
+                reverse=True,
+            )
+            after, before = asked["CreationTimeAfter"], asked["CreationTimeBefore"]
+            rows = [row for row in rows if after < row["CreationTime"] < before]
+            start = int(asked.get("NextToken", 0))
+            end = start + min(self.page, asked["MaxResults"])
+            more = {"NextToken": str(end)} if end < len(rows) else {}
+            return self._answer(model, {f"{prefix}JobSummaries": rows[start:end], **more})
 
         return answer
 
@@ -97,6 +139,12 @@ def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Itera
                 "Value": value,
                 "Unit": "None" if own else "Percent",
             }
+
+
+def _summary(job: RecordedJob) -> dict[str, Any]:
+    """A row of a list: the answer, without what rows do not have."""
+    created_at = job.key.created_at.isoformat()
+    return {**job.describe, "CreationTime": created_at}
 
 
 def _wire(value: Any, shape: Any) -> Any:

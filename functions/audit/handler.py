@@ -28,7 +28,8 @@ from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.s3 import S3Buckets
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.secrets import SecretReader
-from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
+from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, entry_point
@@ -39,17 +40,20 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
-from sageaudit.domain.audit.document import estimates
-from sageaudit.domain.audit.record import Verdict
+from sageaudit.domain.audit.document import AuditDocument, estimates
+from sageaudit.domain.audit.record import Head, Recorded, Verdict
 from sageaudit.domain.job.event import job_ended
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadSettings
-from sageaudit.ports import Queue
+from sageaudit.ports import History, Queue
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.settings import AuditSettings
+from sageaudit.waiting import Later, Wait
 
-_STOP_BEFORE_MS = 20_000
+WAITED = "waited-"
+"""Begins the attributes that count how often a message has waited, one for each reason."""
+_STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
 """Below this remaining time, no further record is started."""
 
 
@@ -66,19 +70,51 @@ def audit_message(
     allowed = {settings.account_id, *deps.policy.accounts}
     ended = job_ended(message.body, accounts=allowed, region=settings.region)
     report.about(job=ended.ref.arn)
-    attempt = max(message.number("attempt", 1), 1)
-    outcome = flow.audit_finished_job(ended, deps, now=now, attempt=attempt)
-    if isinstance(outcome, flow.Later):
-        again = {"attempt": str(attempt + 1), FIRST_SENT: str(message.first_sent_ms)}
-        queue.send(message.body, delay_s=outcome.delay_s, attributes=again)
-        report.info("later", job=ended.ref.arn, attempt=attempt, reason=outcome.reason)
-    else:
-        _report_audit(outcome, ended.ref.arn, report)
+    waited = {wait: message.number(f"{WAITED}{wait}", 0) for wait in Wait}
+    outcome = flow.audit_finished_job(ended, deps, now=now, deliveries=waited)
+    match outcome:
+        case Later():
+            _send_again(message, outcome, waited, queue)
+            report.count("EventsWaiting")
+            report.info("later", wait=outcome.wait, reason=outcome.reason)
+        case flow.Dropped(reason):
+            report.count("UnknownJobs")
+            report.warning("nothing to audit", reason=reason)
+        case flow.Repeated(head):
+            _report_repeat(head, message, deps.history, report)
+        case flow.Done(recorded, _, _, document):
+            new = recorded.verdict is Verdict.RECORDED or message.received > 1
+            _report_audit(recorded, document, report, new=new)
 
 
-def _report_audit(done: flow.Done, arn: str, report: Report) -> None:
-    recorded, document = done.recorded, done.document
-    new = recorded.verdict is Verdict.RECORDED
+def _send_again(
+    message: SqsMessage, later: Later, waited: Mapping[Wait, int], queue: Queue
+) -> None:
+    """The same event with its counters and its age: a new message, so no receive is used up."""
+    counts = {**waited, later.wait: waited[later.wait] + 1}
+    attributes = {f"{WAITED}{wait}": str(count) for wait, count in counts.items() if count}
+    if message.first_sent_ms:
+        attributes[FIRST_SENT] = str(message.first_sent_ms)
+    queue.send(message.body, delay_s=later.delay_s, attributes=attributes)
+
+
+def _report_repeat(head: Head, message: SqsMessage, history: History, report: Report) -> None:
+    """Counts a repeat; a message that came back may have recorded the audit before it was killed.
+
+    Its findings are then counted now: each audit at least once, and twice where the message had
+    failed while another one about the same job was audited.
+    """
+    document = history.audit(head.key, head.version) if message.received > 1 else None
+    if document is None:
+        report.count("DuplicateEvents")
+        report.info("already audited", version=head.version)
+        return
+    _report_audit(Recorded(Verdict.DUPLICATE, head.version), document, report, new=True)
+
+
+def _report_audit(
+    recorded: Recorded, document: AuditDocument, report: Report, *, new: bool
+) -> None:
     report.count("JobsAudited" if new else "DuplicateEvents")
     for unknown in document["unknown"]:
         if unknown["code"] == RULE_FAILED:
@@ -89,7 +125,6 @@ def _report_audit(done: flow.Done, arn: str, report: Report) -> None:
         report.error("unauditable", reason=document["unauditable"])
     report.info(
         "audited" if new else "already audited",
-        job=arn,
         verdict=recorded.verdict.value,
         version=recorded.version,
         total_usd=document["bill"]["total_usd"],
@@ -110,10 +145,10 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, session = AuditSettings.from_env(environ), session or boto3.Session()
+    settings, limit = AuditSettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
     report, policy = Report(environ), policy or stored_policy.load()
-    sqs, dynamodb = client(session, "sqs"), client(session, "dynamodb")
-    accounts = Accounts(session, settings.account_id, policy.accounts, time.time)
+    sqs, dynamodb = client(limit, "sqs", config=QUEUE_CONFIG), client(limit, "dynamodb")
+    accounts = Accounts(limit, settings.account_id, policy.accounts, time.time)
     deps = flow.AuditDependencies(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
@@ -126,7 +161,7 @@ def build(
         ),
         policy=policy,
         ruleset=catalogue.ruleset(),
-        fingerprint_key=_fingerprint_key(settings, session, report),
+        fingerprint_key=_fingerprint_key(settings, limit, report),
     )
     queue = SqsQueue(sqs, settings.finished_queue_url)
     return Batch(
@@ -136,11 +171,12 @@ def build(
         stop_before_ms=_STOP_BEFORE_MS,
         retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),
         report=report,
+        begin=limit.begin,
     )
 
 
 def _fingerprint_key(
-    settings: AuditSettings, session: Any, report: Report
+    settings: AuditSettings, session: TimeLimit, report: Report
 ) -> Callable[[], bytes | None]:
     """Reads the key when called; without a key the job is audited without a fingerprint."""
     if settings.fingerprint_secret_id is None:

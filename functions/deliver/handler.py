@@ -1,22 +1,22 @@
-"""SQS batch of notices -> each posted once on its channel.
+"""SQS messages of notices -> each posted on its channel.
 
 Each message is one notice:
 
     {"schema": 1, "notice_id": "<pk>|<version>|slack", "channel": "slack", "payload": {...}}
 
-One that is malformed, or whose channel is not set up, goes to the dead-letter queue with its
-reason. One that has to wait becomes visible again later.
+One that has to wait becomes visible again later. One that cannot be posted goes to the dead letters
+with its reason: malformed, its channel broken or switched off, or its outcome unknown twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import boto3
 
-from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.clients import QUICK, client
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import CHECKS, connected
 from sageaudit.adapters.channels.channel import Connections
@@ -28,39 +28,75 @@ from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.lambda_runtime.retries import QueueRetries
 from sageaudit.delivering import (
-    AlreadyDone,
+    AlreadySent,
     DeliverDependencies,
     GivenUp,
     Posted,
     TryLater,
     deliver,
+    record_given_up,
 )
-from sageaudit.errors import Malformed, RejectedEvent
+from sageaudit.errors import AwsError, Malformed, RejectedEvent
 from sageaudit.ports import Queue
 from sageaudit.settings import DeliverSettings
-from sageaudit.text.envelope import read_body
+from sageaudit.text.envelope import Notice, read_body
 
-_STOP_BEFORE_MS = 15_000
-"""Below this remaining time, no further record is started: one post may take this long."""
+_STOP_BEFORE_MS = 50_000
+"""Below this remaining time, no further record is started: a delivery may take this long."""
 
 
-def deliver_message(message: SqsMessage, deps: DeliverDependencies, report: Report) -> None:
-    """Delivers one notice. Raises ComesBack when the notice has to wait."""
+def deliver_message(
+    message: SqsMessage,
+    deps: DeliverDependencies,
+    retries: QueueRetries,
+    queue_names: Mapping[str, str],
+    report: Report,
+) -> None:
+    """Delivers one notice, or moves it to the dead letters.
+
+    Raises ComesBack when it has to wait, RejectedEvent when it is none, or AwsError.
+    """
+    notice = _read(message, queue_names)
+    try:
+        _deliver(message, notice, deps, retries, report)
+    except (AwsError, ComesBack):
+        if retries.gives_up(message):
+            report.count("NotifyFailed", channel=notice.channel)
+        raise
+
+
+def _read(message: SqsMessage, queue_names: Mapping[str, str]) -> Notice:
+    """The notice; `queue_names` are by channel."""
     try:
         notice = read_body(message.body, CHECKS)
     except Malformed as error:
         raise RejectedEvent("malformed_notice", str(error)) from error
+    if queue_names.get(notice.channel) != message.queue_name:
+        why = f"a notice for {notice.channel} came from the queue {message.queue_name}"
+        raise RejectedEvent("malformed_notice", why)
+    return notice
+
+
+def _deliver(
+    message: SqsMessage,
+    notice: Notice,
+    deps: DeliverDependencies,
+    retries: QueueRetries,
+    report: Report,
+) -> None:
     named = {"notice": notice.notice_id, "channel": notice.channel}
     report.about(**named)
     match deliver(notice, deps, received=message.received):
         case Posted(repeat):
             report.count("NoticesSent", channel=notice.channel)
             report.info("posted", **named, repeat=repeat)
-        case AlreadyDone():
+        case AlreadySent():
             report.count("DuplicateNotices", channel=notice.channel)
-        case GivenUp(reason):
-            report.count("NotifyFailed", channel=notice.channel)
-            report.error("channel broken", **named, reason=reason)
+        case GivenUp() as given_up:
+            metric = "NotifyUnknown" if given_up.unknown else "NotifyFailed"
+            report.count(metric, channel=notice.channel)
+            report.error("notice given up", **named, error=given_up.code, reason=given_up.why)
+            _set_aside(message, notice, given_up, deps, retries, report)
         case TryLater(wait_s, refusal):
             why = "it has to wait for its channel, or for another try"
             if refusal is not None:
@@ -68,6 +104,31 @@ def deliver_message(message: SqsMessage, deps: DeliverDependencies, report: Repo
                 report.count("DeliveryFailed", channel=notice.channel)
                 report.warning("not posted", **named, error=type(refusal).__name__, reason=why)
             raise ComesBack(why, wait_s)
+
+
+def _set_aside(
+    message: SqsMessage,
+    notice: Notice,
+    given_up: GivenUp,
+    deps: DeliverDependencies,
+    retries: QueueRetries,
+    report: Report,
+) -> None:
+    """First the dead letter, then the mark: a process that dies between them loses nothing.
+
+    Raises AwsError where there is no dead letter. A notice that was certainly not posted is marked
+    so all the same; one that may have been keeps its claim, so that it is not posted again.
+    """
+    try:
+        retries.reject(message, given_up.code, given_up.why)
+    except AwsError:
+        if not given_up.maybe_posted:
+            record_given_up(notice, given_up, deps)
+        raise
+    try:
+        record_given_up(notice, given_up, deps)
+    except AwsError as error:  # its lease ends: when it is sent again, it is marked as a repeat
+        report.warning("not marked", notice=notice.notice_id, reason=str(error))
 
 
 def build(
@@ -79,27 +140,36 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings."""
     settings, session = DeliverSettings.from_env(environ), session or boto3.Session()
-    sqs = client(session, "sqs")
-    ledger = DynamoSendLedger(client(session, "dynamodb"), settings.table_name)
+    sqs = client(session, "sqs", config=QUICK)
+    dynamodb = client(session, "dynamodb", config=QUICK)
+    ledger = DynamoSendLedger(dynamodb, settings.table_name)
     channels = connected(environ, Connections(session, transport))
     return wired(
         DeliverDependencies(ledger, channels, clock),
-        queues=[SqsQueue(sqs, url) for url in settings.notices_queue_urls.values()],
+        queues={
+            channel: SqsQueue(sqs, url) for channel, url in settings.notices_queue_urls.items()
+        },
         dead_letters=SqsQueue(sqs, settings.notices_dlq_url),
         report=Report(environ),
     )
 
 
 def wired(
-    deps: DeliverDependencies, *, queues: Sequence[SqsQueue], dead_letters: Queue, report: Report
+    deps: DeliverDependencies,
+    *,
+    queues: Mapping[str, SqsQueue],
+    dead_letters: Queue,
+    report: Report,
 ) -> Handler:
-    """The Lambda function with these dependencies."""
+    """The Lambda function with these dependencies; `queues` are by channel."""
+    retries = QueueRetries(list(queues.values()), dead_letters, deps.clock)
+    names = {channel: queue.name for channel, queue in queues.items()}
     return Batch(
         SqsMessage,
-        lambda message: deliver_message(message, deps, report),
+        lambda message: deliver_message(message, deps, retries, names, report),
         failed="DeliveryFailed",
         stop_before_ms=_STOP_BEFORE_MS,
-        retries=QueueRetries(queues, dead_letters, deps.clock),
+        retries=retries,
         report=report,
     )
 

@@ -27,9 +27,10 @@ from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.dynamo.installation import DynamoInstallation
 from sageaudit.adapters.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.adapters.files import stored_policy
-from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, entry_point
+from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.decision import read_decision
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -37,7 +38,7 @@ from sageaudit.adapters.lambda_runtime.retries import QueueRetries, StreamRetrie
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
-from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, notify
+from sageaudit.notifying import Later, NewAudit, NotifyDependencies, Queued, notify, stored_audit
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
 
@@ -67,17 +68,17 @@ def decide_message(
     """Decides about an audit that could not be decided about when it was written."""
     try:
         asked = read_decision(message.body, sent_at=now)
-        document = deps.history.audit(asked.key, asked.version)
+        document = stored_audit(deps.history, asked.key, asked.version)
         if document is None:
             raise RejectedEvent("no_audit", "the table has no such audit")
         audit = NewAudit(asked.pk, asked.key, asked.version, asked.at, document)
         decide(audit, deps, report, now=now)
-    except (Malformed, ValueError) as error:
+    except Malformed as error:
         raise RejectedEvent("malformed_audit", str(error)) from error
 
 
 def decide(audit: NewAudit, deps: NotifyDependencies, report: Report, *, now: datetime) -> None:
-    """Decides whether one new audit is notified. Raises Malformed or AwsError."""
+    """Decides whether one new audit is notified. Raises Malformed, AwsError or ComesBack."""
     named = {"job": audit.key.arn, "version": audit.version}
     report.about(**named)
     outcome = notify(audit, deps, now=now)
@@ -85,6 +86,8 @@ def decide(audit: NewAudit, deps: NotifyDependencies, report: Report, *, now: da
         for channel in outcome.channels:
             report.count("NoticesQueued", channel=channel)
         report.info("queued", **named, channels=outcome.channels)
+    elif isinstance(outcome, Later):
+        raise ComesBack(outcome.reason, outcome.wait_s)
     else:
         report.info("quiet", **named, reason=outcome.reason)
 
@@ -105,6 +108,7 @@ def build(
         queues={name: SqsQueue(sqs, url) for name, url in settings.notices_queue_urls.items()},
         policy=policy or stored_policy.load(),
         writers=writers(settings.notices_queue_urls),
+        installed_at=DynamoInstallation(dynamodb, settings.table_name).installed_at,
     )
     return wired(
         deps,

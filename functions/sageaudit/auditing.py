@@ -171,14 +171,14 @@ def audit_tuning(
     if job is None:
         family, owner = documents[0]["job"]["family"], documents[0]["job"]["owner"]
     policy = policy.for_job(named.account, family, named.tags)
-    exempt, _ = exemptions(policy, family, named.tags, _names(ruleset), now.date())
+    exempt, warnings = exemptions(policy, family, named.tags, _names(ruleset), now.date())
     severities = _severities(policy)
     objective = named.tuning.objective if named.tuning else None
     trials = [trial_of(child.document, child.final_metrics, objective) for child in children]
     trials.sort(key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _LAST)
     outcomes = judge_tuning(TuningCase(job, tuple(trials), policy=policy), ruleset.rules)
     founds = _founds(outcomes, estimated=any(trial.estimated for trial in trials))
-    return rollup.roll_up(
+    audit = rollup.roll_up(
         named,
         documents,
         family=family,
@@ -190,6 +190,7 @@ def audit_tuning(
         outcomes=tuple(outcomes),
         own=allocate_trials(founds, trials, severities, exempt),
     )
+    return replace(audit, notes=(*audit.notes, *warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +233,8 @@ def _severities(policy: Policy) -> Severities:
     return Severities(policy.severity, policy.severities)
 
 
-def _names(ruleset: Ruleset) -> list[str]:
-    return [rule.name.name for rule in ruleset.rules]
+def _names(ruleset: Ruleset) -> list[RuleName]:
+    return [rule.name for rule in ruleset.rules]
 
 
 def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:

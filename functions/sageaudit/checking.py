@@ -138,7 +138,7 @@ def check(
     cost = _cost(request, at_limit, job, market, trials)
     billed = bill(job, market)
     local = policy.for_job(job.account, one.family, job.tags)
-    names = [rule.name.name for rule in ruleset.rules]
+    names = [rule.name for rule in ruleset.rules]
     exempt, warnings = exemptions(local, one.family, job.tags, names, now.date())
     asked = RequestCase(
         request=request,

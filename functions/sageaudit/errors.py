@@ -9,6 +9,7 @@ SageauditError
 ├── BadSettings            an environment variable or secret is missing or wrong
 ├── AwsError
 │   ├── JobNotFound        the job does not exist, or was deleted
+│   ├── ResourceNotFound   a stack or a queue does not exist
 │   ├── AccessDenied       a permission is missing; names the action
 │   ├── NoCredentials      no usable AWS credentials
 │   ├── Throttled          after the SDK's own retries
@@ -21,10 +22,11 @@ SageauditError
 │   └── HistoryBusy        another process writes it
 ├── AmbiguousName          jobs of two kinds have this name
 └── ChannelError
-    ├── RateLimited        try again after `retry_after_s` seconds
-    ├── ChannelBroken      permanent: webhook revoked, channel archived, payload refused
-    └── ChannelUnavailable transient: nothing was posted
-        └── MaybeSent      the notice was sent, but no answer came back
+    ├── RateLimited        try again after `retry_after_s` seconds: nothing was posted
+    ├── ChannelUnavailable transient: nothing was posted
+    ├── ChannelBroken      permanent, nothing was posted: webhook revoked, payload refused
+    ├── MaybeSent          the notice left, and nobody knows whether it was posted
+    └── UnexpectedAnswer   the same, and another try would get the same answer
 """
 
 from __future__ import annotations
@@ -72,6 +74,10 @@ class AwsError(SageauditError):
 
 class JobNotFound(AwsError):
     """The job does not exist, or was deleted."""
+
+
+class ResourceNotFound(AwsError):
+    """A stack or a queue does not exist: wrong name, account or region."""
 
 
 class AccessDenied(AwsError):
@@ -135,11 +141,36 @@ class RateLimited(ChannelError):
 
 
 class ChannelBroken(ChannelError):
-    """Permanent failure: webhook revoked, channel archived or payload refused."""
+    """Permanent failure, nothing was posted; `code` is a stable word, the text a sentence.
+
+    A webhook that was revoked, a key that is disabled, or a payload that the service refuses.
+    """
+
+    def __init__(self, reason: str, code: str = "channel_broken") -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 class ChannelUnavailable(ChannelError):
-    """Transient failure: nothing was posted, so a retry is safe."""
+    """Transient failure: certainly nothing was posted, so a retry is safe."""
+
+
+class MaybeSent(ChannelError):
+    """The notice left, and no answer says whether it was posted; the next try must say so.
+
+    `retry_after_s`: how long the service asked to wait; 0 where it did not ask.
+    """
+
+    def __init__(self, reason: str, retry_after_s: int = 0) -> None:
+        super().__init__(reason)
+        self.retry_after_s = retry_after_s
+
+
+class UnexpectedAnswer(ChannelError):
+    """An answer that this service does not give: a proxy's page, or a success without its word.
+
+    Nobody knows whether the notice was posted, and the next try would get the same answer.
+    """
 
 
 class Malformed(SageauditError):
@@ -149,10 +180,3 @@ class Malformed(SageauditError):
         super().__init__(f"{key} {reason}")
         self.key = key
         self.reason = reason
-
-
-class MaybeSent(ChannelUnavailable):
-    """The notice was sent, but no answer came back: it may have been posted.
-
-    The caller keeps the notice's lease, so that the next try is marked as a possible repeat.
-    """

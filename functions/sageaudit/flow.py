@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sageaudit.auditing import Child, audit_job, audit_tuning, run_facts
+from sageaudit.described import Described, Gone, Tags, describe, read_tags, unreadable
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.record import (
@@ -31,25 +32,12 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.measurements import (
-    MIN_ACTIVE_MINUTES,
-    MIN_COVERAGE,
-    Measurements,
-    Metric,
-)
-from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
+from sageaudit.errors import Malformed
 from sageaudit.family_runs import earlier_heads, family_pool, recheck_family, runs_of
 from sageaudit.ports import Buckets, History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
+from sageaudit.waiting import Deliveries, Later, Wait, later, metrics_are_late
 
-LATE_METRICS_WITHIN = timedelta(minutes=20)
-"""No metrics are expected to arrive later than this after the end of a job."""
-LOOK_AGAIN_S = 900
-"""The longest delay that SQS gives a message."""
-LOOK_AGAIN_SOON_S = 60
-"""When Describe is still behind the event: eventual consistency takes seconds."""
-ROLL_UP_ATTEMPTS = 4
-"""A tuning job waits up to three quarters of an hour for its children's audits."""
 RECHECK_AFTER = timedelta(hours=1)
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
@@ -72,14 +60,6 @@ class AuditDependencies:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
-    """The audit must wait: deliver the same event again after `delay_s` seconds."""
-
-    delay_s: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Done:
     """The audit is in the history: recorded now, or by an earlier delivery.
 
@@ -94,13 +74,44 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class _Described:
-    """A job from Describe and ListTags; `notes` are sentences about denied permissions."""
+class Repeated:
+    """This state of the run is in the history already: nothing but Describe and `head` was read."""
+
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """An event that a person sent again names no run that ended: nothing is recorded of it."""
+
+    reason: str
+
+
+Outcome = Done | Later | Repeated | Dropped
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A job from Describe and ListTags; `notes` are sentences about what was not read."""
 
     job: Job
     answer: Mapping[str, Any]
-    tags: Mapping[str, str]
-    notes: tuple[str, ...]
+    tags: Tags
+
+
+@dataclass(frozen=True, slots=True)
+class _Audit:
+    """One audit in hand: of which event, with what, as of when, and what it may wait for."""
+
+    ended: JobEnded
+    deps: AuditDependencies
+    now: datetime
+    deliveries: Deliveries | None
+    again: bool
+
+    def later(self, wait: Wait, reason: str) -> Later | None:
+        """The next wait for this reason, if there is one."""
+        return later(wait, self.deliveries, reason)
 
 
 def audit_finished_job(
@@ -108,69 +119,100 @@ def audit_finished_job(
     deps: AuditDependencies,
     *,
     now: datetime,
-    attempt: int | None,
+    deliveries: Deliveries | None,
     again: bool = False,
-) -> Done | Later:
+) -> Outcome:
     """Audits one ended job and records the audit; a second delivery changes nothing.
 
-    `attempt` is the number of this delivery, from 1; None means that no later delivery is possible,
-    so the job is audited with the data there is now. `again`: the audit is due, and is recorded
-    although nothing about the job changed. Raises AccessDenied, Throttled or Unavailable
-    when the job cannot be described.
+    `deliveries`: how often the event has waited, by reason; None means that no later delivery is
+    possible, so the job is audited with the data there is now. `again`: the audit is recorded
+    although nothing about the job changed; so is one that is due. Raises RejectedEvent when
+    Describe answers with another job; AccessDenied, Throttled or Unavailable when it does not
+    answer.
     """
-    try:
-        described = _describe(ended, deps, now, attempt=attempt)
-    except JobNotFound as error:
-        if attempt == 1:
-            return Later(LOOK_AGAIN_SOON_S, "Describe does not find the job yet")
-        described = str(error)
-    if isinstance(described, str):
-        audit = unaudited(ended, described, deps.policy, deps.ruleset.version)
-        return _record(audit, ended, deps)
-    job = described.job
-    if not job.finished and attempt == 1:
-        return Later(LOOK_AGAIN_SOON_S, f"Describe still says {job.status}")
-    if job.kind is JobKind.TUNING and job.finished:
-        return _audit_tuning_job(job, ended, deps, now=now, attempt=attempt)
-    return _audit_one_job(described, ended, deps, now=now, attempt=attempt, again=again)
+    described = describe(ended, deps.jobs)
+    head = None if again else _head(described.ended, deps.history)
+    audit = _Audit(described.ended, deps, now, deliveries, again or _is_due(head, now))
+    if isinstance(described, Gone):
+        return _audit_gone(described, audit, head)
+    if head is not None and _is_repeat(head, described, audit):
+        return Repeated(head)
+    return _audit_described(described, audit, head)
 
 
-def _describe(
-    ended: JobEnded, deps: AuditDependencies, now: datetime, *, attempt: int | None
-) -> _Described | str:
-    """The job as of `now`, or a sentence that says why it cannot be audited. Raises JobNotFound."""
-    ref = ended.ref
-    answer = deps.jobs.describe(ref)
-    tags, notes = _tags(ended, deps.jobs, attempt=attempt)
-    key = deps.fingerprint_key()
+def _head(ended: JobEnded, history: History) -> Head | None:
+    """The newest version of the run, if it has one."""
+    return history.head(JobKey(ended.ref.arn, ended.created_at)) if ended.created_at else None
+
+
+def _is_due(head: Head | None, now: datetime) -> bool:
+    return head is not None and head.due_at is not None and head.due_at <= now
+
+
+def _is_repeat(head: Head, described: Described, audit: _Audit) -> bool:
+    """True for a state of the run that is in the history, and not due.
+
+    A person who asks for a job has its unsettled audit made anew before it is due.
+    """
+    asked_for = audit.ended.replayed or audit.deliveries is None
+    same = head.last_modified_at == described.modified_at
+    waits = head.due_at is not None and not asked_for
+    return same and not _is_due(head, audit.now) and (head.settled or waits)
+
+
+def _audit_gone(gone: Gone, audit: _Audit, head: Head | None) -> Outcome:
+    """A run that Describe does not answer: an audit of it stands; else it is unauditable.
+
+    Nothing is recorded of a run that only a person's event names.
+    """
+    if head is not None:
+        return Repeated(head)
+    if gone.may_come and (wait := audit.later(Wait.NOT_FOUND, gone.reason)):
+        return wait
+    if not gone.proven:
+        return Dropped(gone.reason)
+    policy, ruleset = audit.deps.policy, audit.deps.ruleset.version
+    return _record(unaudited(gone.ended, gone.reason, policy, ruleset), audit)
+
+
+def _audit_described(described: Described, audit: _Audit, head: Head | None) -> Outcome:
+    ended, deps, answer = described.ended, audit.deps, described.answer
+    tags = read_tags(ended, deps.jobs)
+    if tags.late and (wait := audit.later(Wait.TAGS, tags.notes[0])):
+        return wait
+    ref, key = ended.ref, deps.fingerprint_key()
     try:
-        job = so_far(parse(answer, tags, account=ref.account, region=ref.region, key=key), now)
+        job = parse(answer, tags.tags, account=ref.account, region=ref.region, key=key)
+        job = so_far(job, audit.now)
     except Malformed as error:
-        return f"its Describe answer cannot be read: {error}"
+        return _audit_gone(Gone(ended, unreadable(error), proven=True), audit, head)
     if job.status.startswith("Delet"):
-        return f"its status is {job.status}"
-    return _Described(job, answer, tags, notes)
+        gone = Gone(ended, f"its status is {job.status}", proven=True)
+        return _audit_gone(gone, audit, head)
+    if not job.finished:
+        behind = f"Describe still says {job.status}"
+        if ended.replayed and audit.deliveries is not None:
+            return Dropped(f"{behind}: it is audited when it has ended")
+        if wait := audit.later(Wait.DESCRIBE_BEHIND, behind):
+            return wait
+    if job.kind is JobKind.TUNING and job.finished:
+        return _audit_tuning_job(job, audit)
+    return _audit_one_job(_Read(job, answer, tags), audit)
 
 
-def _audit_one_job(
-    described: _Described,
-    ended: JobEnded,
-    deps: AuditDependencies,
-    *,
-    now: datetime,
-    attempt: int | None,
-    again: bool,
-) -> Done | Later:
+def _audit_one_job(read: _Read, audit: _Audit) -> Done | Later:
     """Job -> Measurements -> Bill -> Findings -> Audit; waits once for late metrics."""
-    described = _with_regions(described, deps)
-    job = described.job
+    deps, now = audit.deps, audit.now
+    read = _with_regions(read, deps)
+    job = read.job
     usage = deps.metrics.read(job, now)
-    late = metrics_are_late(job, usage, now=now, attempt=attempt)
-    if late and attempt == 1:
-        return Later(LOOK_AGAIN_S, "its metrics are not complete yet")
+    waited = (audit.deliveries or {}).get(Wait.LATE_METRICS, 0) > 0
+    late = metrics_are_late(job, usage, now=now, waited=waited)
+    if late and (wait := audit.later(Wait.LATE_METRICS, "its metrics are not complete yet")):
+        return wait
     market = deps.markets.market(job, now)
     heads = _earlier(job, deps, now=now)
-    audit = audit_job(
+    made = audit_job(
         job,
         usage,
         market,
@@ -180,31 +222,31 @@ def _audit_one_job(
         earlier=None if heads is None else runs_of(heads),
         pool=None if heads is None else family_pool(job, usage, market, heads, deps.history),
     )
-    detail = detail_of(described.answer, described.tags, usage)
-    notes = (*described.notes, *filter(None, (detail.note,)))
-    audit = replace(audit, notes=(*audit.notes, *notes))
-    if late or not job.finished:
-        audit = provisional(audit, now)
-    done = _record(audit, ended, deps, detail, compared=heads, again=again)
+    detail = detail_of(read.answer, read.tags.tags, usage)
+    notes = (*read.tags.notes, *filter(None, (detail.note,)))
+    made = replace(made, notes=(*made.notes, *notes))
+    if late or read.tags.late or not job.finished:
+        made = provisional(made, now)
+    done = _record(made, audit, detail, compared=heads)
     if done.recorded.verdict is not Verdict.OLDER:
-        recheck_family(job, audit.family, done.key, deps.history, now=now)
+        recheck_family(job, made.family, done.key, deps.history, now=now)
     return replace(done, notes=notes)
 
 
-def _with_regions(described: _Described, deps: AuditDependencies) -> _Described:
+def _with_regions(read: _Read, deps: AuditDependencies) -> _Read:
     """The same with the regions of its buckets, also in the answer that is stored.
 
     Only a job that has ended is asked for: one that runs is audited again.
     """
-    job = described.job
+    job = read.job
     names = [bucket.name for bucket in job.buckets]
     if not names or not job.finished or job.never_started:
-        return described
+        return read
     regions = deps.buckets.regions(job.account or "", job.region or "", names)
     return replace(
-        described,
+        read,
         job=replace(job, buckets=buckets.located(job.buckets, regions)),
-        answer={**described.answer, buckets.KEY: dict(regions)},
+        answer={**read.answer, buckets.KEY: dict(regions)},
     )
 
 
@@ -220,95 +262,49 @@ def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head,
     return earlier_heads(job, named, deps.history, now=now)
 
 
-def _tags(
-    ended: JobEnded, jobs: Jobs, *, attempt: int | None
-) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """The job's tags; the event's, and a sentence that says so, where they cannot be read.
-
-    Raises Throttled or Unavailable on a first delivery alone: a later one may read them.
-    """
-    try:
-        return jobs.tags(ended.ref), ()
-    except AccessDenied as denied:
-        why = f"{denied.action} is not permitted"
-    except (Throttled, Unavailable) as error:
-        if attempt == 1:
-            raise
-        why = str(error).rstrip(".")
-    instead = "; the event's tags are used" if ended.tags else ""
-    return ended.tags, (f"tags: {why}{instead}",)
-
-
-def metrics_are_late(
-    job: Job, usage: Measurements, *, now: datetime, attempt: int | None = None
-) -> bool:
-    """True when metrics are incomplete, if the job ended recently or the audit waited for them."""
-    fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
-    waited = attempt is not None and attempt > 1
-    return (fresh or waited) and _metrics_incomplete(job, usage)
-
-
-def _metrics_incomplete(job: Job, usage: Measurements) -> bool:
-    """True when a run that is long enough to be judged has too few metric points."""
-    if not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
-        return False
-    missing = usage.missing.get(Metric.CPU)
-    if missing is not None:
-        return missing.code == "metric_missing"
-    wanted = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
-    return any((usage.share(metric) or 0.0) < MIN_COVERAGE for metric in wanted)
-
-
-def _audit_tuning_job(
-    job: Job,
-    ended: JobEnded,
-    deps: AuditDependencies,
-    *,
-    now: datetime,
-    attempt: int | None,
-) -> Done | Later:
+def _audit_tuning_job(job: Job, audit: _Audit) -> Done | Later:
     """Waits until the children of a tuning job are audited, then sums their audits."""
+    deps, now = audit.deps, audit.now
     family = deps.history.by_family(job.account or "", job.region or "", job.arn or "")
     heads = [head for head in family if not head.rollup]
     launched = job.tuning.launched if job.tuning else None
     missing = launched is not None and len(heads) < launched
-    if missing and attempt is not None and attempt < ROLL_UP_ATTEMPTS:
-        return Later(LOOK_AGAIN_S, f"{len(heads)} of {launched} training jobs are audited")
+    waits_for = f"{len(heads)} of {launched} training jobs are audited"
+    if missing and (wait := audit.later(Wait.CHILDREN, waits_for)):
+        return wait
     children = [
         Child(audited, head.facts.final_metrics if head.facts else {})
         for head in heads
         if (audited := deps.history.audit(head.key)) is not None
     ]
-    audit = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
-    return _record(audit if audit.final else provisional(audit, now), ended, deps)
+    made = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
+    return _record(made if made.final else provisional(made, now), audit)
 
 
 def _record(
-    audit: Audit,
-    ended: JobEnded,
-    deps: AuditDependencies,
+    made: Audit,
+    audit: _Audit,
     detail: Detail | None = None,
     *,
     compared: tuple[Head, ...] | None = None,
-    again: bool = False,
 ) -> Done:
-    """Writes the audit under the job's ARN and creation time."""
-    job = audit.job
+    """Writes an audit under the job's ARN and creation time."""
+    job, ended = made.job, audit.ended
     created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
-    key, written = JobKey(job.arn or ended.ref.arn, created_at), document(audit)
-    recorded = deps.history.record(
+    key, written = JobKey(job.arn or ended.ref.arn, created_at), document(made)
+    recorded = audit.deps.history.record(
         Entry(
             key=key,
             # An end time from the event alone must not look newer than a later Describe answer.
-            last_modified_at=created_at if audit.unauditable else modified_at,
+            last_modified_at=created_at if made.unauditable else modified_at,
             document=written,
             family_version=FAMILY_VERSION,
             fingerprint=job.fingerprint,
             detail=detail,
-            facts=run_facts(audit) if audit.usage is not None else None,
+            facts=run_facts(made) if made.usage is not None else None,
             compared=compared,
-            again=again,
+            again=audit.again,
         )
     )
-    return Done(recorded, key, audit, written)
+    return Done(recorded, key, made, written)

@@ -1,29 +1,40 @@
 """Decides whether a new audit is worth a message, and queues one notice for each channel.
 
-audit -> family's dollars -> worth a message? -> different from the last notice? -> first message of
-the family today? -> queue
+audit -> its figures -> told before? -> worth a message? -> claim -> queue -> told
+
+The claim keeps two audits of a family from telling the same day; it runs out when no notices were
+queued, so that it silences nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, lost_up_to
-from sageaudit.domain.audit.record import NOT_NAMED, JobKey
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.record import NOT_NAMED, Head, JobKey
 from sageaudit.domain.audit.sums import Scope, sums_of, total
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import Malformed
-from sageaudit.ports import History, LastNotice, Queue, TellLedger
-from sageaudit.text.envelope import Notice, Writer, to_body
-from sageaudit.text.money import usd
-from sageaudit.text.notice import counted_findings, decide, worst
+from sageaudit.domain.telling.family_day import Claim, FamilyDay
+from sageaudit.domain.telling.news import News, Said
+from sageaudit.domain.telling.rule import Floors, Silent, Tell, decide
+from sageaudit.errors import AwsError, BadHistory, Malformed, Throttled
+from sageaudit.ports import History, Queue, TellLedger
+from sageaudit.text.changes import what_changed
+from sageaudit.text.envelope import Notice, Payload, Writer, to_body
+from sageaudit.text.notice import accepted_usd, news_of, why_never
+from sageaudit.text.occasion import Occasion
 
 LOOK_BACK = timedelta(days=30)
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+LEASE_S = 120
+"""How long a claim holds: longer than the function's timeout, so that its holder has ended."""
+_TRIES = 8
+"""A family's day is written by one process at a time; each try means that another one was."""
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading an invalid document raises."""
 
 
@@ -39,7 +50,7 @@ class NewAudit:
 
     @property
     def name(self) -> str:
-        """Identifies this version of this run's audit, in the ledger and in logs."""
+        """Identifies this version of this run's audit, in notices and in logs."""
         return f"{self.pk}|{self.version}"
 
 
@@ -47,7 +58,8 @@ class NewAudit:
 class NotifyDependencies:
     """What `notify` reads, writes and decides by.
 
-    `writers` and `queues`: by channel name, enabled ones only.
+    `writers` and `queues`: by channel name, enabled ones only. `installed_at`: nothing is told of a
+    job that ended before this moment; None where it is not known.
     """
 
     history: History
@@ -55,6 +67,7 @@ class NotifyDependencies:
     queues: Mapping[str, Queue]
     policy: Policy
     writers: Mapping[str, Writer]
+    installed_at: Callable[[], datetime | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,64 +84,191 @@ class Quiet:
     reason: str
 
 
-def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued | Quiet:
-    """Queues the notices of one audit; a second delivery of it queues the same notices again.
+@dataclass(frozen=True, slots=True)
+class Later:
+    """It depends on a message that another process is queueing now: decide after `wait_s`."""
 
-    Raises Malformed when the document cannot be read, or AwsError. An error in a writer is a defect
-    of this program: it passes through, before anything is claimed.
+    reason: str
+    wait_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Audited:
+    """What of an audit the decision needs. `own_usd`: what it adds to its family's 30 days."""
+
+    news: News
+    accepted_usd: Decimal
+    own_usd: Decimal
+    family: tuple[str, str, str]
+    ended_at: datetime | None
+
+
+def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued | Quiet | Later:
+    """Queues the notices of one audit, each with an id that a second delivery gives it again.
+
+    Raises Malformed when the document or what is stored of its family cannot be read, or AwsError.
+    An error in a writer is a defect of this program: it passes through, before anything is claimed.
     """
-    policy = deps.policy
-    with _reading():
-        # First as if the family had reached the floor: most audits then need no history query.
-        if reason := _why_quiet(audit, policy, policy.floor_usd):
+    with _reading("document"):
+        if reason := why_never(audit.document, deps.policy.mode):
             return Quiet(reason)
-        since, until = _days(now)
-        own_usd, news = _own_usd(audit.document, since), _news(audit.document)
-        family = _family(audit.document)
-    family_usd = own_usd
-    if own_usd < policy.floor_usd:
-        family_usd += _others_usd(deps.history, audit.key, family, since, until)
-    if reason := _why_quiet(audit, policy, family_usd):
-        return Quiet(reason)
-    if reason := _why_no_news(audit, news, deps.ledger):
-        return Quiet(reason)
-    payloads = {name: write(audit.document, policy) for name, write in deps.writers.items()}
-    day = _day(audit.at)
-    if not deps.ledger.claim_family_day("/".join(family), day, audit.name):
-        return Quiet("the family already had a message today")
-    deps.ledger.remember_notice(audit.pk, LastNotice(audit.version, news))
-    for channel, payload in payloads.items():
-        deps.queues[channel].send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
+        audited = _audited(audit.document, now)
+    if audit.version == 1 and not (audited.news.of_money or audited.news.idle):
+        return Quiet(_nothing_found(audit.document))
+    installed_at = deps.installed_at()
+    if installed_at and audited.ended_at and audited.ended_at < installed_at:
+        return Quiet("it ended before sageaudit was installed")
+    with _reading("head of the run"):
+        newest = deps.history.head(audit.key)
+    if newest is not None and newest.version > audit.version:
+        return Quiet(f"version {newest.version} of the audit has taken its place")
+    return _tell(audit, audited, newest, deps, now=now)
+
+
+def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument | None:
+    """A version's document; None where there is none. Raises Malformed, or AwsError."""
+    with _reading("document"):
+        document = history.audit(key, version)
+    if document is not None and not isinstance(document, dict):
+        raise Malformed("document", "is not an object")
+    return document
+
+
+def _tell(
+    audit: NewAudit,
+    audited: _Audited,
+    newest: Head | None,
+    deps: NotifyDependencies,
+    *,
+    now: datetime,
+) -> Queued | Quiet | Later:
+    """Claims the family's day for the message, queues its notices, and keeps what was told."""
+    family, day = "/".join(audited.family), _day(audit.at)
+    for _ in range(_TRIES):
+        seen, last = deps.ledger.family_day(family, day), deps.ledger.last_notice(audit.pk)
+        if last is not None and last.version >= audit.version:
+            return Quiet(f"version {last.version} was told")
+        verdict = _decided(audited, newest, seen, last, deps, now=now)
+        if isinstance(verdict, Silent):
+            return Quiet(verdict.reason)
+        if busy := seen.busy(audit.pk, audit.version, now):
+            rest_s = int((busy.until - now).total_seconds()) + 1
+            return Later("another message about the family is being queued", rest_s)
+        payloads = _payloads(audit, verdict, deps, now=now)
+        until = now + timedelta(seconds=LEASE_S)
+        claim = Claim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
+        if deps.ledger.write(family, day, seen.claimed(audit.pk, claim, now)):
+            break
+    else:
+        raise Throttled("Too many audits of one family are decided at once.")
+    _queue(audit, payloads, deps.queues)
+    _keep(audit, audited, family, deps.ledger, now=now)
     return Queued(tuple(payloads))
 
 
-def _why_quiet(audit: NewAudit, policy: Policy, family_usd: Decimal) -> str | None:
-    decision = decide(
-        audit.document,
-        mode=policy.mode,
-        family_avoidable_30d_usd=family_usd,
-        floor_usd=policy.floor_usd,
+def _decided(
+    audited: _Audited,
+    newest: Head | None,
+    seen: FamilyDay,
+    last: Said | None,
+    deps: NotifyDependencies,
+    *,
+    now: datetime,
+) -> Tell | Silent:
+    policy = deps.policy
+    since, until = _days(now)
+    if last is None and audited.ended_at and _day(audited.ended_at) < since:
+        return Silent("it ended more than 30 days ago")
+
+    def family_usd() -> Decimal:
+        if audited.own_usd >= policy.floor_usd:
+            return audited.own_usd
+        with _reading("sums of the family"):
+            return audited.own_usd + _others_usd(deps.history, newest, audited.family, since, until)
+
+    return decide(
+        audited.news,
+        last=last,
+        today=seen.said(),
+        accepted_usd=audited.accepted_usd,
+        floors=Floors(
+            policy.floor_usd,
+            policy.idle_floor_usd,
+            {
+                "gpu_hours": policy.idle_floor_gpu_hours,
+                "vcpu_hours": policy.idle_floor_vcpu_hours,
+            },
+        ),
+        family_usd=family_usd,
     )
-    return None if decision.notify else decision.reason
 
 
-def _why_no_news(audit: NewAudit, news: str, ledger: TellLedger) -> str | None:
-    """The same version may be queued again: an earlier delivery may have failed midway."""
-    last = ledger.last_notice(audit.pk)
-    if last is None or last.version == audit.version:
-        return None
-    if last.version > audit.version:
-        return f"the newer version {last.version} was already sent"
-    return f"version {last.version} was sent with the same figures" if last.news == news else None
+def _payloads(
+    audit: NewAudit, tell: Tell, deps: NotifyDependencies, *, now: datetime
+) -> dict[str, Payload]:
+    day = _day(audit.at)
+    changes = _changes(audit, tell.corrects, deps.history) if tell.corrects else ()
+    occasion = Occasion(tell, day=None if day == _day(now) else day, changes=changes)
+    return {
+        name: write(audit.document, deps.policy, occasion) for name, write in deps.writers.items()
+    }
 
 
-def _news(document: AuditDocument) -> str:
-    """Severity and dollars of the message; a later version with the same news is not sent."""
-    avoidable_usd, lost_usd = document["avoidable_usd"], document["lost_usd"]
-    known = avoidable_usd is not None or lost_usd is not None
-    figure = (avoidable_usd or Decimal(0)) + (lost_usd or Decimal(0)) if known else None
-    # Rounded as it is shown: metrics read a second later may add a fraction of a cent.
-    return f"{worst(counted_findings(document))} {usd(figure)}"
+def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
+    """Nothing where the version that was told cannot be read: it is corrected all the same."""
+    try:
+        before = history.audit(audit.key, told.version)
+        return what_changed(before, audit.document) if before else ()
+    except (Malformed, *_UNREADABLE):
+        return ()
+
+
+def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str, Queue]) -> None:
+    """Tries every channel: one that fails keeps no other from its notice.
+
+    Raises the first AwsError. The claim then stays until it runs out or this audit comes again,
+    which sends the same notices: deliver knows by their ids which it has had.
+    """
+    failed: list[AwsError] = []
+    for channel, payload in payloads.items():
+        try:
+            queues[channel].send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
+        except AwsError as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+
+
+def _keep(
+    audit: NewAudit, audited: _Audited, family: str, ledger: TellLedger, *, now: datetime
+) -> None:
+    """The claim becomes what was told."""
+    day, said = _day(audit.at), Said(audit.version, audited.news, now)
+    for _ in range(_TRIES):
+        last = ledger.last_notice(audit.pk)
+        notice = None if last and last.version > said.version else (audit.pk, said)
+        if ledger.write(
+            family, day, ledger.family_day(family, day).told(audit.pk, said, now), notice
+        ):
+            return
+    raise Throttled("Too many audits of one family are decided at once.")
+
+
+def _nothing_found(document: AuditDocument) -> str:
+    unjudged = document["judged"] == Judged.NO
+    return "no finding worth a message" + (": it could not be judged" if unjudged else "")
+
+
+def _audited(document: AuditDocument, now: datetime) -> _Audited:
+    since, _ = _days(now)
+    ended_at = document["job"]["ended_at"]
+    return _Audited(
+        news=news_of(document),
+        accepted_usd=accepted_usd(document),
+        own_usd=_own_usd(document, since),
+        family=_family(document),
+        ended_at=_moment(ended_at) if ended_at else None,
+    )
 
 
 def _days(now: datetime) -> tuple[date, date]:
@@ -152,14 +292,13 @@ def _own_usd(document: AuditDocument, since: date) -> Decimal:
 
 
 def _others_usd(
-    history: History, key: JobKey, family: tuple[str, str, str], since: date, until: date
+    history: History, newest: Head | None, family: tuple[str, str, str], since: date, until: date
 ) -> Decimal:
     """Avoidable and certainly lost USD of the family's other audits.
 
     The sums have this run in its newest version, which may be later than the one in hand: exactly
     that is taken out.
     """
-    newest = history.head(key)
     if newest is not None:
         family = newest.account, newest.region, newest.family
     account, region, name = family
@@ -187,8 +326,9 @@ def _moment(text: str) -> datetime:
 
 
 @contextmanager
-def _reading() -> Iterator[None]:
+def _reading(what: str) -> Iterator[None]:
+    """Raises Malformed for what is stored and cannot be read: no later try would."""
     try:
         yield
-    except _UNREADABLE as error:
-        raise Malformed("document", f"cannot be read: {type(error).__name__} {error}") from error
+    except (BadHistory, *_UNREADABLE) as error:
+        raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error

@@ -24,7 +24,10 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import Said
 from sageaudit.domain.usage.measurements import Measurements
 
 T = TypeVar("T")
@@ -32,14 +35,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class LastNotice:
-    """The last notice sent for a job: the audit's version, and what the message reported.
+class Circuit:
+    """How a channel has answered: the posts in a row that got no answer.
 
-    `news` is severity and dollars, such as "high $12.30".
+    No post is made before `closed_until`, in epoch seconds.
     """
 
-    version: int
-    news: str
+    failures: int = 0
+    closed_until: int = 0
 
 
 class Pending(Protocol[T_co]):
@@ -87,6 +90,43 @@ class JobLists(Protocol):
         Each page is requested when it is needed. Raises AccessDenied, NoCredentials, Throttled or
         Unavailable.
         """
+
+
+class JobPages(Protocol):
+    """SageMaker's lists of jobs, page by page, the newest creation first."""
+
+    def pages(
+        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[Sequence[Listed]]:
+        """The jobs of a list that were created in between; a page may be empty.
+
+        Each page is requested when it is needed. Raises AwsError, also where the pages do not end.
+        """
+
+
+class SweepNotes(Protocol):
+    """What sweeps keep: how far each list was swept, what was sent, and whose turn it is."""
+
+    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+        """False while another sweep has its turn."""
+
+    def end_turn(self, owner: str) -> None:
+        """Ends the owner's turn, if it still has it."""
+
+    def note_installation(self) -> None:
+        """Stores when the table was created, once."""
+
+    def state(self, of: ListOfJobs) -> ListState | None:
+        """What is kept of a list; None before its first sweep, or where it cannot be read."""
+
+    def keep(self, of: ListOfJobs, state: ListState) -> None:
+        """Stores the state of a list."""
+
+    def sent(self, key: JobKey) -> SentNote | None:
+        """When a sweep sent this run's event last; None where it did not in the last weeks."""
+
+    def note_sent(self, key: JobKey, note: SentNote) -> None:
+        """Stores that it was sent."""
 
 
 class Metrics(Protocol):
@@ -146,6 +186,9 @@ class History(Protocol):
         Called after a run was recorded: it looks at that run, and at the FAMILY_RUNS that ended
         before and after it. An audit is found until it is recorded again; returns those found.
         """
+
+    def make_due(self, key: JobKey, due_at: datetime) -> None:
+        """Makes an audit due, if there is one and it is not due earlier."""
 
     def head(self, key: JobKey) -> Head | None:
         """The row of the job's newest version; None when the job was never audited."""
@@ -230,20 +273,29 @@ class History(Protocol):
 
 
 class TellLedger(Protocol):
-    """What was told of families and jobs: kept so that a second delivery decides the same."""
+    """What was told of families and runs: kept so that a second delivery decides the same."""
 
-    def claim_family_day(self, family: str, day: date, audit: str) -> bool:
-        """True when this audit is the family's message of the day, also when asked again."""
+    def family_day(self, family: str, day: date) -> FamilyDay:
+        """What the family was told on a day; of revision 0 before the first."""
 
-    def last_notice(self, job: str) -> LastNotice | None:
-        """The last notice of this run of a job."""
+    def last_notice(self, run: str) -> Said | None:
+        """What was told last of a run, by its partition key."""
 
-    def remember_notice(self, job: str, notice: LastNotice) -> None:
-        """Stores the notice as the last one; an older version never replaces a newer one."""
+    def write(
+        self, family: str, day: date, changed: FamilyDay, notice: tuple[str, Said] | None = None
+    ) -> bool:
+        """Replaces the day of the revision before, and sets the last notice of a run with it.
+
+        False, and nothing is written, when the day was written since, or a newer version's notice
+        is there.
+        """
 
 
 class SendLedger(Protocol):
-    """Which notices were sent: kept so that a second delivery never sends one twice."""
+    """Which notices were sent, and which channels answer. Only what was sent is never sent again.
+
+    Every method raises AwsError where the table does not answer.
+    """
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
         """Tries to take the lease on a notice, for `lease_s` seconds."""
@@ -251,11 +303,17 @@ class SendLedger(Protocol):
     def mark_sent(self, notice_id: str, now: datetime) -> None:
         """Records that the notice was posted: it is never sent again."""
 
-    def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records a permanent failure: the notice is not tried again."""
+    def mark_failed(self, notice_id: str, now: datetime, why: str) -> None:
+        """Records that the claim FIRST posted nothing: the next claim is FIRST again."""
 
-    def release(self, notice_id: str) -> None:
-        """Gives the lease back when nothing was posted; the next claim has the same answer."""
+    def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
+        """Records that a try may have posted: the next claim is a REPEAT."""
+
+    def circuit(self, channel: str) -> Circuit:
+        """How this channel answered last."""
+
+    def change_circuit(self, channel: str, before: Circuit, after: Circuit, now: datetime) -> bool:
+        """Stores `after`; False, and no change, where it is not `before` any more."""
 
 
 class Queue(Protocol):
@@ -270,8 +328,11 @@ class Queue(Protocol):
 class Channel(Protocol):
     """One way to send notices, connected to its address."""
 
+    def prepare(self) -> None:
+        """Reads what `post` needs. Raises ChannelBroken or ChannelUnavailable; posts nothing."""
+
     def as_repeat(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload, marked as possibly posted before."""
 
     def post(self, payload: dict[str, Any]) -> None:
-        """Posts. Raises RateLimited, ChannelBroken (permanent), ChannelUnavailable or MaybeSent."""
+        """Posts once. Raises a ChannelError; MaybeSent and UnexpectedAnswer may have posted it."""

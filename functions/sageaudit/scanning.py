@@ -270,5 +270,5 @@ def _audit(read: Read, lane: Lane) -> AuditDocument | None:
     job = read.job
     ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
     known = _head(lane, job) is not None
-    done = flow.audit_finished_job(ended, deps, now=read.now, attempt=None, again=known)
-    return None if isinstance(done, flow.Later) else done.document
+    done = flow.audit_finished_job(ended, deps, now=read.now, deliveries=None, again=known)
+    return done.document if isinstance(done, flow.Done) else None

@@ -26,14 +26,11 @@ class AuditSettings:
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
         """Reads and checks the environment."""
-        account_id = _required(environ, "ACCOUNT_ID")
-        if not _ACCOUNT.match(account_id):
-            raise BadSettings(f"ACCOUNT_ID is not an account id of 12 digits: {account_id!r}")
         return cls(
             table_name=_required(environ, "TABLE_NAME"),
             finished_queue_url=_required(environ, "FINISHED_QUEUE_URL"),
             finished_dlq_url=_required(environ, "FINISHED_DLQ_URL"),
-            account_id=account_id,
+            account_id=_account_id(environ),
             region=_required(environ, "AWS_REGION"),
             fingerprint_secret_id=environ.get("FINGERPRINT_SECRET_ID") or None,
         )
@@ -77,9 +74,36 @@ class DeliverSettings:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SweepSettings:
+    """Settings of `sweep`."""
+
+    table_name: str
+    finished_queue_url: str
+    account_id: str
+    region: str
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Self:
+        """Reads and checks the environment."""
+        return cls(
+            table_name=_required(environ, "TABLE_NAME"),
+            finished_queue_url=_required(environ, "FINISHED_QUEUE_URL"),
+            account_id=_account_id(environ),
+            region=_required(environ, "AWS_REGION"),
+        )
+
+
 def notices_queue_variable(channel: str) -> str:
     """The variable with the URL of a channel's queue."""
     return f"NOTICES_QUEUE_URL_{channel.upper()}"
+
+
+def _account_id(environ: Mapping[str, str]) -> str:
+    account_id = _required(environ, "ACCOUNT_ID")
+    if not _ACCOUNT.match(account_id):
+        raise BadSettings(f"ACCOUNT_ID is not an account id of 12 digits: {account_id!r}")
+    return account_id
 
 
 def _required(environ: Mapping[str, str], name: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from sageaudit.adapters.dynamo import history as dynamo_history
 from sageaudit.adapters.dynamo import send_ledger, tell_ledger
@@ -15,7 +17,7 @@ from sageaudit.adapters.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.ports import LastNotice
+from sageaudit.ports import Circuit, LastNotice
 from tests.contract.entries import (
     ACCOUNT,
     NOON,
@@ -26,7 +28,7 @@ from tests.contract.entries import (
     unsettled,
     with_detail,
 )
-from tests.contract.faults import everything, meanwhile, once, refusal
+from tests.contract.faults import everything, meanwhile, refusal
 from tests.contract.tables import new_table
 
 
@@ -161,10 +163,10 @@ def _tell(ledger: DynamoTellLedger) -> None:
 
 def _send(ledger: DynamoSendLedger) -> None:
     assert ledger.claim_send("n", NOON, 60) is Claim.FIRST
-    ledger.release("n")
-    ledger.claim_send("n", NOON, 60)
+    ledger.mark_unknown("n", NOON, "no answer")
     ledger.mark_sent("n", NOON)
     ledger.mark_failed("n", NOON, "late")
+    ledger.change_circuit("slack", ledger.circuit("slack"), Circuit(1), NOON)
 
 
 def test_a_lease_that_two_take_at_once_has_one_holder(client: Any, table: str) -> None:
@@ -191,16 +193,68 @@ def test_a_lease_released_between_write_and_answer_is_busy(client: Any, table: s
         assert DynamoSendLedger(client, table).claim_send("n", NOON, 60) is Claim.BUSY
 
 
-def test_a_lease_taken_over_is_not_released(client: Any, table: str) -> None:
-    """Who comes late to give back a lease leaves the new holder's alone."""
+class Twice:
+    """A client whose SDK makes each write again, since the answer of the first was lost."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def put_item(self, **params: Any) -> Any:
+        with contextlib.suppress(ClientError):
+            self._client.put_item(**params)
+        return self._client.put_item(**params)
+
+
+def test_a_claim_whose_answer_was_lost_is_held_all_the_same(client: Any, table: str) -> None:
+    """The second write is refused by what the first wrote: it knows its own mark."""
+    ledger = DynamoSendLedger(Twice(client), table)
+    assert ledger.claim_send("n", NOON, 60) is Claim.FIRST
+    assert ledger.claim_send("n", NOON, 60) is Claim.BUSY
+    assert ledger.claim_send("n", NOON + timedelta(seconds=61), 60) is Claim.REPEAT
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"state": {"S": "TELEPATHY"}},
+        {"state": {"NULL": True}},
+        {"tries": {"S": "many"}},
+        {"lease_until": {"L": []}},
+        {"lease_until": {"S": ""}},
+    ],
+)
+def test_a_damaged_row_is_a_repeat(client: Any, table: str, damage: dict[str, Any]) -> None:
+    """Whatever it said, the notice may have been posted; the next claim mends the row."""
     ledger = DynamoSendLedger(client, table)
     ledger.claim_send("n", NOON, 60)
-    later = NOON + timedelta(seconds=61)
-    with meanwhile(
-        client, "before-call DeleteItem", once(lambda: ledger.claim_send("n", later, 60))
-    ):
-        ledger.release("n")
-    assert ledger.claim_send("n", later, 60) is Claim.BUSY
+    [item] = everything(client, table)
+    client.put_item(TableName=table, Item=item | damage)
+    assert ledger.claim_send("n", NOON, 60) is Claim.REPEAT
+    assert ledger.claim_send("n", NOON, 60) is Claim.BUSY
+    ledger.mark_sent("n", NOON)
+    assert ledger.claim_send("n", NOON, 60) is Claim.DONE
+
+
+def test_a_damaged_circuit_stops_no_notice(client: Any, table: str) -> None:
+    """It reads as one of a channel that answers."""
+    ledger = DynamoSendLedger(client, table)
+    ledger.change_circuit("slack", Circuit(), Circuit(9, 9), NOON)
+    [item] = everything(client, table)
+    bad = {"failures": {"S": "x"}, "closed_until": {"NULL": True}}
+    client.put_item(TableName=table, Item=item | bad)
+    assert ledger.circuit("slack") == Circuit()
+
+
+def test_a_row_of_an_older_version_keeps_its_meaning(client: Any, table: str) -> None:
+    """It had no UNKNOWN: what failed on its second try may have been posted by its first."""
+    ledger = DynamoSendLedger(client, table)
+    ledger.claim_send("n", NOON, 60)
+    [item] = everything(client, table)
+    del item["holder"]
+    for state, tries, claim in (("FAILED", "1", Claim.FIRST), ("FAILED", "2", Claim.REPEAT)):
+        row = item | {"state": {"S": state}, "tries": {"N": tries}}
+        client.put_item(TableName=table, Item=row)
+        assert ledger.claim_send("n", NOON, 60) is claim
 
 
 def test_ledger_items_expire(client: Any, table: str) -> None:
@@ -211,6 +265,7 @@ def test_ledger_items_expire(client: Any, table: str) -> None:
     ledger.claim_send("sent", NOON, 60)
     ledger.mark_sent("sent", NOON)
     ledger.mark_failed("failed", NOON, "no_service")
+    ledger.change_circuit("slack", Circuit(), Circuit(1), NOON)
     told.remember_notice("a", LastNotice(1, "high $2.04"))
 
     days = [
@@ -218,4 +273,4 @@ def test_ledger_items_expire(client: Any, table: str) -> None:
         for item in everything(client, table)
         if item["sk"]["S"] != "NEWS"
     ]
-    assert sorted(days) == [44.5, 45, 45, 45]
+    assert sorted(days) == [44.5, 45, 45, 45, 45]

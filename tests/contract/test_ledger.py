@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from sageaudit.domain.audit.record import Claim
-from sageaudit.ports import LastNotice, SendLedger, TellLedger
+from sageaudit.ports import Circuit, LastNotice, SendLedger, TellLedger
 from tests.contract.entries import NOON
 
 DAY = date(2026, 11, 20)
@@ -65,19 +65,38 @@ def test_what_was_sent_is_done(sends: SendLedger) -> None:
     assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.DONE
 
 
-def test_what_failed_for_good_is_done(sends: SendLedger) -> None:
-    """A permanent failure is not tried again."""
+def test_what_was_not_posted_is_first_again(sends: SendLedger) -> None:
+    """Whether it waits, or was given up and is sent again by a person."""
     sends.claim_send(NOTICE, NOON, 60)
     sends.mark_failed(NOTICE, NOON, "channel_is_archived \ud800" * 100)
-    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.DONE
+    assert sends.claim_send(NOTICE, NOON, 60) is Claim.FIRST
+    assert sends.claim_send(NOTICE, NOON, 60) is Claim.BUSY
 
 
 def test_a_try_that_died_is_repeated_once(sends: SendLedger) -> None:
-    """Nobody knows whether it was posted: one marked repeat, then never again."""
+    """Nobody knows whether it was posted: one marked repeat, then a person has to look."""
     sends.claim_send(NOTICE, NOON, 60)
     assert sends.claim_send(NOTICE, LATER, 60) is Claim.REPEAT
     assert sends.claim_send(NOTICE, LATER, 60) is Claim.BUSY
-    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.DONE
+    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.SPENT
+    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.SPENT
+
+
+def test_what_was_given_up_may_be_repeated_again(sends: SendLedger) -> None:
+    """A person sends it again: as a repeat each time, since a try may have posted it."""
+    sends.claim_send(NOTICE, NOON, 60)
+    sends.claim_send(NOTICE, LATER, 60)
+    sends.mark_unknown(NOTICE, MUCH_LATER, "no answer")
+    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.REPEAT
+    sends.mark_unknown(NOTICE, MUCH_LATER, "no answer")
+    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.REPEAT
+
+
+def test_a_try_without_an_answer_is_repeated(sends: SendLedger) -> None:
+    """At once, as far as the ledger goes: when is for the caller to say."""
+    sends.claim_send(NOTICE, NOON, 60)
+    sends.mark_unknown(NOTICE, NOON, "no answer")
+    assert sends.claim_send(NOTICE, NOON, 60) is Claim.REPEAT
 
 
 def test_a_repeat_that_was_sent_is_done(sends: SendLedger) -> None:
@@ -86,41 +105,42 @@ def test_a_repeat_that_was_sent_is_done(sends: SendLedger) -> None:
     sends.claim_send(NOTICE, LATER, 60)
     sends.mark_sent(NOTICE, LATER)
     sends.mark_failed(NOTICE, LATER, "late")
-    sends.release(NOTICE)
+    sends.mark_unknown(NOTICE, LATER, "late")
     assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.DONE
 
 
-def test_a_released_claim_is_first_again(sends: SendLedger) -> None:
-    """The channel refused before anything was posted: the next try is no repeat."""
-    sends.claim_send(NOTICE, NOON, 60)
-    sends.release(NOTICE)
-    assert sends.claim_send(NOTICE, NOON, 60) is Claim.FIRST
-    assert sends.claim_send(NOTICE, NOON, 60) is Claim.BUSY
+def test_the_first_try_cannot_make_a_repeat_first_again(sends: SendLedger) -> None:
+    """It ran longer than its lease, by a clock that is ahead, and says late that it posted nothing.
 
-
-def test_a_released_repeat_stays_a_repeat(sends: SendLedger) -> None:
-    """The first try may have been posted, whatever the channel said to the second."""
+    The repeat may have posted.
+    """
     sends.claim_send(NOTICE, NOON, 60)
     sends.claim_send(NOTICE, LATER, 60)
-    sends.release(NOTICE)
+    sends.mark_failed(NOTICE, LATER, "late")
+    assert sends.claim_send(NOTICE, LATER, 60) is Claim.BUSY
+    sends.mark_unknown(NOTICE, LATER, "no answer")
+    sends.mark_failed(NOTICE, LATER, "late")
     assert sends.claim_send(NOTICE, LATER, 60) is Claim.REPEAT
 
 
-def test_releasing_what_is_not_held_does_nothing(sends: SendLedger) -> None:
-    """A notice that nobody claimed, that was sent or was released already."""
-    sends.release(NOTICE)
-    sends.claim_send(NOTICE, NOON, 60)
-    sends.release(NOTICE)
-    sends.release(NOTICE)
-    sends.claim_send(NOTICE, NOON, 60)
-    sends.mark_sent(NOTICE, NOON)
-    sends.release(NOTICE)
-    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.DONE
-
-
 def test_marking_without_a_claim_holds(sends: SendLedger) -> None:
-    """A notice that is known to be sent, or to have failed, is never claimed."""
+    """A notice that is known to be sent is never claimed, one that may be is a repeat."""
     sends.mark_sent("sent", NOON)
     sends.mark_failed("failed", NOON, "no_service")
+    sends.mark_unknown("unknown", NOON, "no answer")
     assert sends.claim_send("sent", NOON, 60) is Claim.DONE
-    assert sends.claim_send("failed", NOON, 60) is Claim.DONE
+    assert sends.claim_send("failed", NOON, 60) is Claim.FIRST
+    assert sends.claim_send("unknown", NOON, 60) is Claim.REPEAT
+
+
+def test_how_a_channel_answers_is_known_to_all(sends: SendLedger) -> None:
+    """Changed by whoever knew it last, one by one."""
+    fresh, failing, closed = Circuit(), Circuit(1, 0), Circuit(3, 1_779_282_600)
+    assert sends.circuit("slack") == fresh
+    assert sends.change_circuit("slack", fresh, failing, NOON)
+    assert not sends.change_circuit("slack", fresh, closed, NOON)
+    assert sends.circuit("slack") == failing
+    assert sends.change_circuit("slack", failing, closed, NOON)
+    assert sends.change_circuit("slack", closed, fresh, NOON)
+    assert sends.change_circuit("slack", fresh, failing, NOON)
+    assert sends.circuit("sns") == fresh

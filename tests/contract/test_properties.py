@@ -22,7 +22,7 @@ from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry, Head, Verdict
 from sageaudit.domain.audit.sums import Scope, Sums, grouped
-from sageaudit.ports import History, LastNotice, SendLedger, TellLedger
+from sageaudit.ports import Circuit, History, LastNotice, SendLedger, TellLedger
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.memory_ledger import MemoryLedger
@@ -173,7 +173,17 @@ def test_the_histories_never_differ(new_file: Callable[[], SqliteHistory]) -> No
 
 asked_of_a_ledger = st.tuples(
     st.sampled_from(
-        ["claim", "claim", "sent", "failed", "release", "family", "remember", "last notice"]
+        [
+            "claim",
+            "claim",
+            "sent",
+            "failed",
+            "unknown",
+            "circuit",
+            "family",
+            "remember",
+            "last notice",
+        ]
     ),
     st.sampled_from(["n1", "n2"]),
     st.integers(0, 300),
@@ -195,8 +205,11 @@ def answer(told: TellLedger, sends: SendLedger, what: str, notice: str, second: 
         sends.mark_sent(notice, now)
     elif what == "failed":
         sends.mark_failed(notice, now, "reason")
+    elif what == "unknown":
+        sends.mark_unknown(notice, now, "reason")
     else:
-        sends.release(notice)
+        before, after = Circuit(second % 2, second % 3), Circuit(second % 3, second % 2)
+        return sends.change_circuit(notice, before, after, now), sends.circuit(notice)
     return None
 
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from deliver.handler import wired
 from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.channels.catalogue import CHECKS
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.adapters.files.exact_json import to_json
@@ -68,6 +69,9 @@ class RecordingChannel:
     answers: list[Exception] = field(default_factory=list)
     posted: list[dict[str, Any]] = field(default_factory=list)
 
+    def prepare(self) -> None:
+        """Needs nothing."""
+
     def as_repeat(self, payload: Payload) -> Payload:
         channel = SlackChannel if "blocks" in payload else SnsChannel
         return channel.as_repeat(payload)
@@ -106,6 +110,9 @@ class Stepped:
     step: Callable[[], None]
 
     def __getattr__(self, name: str) -> Any:
+        if not callable(getattr(self.target, name)):
+            return getattr(self.target, name)
+
         def call(*args: Any, **kwargs: Any) -> Any:
             self.step()
             answer = getattr(self.target, name)(*args, **kwargs)
@@ -150,7 +157,7 @@ def deliverer(
         DeliverDependencies(
             cast("SendLedger", ledger), cast("Mapping[str, Channel]", channels), clock or Clock()
         ),
-        queues=[cast("SqsQueue", queue or RecordingQueue())],
+        queues=dict.fromkeys(CHECKS, cast("SqsQueue", queue or RecordingQueue())),
         dead_letters=cast("Queue", dead_letters or RecordingQueue()),
         report=Report({"POWERTOOLS_SERVICE_NAME": service}),
     )

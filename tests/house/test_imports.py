@@ -23,12 +23,19 @@ MAY_IMPORT = {
     "auditing": {"errors", "domain", "rules"},
     "checking": {"errors", "domain", "rules"},
     "family_runs": {"errors", "domain", "ports"},
-    "flow": {"errors", "domain", "rules", "ports", "auditing", "family_runs"},
+    "second_look": {"errors", "domain", "ports"},
+    "waiting": {"errors", "domain"},
+    "described": {"errors", "domain", "ports"},
+    "flow": {
+        *("errors", "domain", "rules", "ports", "auditing", "family_runs"),
+        *("waiting", "described", "second_look"),
+    },
     "listing": {"errors", "domain", "ports"},
     "read_ahead": {"errors", "domain", "flow"},
     "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
     "notifying": {"errors", "domain", "ports", "text"},
     "delivering": {"errors", "domain", "ports", "text"},
+    "sweeping": {"errors", "domain", "ports"},
     "queries": {"errors", "domain", "ports"},
     "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
     "cli": {
@@ -42,7 +49,9 @@ MAY_IMPORT = {
         "auditing",
         "checking",
         "family_runs",
+        "second_look",
         "flow",
+        "waiting",
         "listing",
         "scanning",
         "queries",
@@ -57,6 +66,7 @@ MAY_IMPORT = {
         "ports",
         "auditing",
         "family_runs",
+        "second_look",
         "flow",
         "listing",
         "scanning",
@@ -67,7 +77,17 @@ MAY_IMPORT = {
 }
 """A part of the package, and the other parts that it may import."""
 ORDER = {
-    "domain": ("job", "prices", "usage", "bill", "policy", "audit", "request", "reconcile"),
+    "domain": (
+        "job",
+        "prices",
+        "usage",
+        "bill",
+        "policy",
+        "audit",
+        "telling",
+        "request",
+        "reconcile",
+    ),
     "cli": (
         *("exits", "messages", "options", "sources", "views", "asking"),
         "commands",
@@ -78,7 +98,8 @@ ORDER = {
 
 PURE = (
     *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
-    *("checking", "delivering", "listing", "read_ahead", "scanning"),
+    *("checking", "delivering", "listing", "read_ahead", "scanning", "waiting", "described"),
+    *("second_look", "sweeping"),
     *("queries", "report", "errors"),
 )
 WORLD = {

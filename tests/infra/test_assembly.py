@@ -102,3 +102,27 @@ def test_slack_is_on_or_off(tmp_path: Path) -> None:
     """A context such as `slack=yes` is no answer."""
     with pytest.raises(ValueError, match="must be on or off"):
         synthesized(tmp_path, slack="yes")
+
+
+@pytest.mark.parametrize("key", ["alias/mine", "1234abcd", "arn:aws:kms:us-east-1:1:alias/mine"])
+def test_an_own_key_is_named_by_its_arn(key: str, tmp_path: Path) -> None:
+    """No permission can be granted on an alias."""
+    with pytest.raises(ValueError, match="must be the ARN of a KMS key"):
+        synthesized(tmp_path, topic_key=key)
+
+
+def test_an_own_key_encrypts_the_topic_and_deliver_may_use_it(tmp_path: Path) -> None:
+    """SNS asks KMS in the publisher's name: for a data key, and to decrypt it."""
+    key = "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    template = synthesized(tmp_path, topic_key=key)
+    topics = of_type(template, "AWS::SNS::Topic")
+    assert [topic.get("KmsMasterKeyId") for topic in topics.values()].count(key) == 1
+    granted = [
+        (name, statement["Action"])
+        for name, policy in of_type(template, "AWS::IAM::Policy").items()
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Resource"] == key
+    ]
+    assert [(name[:7], actions) for name, actions in granted] == [
+        ("Deliver", ["kms:GenerateDataKey*", "kms:Decrypt"])
+    ]

@@ -129,9 +129,7 @@ def test_topics_take_tls_only_and_notices_are_encrypted(template: dict[str, Any]
     """CloudWatch cannot publish under the AWS managed key, so alarms have a topic without it."""
     policies = of_type(template, "AWS::SNS::TopicPolicy").values()
     assert [_refuses_plain_http(policy) for policy in policies] == [True, True]
-    assert text(one(template, "AWS::SNS::Topic", "Notices")["KmsMasterKeyId"]).endswith(
-        ":alias/aws/sns"
-    )
+    assert one(template, "AWS::SNS::Topic", "Notices")["KmsMasterKeyId"] == "alias/aws/sns"
     assert "KmsMasterKeyId" not in one(template, "AWS::SNS::Topic", "Alarms")
 
 
@@ -214,11 +212,20 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
     }
 
 
-def test_without_slack_nothing_of_it_remains(quiet_template: dict[str, Any]) -> None:
-    """No channel, no secret's name."""
+def test_without_slack_only_its_queue_remains(quiet_template: dict[str, Any]) -> None:
+    """No secret's name. What waits in the queue when Slack is switched off still needs a reason."""
     notify = one(quiet_template, "AWS::Lambda::Function", "Notify")
     assert notify["Environment"]["Variables"]["CHANNELS"] == "sns"
-    assert "slack" not in json.dumps(quiet_template).lower()
+    assert "slack" not in json.dumps(notify).lower()
+    deliver = one(quiet_template, "AWS::Lambda::Function", "Deliver")
+    assert deliver["Environment"]["Variables"]["CHANNELS"] == "sns,slack"
+    assert "SLACK_SECRET_ID" not in deliver["Environment"]["Variables"]
+    assert "slack-webhook" not in json.dumps(quiet_template)
+    read = {
+        text(mapping["EventSourceArn"])
+        for mapping in of_type(quiet_template, "AWS::Lambda::EventSourceMapping").values()
+    }
+    assert "${NoticesQueueSlack.Arn}" in read
 
 
 def _keys(schema: dict[str, Any]) -> tuple[str, str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.delivering import LEASE_S
+from sageaudit.delivering import LEASE_S, REPEAT_AFTER_S
 from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     ChannelBroken,
@@ -19,6 +20,7 @@ from sageaudit.errors import (
     MaybeSent,
     RateLimited,
     Throttled,
+    UnexpectedAnswer,
 )
 from tests.fakes.delivering import (
     NOON,
@@ -103,31 +105,109 @@ def test_killed_between_any_two_steps_and_delivered_again_it_is_posted_once() ->
             break
         outcomes.append(repeats(channel))
     before_claim, held, after_post, marked = [False], [True], [False, True], [False]
-    assert outcomes == [before_claim, held, held, after_post, after_post, marked]
+    assert outcomes == [before_claim] * 5 + [held] * 2 + [after_post] * 2 + [marked]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "then"),
+    [
+        (ChannelBroken("slack: 410 gone"), "channel_broken", [False]),
+        (UnexpectedAnswer("a proxy's page"), "unexpected_answer", [True]),
+    ],
+)
+def test_killed_while_it_is_given_up_nothing_is_lost(
+    error: Exception, reason: str, then: list[bool]
+) -> None:
+    """At every step: it is in the dead letters, once or twice, and can be sent from there."""
+    for steps in itertools.count():
+        channel = RecordingChannel([error, error, error])
+        ledger, clock, dead = MemoryLedger(), Clock(), RecordingQueue()
+        step = dying(steps)
+        first = deliverer(
+            Stepped(ledger, step),
+            {"slack": Stepped(channel, step)},
+            dead_letters=Stepped(dead, step),
+            clock=clock,
+        )
+        again = deliverer(ledger, {"slack": channel}, dead_letters=dead, clock=clock)
+        try:
+            first(batch(RECORD), None)
+        except Killed:
+            clock.move(360)
+            assert again(batch(RECORD), None) == DONE
+            killed = True
+        else:
+            killed = False
+        assert {attributes["reason"] for _, attributes in dead.sent} == {reason}
+        assert 1 <= len(dead.sent) <= 2
+        channel.answers = []
+        clock.move(360)
+        assert again(batch(RECORD), None) == DONE
+        assert repeats(channel) in (then, [True])
+        if not killed:
+            assert repeats(channel) == then
+            break
+
+
+def test_killed_after_its_post_twice_a_person_has_to_look(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The third delivery posts nothing; sent again by a person, it is a repeat."""
+    channel, ledger, clock, dead = RecordingChannel(), MemoryLedger(), Clock(), RecordingQueue()
+    for before_the_mark in (8, 10):
+        step = dying(before_the_mark)
+        with pytest.raises(Killed):
+            deliverer(Stepped(ledger, step), {"slack": Stepped(channel, step)}, clock=clock)(
+                batch(RECORD), None
+            )
+        clock.move(LEASE_S)
+    assert repeats(channel) == [False, True]
+    handle = deliverer(ledger, {"slack": channel}, dead_letters=dead, clock=clock, service="killed")
+    assert handle(batch(RECORD), None) == DONE
+    assert repeats(channel) == [False, True]
+    assert [attributes["reason"] for _, attributes in dead.sent] == ["unknown_outcome"]
+    assert counted(capsys.readouterr().out)["NotifyUnknown", "slack"] == 1
+    assert handle(batch(RECORD), None) == DONE
+    assert repeats(channel) == [False, True, True]
 
 
 FAULTS = [
     None,
     RateLimited(30),
     MaybeSent("no answer"),
-    ChannelUnavailable("503"),
+    ChannelUnavailable("no connection"),
     ChannelBroken("410"),
+    UnexpectedAnswer("a proxy's page"),
 ]
+
+
+@dataclass
+class Doubtful(RecordingChannel):
+    """Posts, and then says that nobody knows."""
+
+    def post(self, payload: dict[str, Any]) -> None:
+        if self.answers and isinstance(self.answers[0], MaybeSent | UnexpectedAnswer):
+            self.posted.append(payload)
+        super().post(payload)
 
 
 @settings(deadline=None, max_examples=200)
 @given(
     st.lists(
-        st.tuples(st.sampled_from(FAULTS), st.integers(0, 8), st.sampled_from([0, 40, 400])),
+        st.tuples(st.sampled_from(FAULTS), st.integers(0, 14), st.sampled_from([0, 40, 400])),
         max_size=8,
     )
 )
 def test_no_order_of_faults_posts_more_than_once_unmarked(
     deliveries: list[tuple[Exception | None, int, int]],
 ) -> None:
-    """Deliveries that fail, die at any step and come at any time: one post, one marked repeat."""
-    channel, ledger, clock = RecordingChannel(), MemoryLedger(), Clock()
-    for fault, steps, seconds in [*deliveries, (None, 99, 400), (None, 99, 400)]:
+    """Deliveries that fail, die at any step and come at any time, also from the dead letters.
+
+    No message is a second one without saying so, and the notice is sent in the end.
+    """
+    channel, ledger, clock = Doubtful(), MemoryLedger(), Clock()
+    last = [(None, 99, 4_000)] * 3
+    for fault, steps, seconds in [*deliveries, *last]:
         channel.answers = [] if fault is None else [fault]
         step = dying(steps)
         handle = deliverer(Stepped(ledger, step), {"slack": Stepped(channel, step)}, clock=clock)
@@ -135,7 +215,8 @@ def test_no_order_of_faults_posts_more_than_once_unmarked(
             handle(batch(RECORD), None)
         clock.move(seconds)
     posts = repeats(channel)
-    assert posts in ([], [False], [True], [False, True])
+    assert False not in posts[1:]
+    assert posts
     assert ledger.claim_send(NOTICE, clock(), 1) is Claim.DONE
 
 
@@ -175,7 +256,7 @@ def test_what_waits_behind_it_is_not_even_tried() -> None:
         (30, 1, 30),
         (30, 2, 60),
         (30, 5, 480),
-        (30, 20, 1_800),
+        (30, 20, 3_600),
         (3_600, 9, 3_600),
         (43_200, 1, 42_300),
     ],
@@ -192,7 +273,7 @@ def test_each_wait_is_longer_than_the_last_and_never_shorter_than_slack_said(
 
 def test_an_outage_lets_the_next_try_be_the_first() -> None:
     """Nothing was posted, and the ledger says so."""
-    channel, queue = RecordingChannel([ChannelUnavailable("503")]), RecordingQueue()
+    channel, queue = RecordingChannel([ChannelUnavailable("no connection")]), RecordingQueue()
     handle = deliverer(MemoryLedger(), {"slack": channel}, queue=queue)
     assert failures(handle(batch(RECORD), None)) == ["m1"]
     assert queue.waits_s == [30]
@@ -201,43 +282,61 @@ def test_an_outage_lets_the_next_try_be_the_first() -> None:
 
 
 def test_an_answer_that_never_came_is_repeated_once_and_marked() -> None:
-    """Not before the lease has run out; a second silence is the end of it."""
-    channel = RecordingChannel([MaybeSent("x")])
-    queue, clock = RecordingQueue(), Clock()
+    """Minutes later, when a short outage is over."""
+    channel, queue, clock = RecordingChannel([MaybeSent("x")]), RecordingQueue(), Clock()
     handle = deliverer(MemoryLedger(), {"slack": channel}, queue=queue, clock=clock)
     assert failures(handle(batch(RECORD), None)) == ["m1"]
-    assert failures(handle(batch(RECORD), None)) == ["m1"]
-    assert queue.waits_s == [LEASE_S, LEASE_S]
-    assert channel.posted == []
-    clock.move(LEASE_S)
+    assert queue.waits_s == [REPEAT_AFTER_S]
+    clock.move(REPEAT_AFTER_S)
     assert handle(batch(RECORD), None) == DONE
     assert repeats(channel) == [True]
 
 
-def test_two_silences_are_the_end_of_it() -> None:
-    """At most one repeat is ever sent."""
-    channel, clock = RecordingChannel([MaybeSent("x"), MaybeSent("x")]), Clock()
-    handle = deliverer(MemoryLedger(), {"slack": channel}, clock=clock)
-    for _ in range(2):
-        assert failures(handle(batch(RECORD), None)) == ["m1"]
-        clock.move(LEASE_S)
+def test_a_service_that_asks_for_more_time_gets_it() -> None:
+    """A 503 with Retry-After: nobody knows whether it posted, and it says when to come back."""
+    channel, queue = RecordingChannel([MaybeSent("503", 1_200)]), RecordingQueue()
+    deliverer(MemoryLedger(), {"slack": channel}, queue=queue)(batch(RECORD), None)
+    assert queue.waits_s == [1_200]
+
+
+def test_two_silences_are_for_a_person_to_judge(capsys: pytest.CaptureFixture[str]) -> None:
+    """The notice is kept with its reason; a redrive sends it, marked as a possible repeat."""
+    channel = RecordingChannel([MaybeSent("no answer"), MaybeSent("no answer came")])
+    clock, dead = Clock(), RecordingQueue()
+    handle = deliverer(
+        MemoryLedger(), {"slack": channel}, clock=clock, dead_letters=dead, service="silent"
+    )
+    assert failures(handle(batch(RECORD), None)) == ["m1"]
+    clock.move(REPEAT_AFTER_S)
     assert handle(batch(RECORD), None) == DONE
-    assert channel.posted == []
+    [(body, attributes)] = dead.sent
+    assert body == notice_body()
+    assert attributes["reason"] == "unknown_outcome"
+    assert attributes["why"].endswith("The last answer: no answer came")
+    assert counted(capsys.readouterr().out) == {("NotifyUnknown", "slack"): 1}
+    assert handle(batch(RECORD), None) == DONE
+    assert repeats(channel) == [True]
 
 
 def test_a_broken_channel_is_given_up_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    """Done for SQS; the other channel's notice is its own."""
+    """In the dead letters with its reason; the other channel's notice is its own."""
     slack, sns = RecordingChannel([ChannelBroken("slack: 410 gone")]), RecordingChannel()
-    ledger = MemoryLedger()
-    handle = deliverer(ledger, {"slack": slack, "sns": sns}, service="broken")
+    ledger, dead = MemoryLedger(), RecordingQueue()
+    channels = {"slack": slack, "sns": sns}
+    handle = deliverer(ledger, channels, dead_letters=dead, service="broken")
     event = batch(RECORD, sqs_record(notice_body("sns")))
     assert handle(event, None) == DONE
-    assert handle(event, None) == DONE
+    assert dead.sent == [
+        (notice_body(), {"reason": "channel_broken", "why": "slack: 410 gone"}),
+    ]
     assert (slack.posted, len(sns.posted)) == ([], 1)
     printed = capsys.readouterr().out
     assert '"reason":"slack: 410 gone"' in printed
     assert json.loads(printed.splitlines()[0])["level"] == "ERROR"
-    assert counted(printed.split("\n", 1)[1])["DuplicateNotices", "slack"] == 1
+    assert counted(printed) == {("NotifyFailed", "slack"): 1, ("NoticesSent", "sns"): 1}
+    assert handle(event, None) == DONE
+    assert repeats(slack) == [False]
+    assert counted(capsys.readouterr().out)["DuplicateNotices", "sns"] == 1
 
 
 def test_what_happened_is_counted_by_channel(capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,11 +365,28 @@ def test_a_malformed_message_goes_to_the_dead_letters_and_the_batch_goes_on(body
     assert len(channel.posted) == 1
 
 
-def test_a_notice_for_a_channel_that_is_not_set_up_is_kept() -> None:
-    """Slack was taken out of the deployment while a notice waited."""
-    dead = RecordingQueue()
-    assert deliverer(MemoryLedger(), {}, dead_letters=dead)(batch(RECORD), None) == DONE
-    assert dead.sent[0][1] == {"reason": "no_channel", "why": "slack is not set up"}
+def test_a_notice_for_a_channel_that_is_off_is_kept() -> None:
+    """Slack was taken out of the deployment while a notice waited; later it is on again."""
+    dead, ledger, slack = RecordingQueue(), MemoryLedger(), RecordingChannel()
+    assert deliverer(ledger, {}, dead_letters=dead)(batch(RECORD), None) == DONE
+    [(_, attributes)] = dead.sent
+    assert attributes["reason"] == "no_channel"
+    assert attributes["why"].startswith("the channel slack is switched off")
+    assert deliverer(ledger, {"slack": slack})(batch(RECORD), None) == DONE
+    assert repeats(slack) == [False]
+    assert deliverer(ledger, {}, dead_letters=dead)(batch(RECORD), None) == DONE
+    assert len(dead.sent) == 1
+
+
+def test_a_notice_in_the_queue_of_another_channel_is_refused() -> None:
+    """It would be posted twice as fast as its channel takes them, and twice if it is in both."""
+    dead, slack = RecordingQueue(), RecordingChannel()
+    record = sqs_record(notice_body()) | {"eventSourceARN": "arn:aws:sqs:us-east-1:1:another"}
+    assert (
+        deliverer(MemoryLedger(), {"slack": slack}, dead_letters=dead)(batch(record), None) == DONE
+    )
+    assert dead.sent[0][1]["reason"] == "malformed_notice"
+    assert slack.posted == []
 
 
 def test_a_dead_letter_queue_that_does_not_answer_loses_nothing() -> None:
@@ -338,7 +454,7 @@ def test_when_the_time_is_up_the_rest_comes_back_untouched() -> None:
     channel = RecordingChannel()
     handle = deliverer(MemoryLedger(), {"slack": channel})
     records = [sqs_record(notice_body(version=n), message_id=f"m{n}") for n in (1, 2, 3)]
-    context = Lambda(iter([60_000, 14_999, 14_000]))
+    context = Lambda(iter([60_000, 49_999, 49_000]))
     assert failures(handle(batch(*records), context)) == ["m2", "m3"]
     assert len(channel.posted) == 1
 

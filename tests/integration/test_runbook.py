@@ -9,19 +9,25 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 from botocore.exceptions import ClientError
+from click.testing import CliRunner
 
+from local import REGION
 from local.functions import LocalFunction
 from local.recorded import RecordedJob
 from local.slack import Answer
 from local.stack import TEMPLATE
+from sageaudit.adapters.aws import dead_letters
+from sageaudit.cli import main
+from sageaudit.domain.job import fields
 from sageaudit.rules import catalogue
 from tests.fakes import log_insights, runbook
 from tests.integration.alarm_states import NOT_LOCAL, AlarmStates
@@ -75,7 +81,7 @@ class World:
 
 
 @contextmanager
-def world(job: RecordedJob) -> Iterator[World]:
+def world(job: RecordedJob, *, sweeps: bool = False) -> Iterator[World]:
     """One from the end of a job on. A fault is named by its function and operation."""
     faults: dict[str, Exception] = {}
     running: list[str] = []
@@ -97,7 +103,7 @@ def world(job: RecordedJob) -> Iterator[World]:
 
         return invoked
 
-    with scene(job.ended_at, step) as one, pytest.MonkeyPatch.context() as patch:
+    with scene(job.ended_at, step, sweeps=sweeps) as one, pytest.MonkeyPatch.context() as patch:
         for function in one.aws.functions.values():
             patch.setattr(function, "invoke", named(function))
         yield World(one, AlarmStates(one.aws), faults)
@@ -237,8 +243,9 @@ def test_events_rejected(alarm: str) -> None:
         [[row]] = one.ask("events-rejected", "audit")
         assert row["error"] == "wrong_account"
         assert row["function_request_id"]
-        [letter] = one.scene.dead_letters()  # what redrive shows, and then sends again or deletes
-        assert letter["MessageAttributes"]["reason"]["StringValue"] == "wrong_account"
+        assert "wrong_account" in redrive(one, "finished", "--dry-run")
+        redrive(one, "finished", "--yes")  # it would be refused again, so it stays
+        assert len(one.scene.dead_letters()) == 1
         ends(one, alarm)
 
 
@@ -317,6 +324,109 @@ def test_channel_broken() -> None:
         assert failed[0]["notice"].endswith("|slack")
         assert len(one.aws.mails) == 1
         ends(one, "SlackBroken")
+        assert "channel_broken" in redrive(one, "notices", "--dry-run")
+        redrive(one, "notices", "--yes")
+        one.aws.advance()
+        assert len(one.slack_posts()) == len(one.aws.mails) == 1
+        ends(one, "NoticesDeadLettersNotEmpty")
+
+
+def redrive(one: World, kind: str, *words: str) -> str:
+    """What the entries have their reader type, and what it prints."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # moto names again what it does not create
+        patch.setattr(dead_letters, "LONG_POLL_S", 0)
+        patch.setenv("AWS_DEFAULT_REGION", REGION)
+        result = CliRunner().invoke(
+            main.commands, ["redrive", kind, *words, "--stack", "sageaudit", "--region", REGION]
+        )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("answer", [Answer(200, "<html>please log in</html>"), Answer(500, "oops")])
+def test_channel_unknown(answer: Answer) -> None:
+    """A proxy answers in Slack's place, twice; it is repaired, and the notice sent again."""
+    job = a_failed_job()
+    with world(job) as one:
+        one.scene.slack.will_answer(answer, answer)
+        one.aws.ends(job)
+        rises(one, "SlackUnknown")
+        counted, given_up = one.ask("channel-unknown", "deliver")
+        assert {row["channel"] for row in counted} == {"slack"}
+        assert given_up[0]["notice"].endswith("|slack")
+        ends(one, "SlackUnknown")
+        assert "outcome_unknown" in redrive(one, "notices", "--dry-run")
+        redrive(one, "notices", "--yes")
+        one.aws.advance()
+        assert [headline[:17] for headline in one.scene.headlines()] == ["(possible repeat)"]
+        ends(one, "NoticesDeadLettersNotEmpty")
+
+
+def test_jobs_missing() -> None:
+    """An event is lost, and the audit that the sweep asks for is refused for hours."""
+    job = a_failed_job()
+    with world(job, sweeps=True) as one:
+        one.faults["audit DescribeTrainingJob"] = refused("AccessDeniedException", "Describe")
+        one.aws.sagemaker.add(job)
+        rises(one, "JobsMissing")
+        missing, failures = one.ask("jobs-missing", "sweep")[0], one.ask("jobs-missing", "audit")[1]
+        assert missing[0]["kind"] == "training"
+        assert failures[0]["job"] == job.arn
+        one.faults.clear()
+        ends(one, "JobsMissing")
+        assert one.scene.versions(job) == 1
+
+
+def test_sweep_silent() -> None:
+    """Somebody disabled the schedule."""
+    job = a_failed_job()
+    with world(job, sweeps=True) as one:
+        ends(one, "SweepSilent")
+        one.aws.schedule.on = False
+        rises(one, "SweepSilent")
+        one.aws.schedule.on = True
+        ends(one, "SweepSilent")
+
+
+def test_events_lost() -> None:
+    """The rule was disabled: no event comes, and the sweep finds each job."""
+    job = a_failed_job()
+    with world(job, sweeps=True) as one:
+        one.aws.advance(one.aws.clock.now() + timedelta(hours=1))
+        jobs = [later(job, f"job-{hour}", timedelta(hours=hour)) for hour in (2, 3, 4)]
+        for lost in jobs:
+            one.aws.sagemaker.add(lost)
+        rises(one, "EventsLost")
+        found = one.ask("events-lost", "sweep")[0]
+        assert sum(row["found"] for row in found) == 3
+        ends(one, "EventsLost")
+        assert [one.scene.versions(lost) for lost in jobs] == [1, 1, 1]
+
+
+def test_a_failing_sweep() -> None:
+    """SageMaker refuses a list for an hour."""
+    with world(a_failed_job(), sweeps=True) as one:
+        one.faults["sweep ListTrainingJobs"] = refused("AccessDeniedException", "ListTrainingJobs")
+        rises(one, "SweepFailing")
+        assert one.ask("failing", "sweep")[3][0]["error"] == "AccessDenied"
+        one.faults.clear()
+        ends(one, "SweepFailing")
+
+
+def later(job: RecordedJob, name: str, by: timedelta) -> RecordedJob:
+    """The same run under another name, that much later."""
+
+    def moved(value: Any, key: str = "") -> Any:
+        if isinstance(value, Mapping):
+            return {inner: moved(part, inner) for inner, part in value.items()}
+        if isinstance(value, list):
+            return [moved(part) for part in value]
+        moment = fields.time({key: value}, key) if key.endswith("Time") else None
+        return value if moment is None else (moment + by).isoformat()
+
+    named = {"TrainingJobName": name, "TrainingJobArn": job.arn.replace(job.name, name)}
+    return replace(job, describe={**moved(job.describe), **named})
 
 
 NOT_PROVOKED_HERE = {
@@ -324,7 +434,7 @@ NOT_PROVOKED_HERE = {
     # The same alarms of another function, queue or channel, followed above for one of them.
     *("NotifyErrors", "DeliverErrors", "NotifyDefects", "DeliverDefects"),
     *("DecisionsLate", "NoticesSnsLate", "NoticesSlackLate", "SnsBroken", "SnsFailing"),
-    *("SnsUnknown", "SlackUnknown"),
+    *("SnsUnknown", "SweepErrors", "SweepDefects", "SweepDeadLettersNotEmpty"),
 }
 
 

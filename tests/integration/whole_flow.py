@@ -72,7 +72,9 @@ class Scene:
 
 
 @contextmanager
-def scene(start: datetime, on_step: Step = lambda _: None) -> Iterator[Scene]:
+def scene(
+    start: datetime, on_step: Step = lambda _: None, *, sweeps: bool = False
+) -> Iterator[Scene]:
     """One scene from `start` on, with the demo's policy. Posts to Slack are steps too."""
     with slack_stand_in() as slack:
 
@@ -82,7 +84,9 @@ def scene(start: datetime, on_step: Step = lambda _: None) -> Iterator[Scene]:
             on_step("after POST")
             return answer
 
-        with local_aws(start, policy=load(POLICY), transport=transport, on_step=on_step) as aws:
+        with local_aws(
+            start, policy=load(POLICY), transport=transport, on_step=on_step, sweeps=sweeps
+        ) as aws:
             yield Scene(aws, slack)
 
 

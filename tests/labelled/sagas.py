@@ -67,7 +67,7 @@ def _audited(
     of: AuditDependencies, kind: JobKind, name: str, one: recording.Recording
 ) -> AuditDocument:
     moment = max(_ends(one.describe)) + timedelta(minutes=25)
-    done = audit_finished_job(ended(name, kind), of, now=moment, attempt=None)
+    done = audit_finished_job(ended(name, kind, CreationTime=None), of, now=moment, deliveries=None)
     assert isinstance(done, Done)
     return done.document
 

@@ -25,7 +25,7 @@ GROUPS = {
         "export",
     ),
     "Prices, rules and policies": ("prices", "rules", "what-if", "replay", "reconcile"),
-    "Set up": ("doctor",),
+    "Set up and operate": ("doctor", "redrive"),
 }
 """Every command under the heading of the help that it stands under."""
 

@@ -39,6 +39,7 @@ _BY_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (
     (errors.BadPolicy, Exit.USAGE),
     (errors.AmbiguousName, Exit.USAGE),
     (errors.JobNotFound, Exit.NOT_FOUND),
+    (errors.ResourceNotFound, Exit.NOT_FOUND),
     (errors.AccessDenied, Exit.DENIED),
     (errors.NoCredentials, Exit.DENIED),
     (errors.Throttled, Exit.UNAVAILABLE),

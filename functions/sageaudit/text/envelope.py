@@ -10,6 +10,7 @@ from typing import Any
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
+from sageaudit.text.occasion import Occasion
 
 SCHEMA = 1
 REPEAT = "(possible repeat) "
@@ -17,8 +18,8 @@ REPEAT = "(possible repeat) "
 _LONGEST_ID = 2_000
 
 Payload = dict[str, Any]
-Writer = Callable[[AuditDocument, Policy], Payload]
-"""What one channel posts for an audit, within the channel's size limits."""
+Writer = Callable[[AuditDocument, Policy, Occasion], Payload]
+"""What one channel posts for an audit on an occasion, within the channel's size limits."""
 Check = Callable[[Payload], None]
 """Raises Malformed, naming the key, for a payload that its channel cannot post."""
 

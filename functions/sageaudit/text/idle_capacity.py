@@ -25,7 +25,7 @@ _FROM_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Deci
 _IDLE_OVER: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
 """Share of the paid hours up to which a job is healthy. A vCPU is half a core, so half of the vCPUs
 can be all of the cores. Our choice."""
-_WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
+UNIT_WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
 _LOOK_AT: dict[LookAt, str] = {
     "standstill": "why the GPUs stood still for half an hour or more",
     "gpu_use": "whether the code uses the GPU at all",
@@ -42,20 +42,38 @@ def idle_sentence(document: AuditDocument) -> str | None:
     """One or two plain sentences; None where there is no figure or too little to speak of."""
     # A document that was stored before this key existed lacks it.
     figure = document.get("idle_capacity")
-    if figure is None or not _worth_a_line(figure):
+    if figure is None or not idle_worth_a_line(document):
         return None
+    spent = f"{_hours_of(document, figure)} were paid for but not used"
+    return f"{spent}{_value(document, figure)} {_advice(figure)}"
+
+
+def idle_headline(document: AuditDocument) -> str:
+    """`40 of 48 GPU-hours (83%) not used, price not known`; what is worth dollars is no saving."""
+    figure = document.get("idle_capacity")
+    if figure is None:
+        return "its idle hours are not known"
+    hours = f"{_hours_of(document, figure)} not used"
+    if figure["list_usd"] is None:
+        return f"{hours}, price not known"
+    prepaid = ", prepaid" if document["bill"]["basis"] == "prepaid" else ""
+    return f"{hours}, worth {roughly(figure['list_usd'])}{prepaid}"
+
+
+def _hours_of(document: AuditDocument, figure: IdleCapacityDocument) -> str:
     part = share(figure["idle"], figure["paid"])
     upper = "up to " if document["bill"]["basis"] == "upper_bound" else ""
-    idle, paid = _hours(figure["idle"]), _hours(figure["paid"])
+    idle, paid = shown_hours(figure["idle"]), shown_hours(figure["paid"])
     # one figure twice would say that all of it was idle
     hours = f"nearly all of {paid}" if idle == paid else f"{idle} of {paid}"
-    return (
-        f"{upper}{hours} {_WORDS[figure['unit']]} ({part}) were paid for but not used"
-        f"{_value(document, figure)} {_advice(figure)}"
-    )
+    return f"{upper}{hours} {UNIT_WORDS[figure['unit']]} ({part})"
 
 
-def _worth_a_line(figure: IdleCapacityDocument) -> bool:
+def idle_worth_a_line(document: AuditDocument) -> bool:
+    """Whether a message speaks of the idle hours at all."""
+    figure = document.get("idle_capacity")
+    if figure is None:
+        return False
     if figure["idle"] <= figure["paid"] * _IDLE_OVER[figure["unit"]]:
         return False
     if figure["list_usd"] is None:
@@ -100,5 +118,6 @@ def _advice(figure: IdleCapacityDocument) -> str:
     return f"Look at {', then '.join(places)}; a profile shows more."
 
 
-def _hours(hours: Decimal) -> str:
+def shown_hours(hours: Decimal) -> str:
+    """Whole hours, from ten on."""
     return number(hours, 0 if hours >= _TEN else 1)

@@ -22,12 +22,12 @@ from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
 from sageaudit.text.estimate import about
 from sageaudit.text.facts import unsaid
-from sageaudit.text.headline import headline
 from sageaudit.text.idle_capacity import idle_sentence
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import cents
 from sageaudit.text.money_notes import money_notes
 from sageaudit.text.notice import counted_findings, for_chat, worst
+from sageaudit.text.occasion import FIRST, Occasion, first_words, lead, note, tail
 from sageaudit.text.saving import dollars, effect, possible_dollars, upper_end
 from sageaudit.text.sparkline import plain_facts
 from sageaudit.text.words import (
@@ -37,6 +37,7 @@ from sageaudit.text.words import (
     capitalised,
     label,
     more,
+    time_of,
     value,
 )
 
@@ -52,16 +53,22 @@ _HOW: dict[str | None, str] = {Judged.NO: "Not judged. ", Judged.PARTLY: "Judged
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message in parts. `fix` pairs the line to copy with what it replaces.
+    """A message in parts. Its first line is `lead`, `headline`, `name` and `tail`.
 
+    `before` is a label and what was told of the run or its family before. `why` and `saving` are
+    None where no finding counts any more. `fix` pairs the line to copy with what it replaces.
     `remarks` are what else the finding says, each as a label and a sentence, shown below the fix.
     """
 
     severity: Severity
+    lead: str
     headline: str
     name: str
-    why: str
-    saving: str
+    tail: str
+    short_tail: str
+    before: tuple[str, str] | None
+    why: str | None
+    saving: str | None
     fix: tuple[tuple[str, str], ...]
     remarks: tuple[tuple[str, str], ...]
     idle_capacity: str | None
@@ -73,35 +80,47 @@ class Message:
     context: tuple[str, ...]
 
 
-def message_of(document: AuditDocument, run_note: str | None = None) -> Message:
-    """The message of an audit, about its largest finding. ValueError when no finding counts."""
+def message_of(
+    document: AuditDocument, run_note: str | None = None, occasion: Occasion = FIRST
+) -> Message:
+    """The message of an audit, about its largest finding.
+
+    About its idle hours, or what it corrects, it can be without one; else ValueError.
+    """
     findings = counted_findings(document)
-    if not findings:
+    idle, job = occasion.tell.idle, document["job"]
+    if not (findings or idle or occasion.tell.corrects):
         raise ValueError("an audit without a finding for chat has no message")
-    top = findings[0]
-    job = document["job"]
+    shown = () if idle else findings
+    top = shown[0] if shown else None
+    others = findings if idle else findings[1:]
+    idle_capacity = idle_sentence(document)
     return Message(
         severity=worst(findings),
-        headline=headline(document),
+        lead=lead(worst(findings), occasion),
+        headline=first_words(document, occasion),
         name=job["name"],
-        why=_why(top),
-        saving=_saving(document, top),
-        fix=tuple((assignment(fix), before(fix)) for fix in top["fix"]),
+        tail=tail(occasion),
+        short_tail=tail(occasion, short=True),
+        before=note(document, occasion),
+        why=_why(top) if top else capitalised(idle_capacity or "") or None,
+        saving=_saving(document, top) if top else None,
+        fix=tuple((assignment(fix), before(fix)) for fix in top["fix"]) if top else (),
         remarks=_remarks(top),
-        idle_capacity=idle_sentence(document),
+        idle_capacity=idle_capacity if top else None,
         facts=_facts(document, top),
         owner=job["owner"],
         links=links(document),
         again=_again(job),
-        others=tuple(_rule_and_saving(document, one) for one in findings[1 : _OTHERS + 1])
-        + _rest(len(findings) - 1 - _OTHERS),
-        context=_context(document, top, run_note),
+        others=tuple(_rule_and_saving(document, one) for one in others[:_OTHERS])
+        + _rest(len(others) - _OTHERS),
+        context=_context(document, top, run_note, idle=idle),
     )
 
 
-def _remarks(finding: FindingDocument) -> tuple[tuple[str, str], ...]:
+def _remarks(finding: FindingDocument | None) -> tuple[tuple[str, str], ...]:
     """The finding's own sentences beside its summary."""
-    return (("Caveat", finding["caution"]),) if finding["caution"] else ()
+    return (("Caveat", finding["caution"]),) if finding and finding["caution"] else ()
 
 
 def ran_on(job: JobDocument) -> str | None:
@@ -130,11 +149,12 @@ def _saving(document: AuditDocument, top: FindingDocument) -> str:
     return f"{start}{said} over all its jobs"
 
 
-def _facts(document: AuditDocument, finding: FindingDocument) -> tuple[tuple[str, str], ...]:
+def _facts(document: AuditDocument, finding: FindingDocument | None) -> tuple[tuple[str, str], ...]:
     """At most six facts: instances, cost by phase, then the finding's own numbers."""
     whole = [("Ran on", ran_on(document["job"])), ("Phases", phase_split(document))]
     facts = [(word, fact) for word, fact in whole if fact]
-    facts += [(label(key), _private(value(key, fact))) for key, fact in _known(finding)]
+    if finding:
+        facts += [(label(key), _private(value(key, fact))) for key, fact in _known(finding)]
     return tuple(facts[:_FACTS])
 
 
@@ -232,11 +252,13 @@ def _rest(hidden: int) -> tuple[str, ...]:
 
 
 def _context(
-    document: AuditDocument, finding: FindingDocument, run_note: str | None
+    document: AuditDocument, finding: FindingDocument | None, run_note: str | None, *, idle: bool
 ) -> tuple[str, ...]:
     job = document["job"]
     account = f"Account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
-    notes = [f"{account}, {job['kind']} job, {job['status']}", run_note]
+    ended = f" at {_minute(job['ended_at'])}" if job["ended_at"] else ""
+    notes = [f"{account}, {job['kind']} job, {job['status']}{ended}", run_note]
+    notes.append(_looked_at_again(document))
     money = money_notes(document)
     notes.append(capitalised("; ".join(more(money[:_MONEY_NOTES], len(money)))))
     notes.append(pool_note(document))
@@ -248,6 +270,27 @@ def _context(
     if possible := _possible_savings(document):
         listed = ", ".join(more(possible[:_OTHERS], len(possible)))
         notes.append(f"Possible savings, not in the total: {listed}")
-    rule = finding["rule"]
-    notes.append(f'To turn this rule off for all jobs, add "{rule}" to rules.off in policy.toml')
+    if finding:
+        off = f'add "{finding["rule"]}" to rules.off in policy.toml'
+        notes.append(f"To turn this rule off for all jobs, {off}")
+    if idle:
+        floors = "idle_floor_usd, idle_floor_gpu_hours and idle_floor_vcpu_hours"
+        notes.append(f"From how much on idle hours are told: {floors} in policy.toml")
     return tuple(note for note in notes if note)
+
+
+def _looked_at_again(document: AuditDocument) -> str | None:
+    """For a provisional audit, whose figures may still change."""
+    due_at = document["audit"]["due_at"]
+    if document["audit"]["settled"] or due_at is None:
+        return None
+    return (
+        f"Provisional: it is looked at again after {_minute(due_at)}, and you hear of it again only"
+        " if what it says changes"
+    )
+
+
+def _minute(iso: str) -> str:
+    """`2026-05-20 13:00 UTC`."""
+    moment = time_of(iso)
+    return iso if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,4 @@
-"""Decides whether an audit is worth a message, with the reason; pure.
+"""What of an audit is news: its counted findings, its figures, and why it is never told; pure.
 
 Every audit is stored. A message is sent when someone can act on it and enough money is at stake. A
 job that could not be judged is no news by itself: nobody knows that money is at stake.
@@ -6,42 +6,53 @@ job that could not be judged is no news by itself: nobody knows that money is at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, JobDocument, stands
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    FindingDocument,
+    JobDocument,
+    lost_up_to,
+    stands,
+)
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
-from sageaudit.text.money import usd
+from sageaudit.domain.telling.news import IdleHours, News
+from sageaudit.text.idle_capacity import idle_worth_a_line
+
+_CENT = Decimal("0.01")
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether to send a message, and the reason."""
+def news_of(document: AuditDocument) -> News:
+    """The figures that a message about this audit shows."""
+    lost_usd = document["lost_usd"]
+    perhaps_usd = (lost_up_to(document) or Decimal(0)) - (lost_usd or Decimal(0))
+    return News(
+        severity=worst(counted_findings(document)),
+        avoidable_usd=_cents(document["avoidable_usd"]),
+        lost_usd=_cents(lost_usd),
+        perhaps_usd=max(_cents(perhaps_usd) or Decimal(0), Decimal(0)),
+        idle=_idle(document),
+    )
 
-    notify: bool
-    reason: str
+
+def accepted_usd(document: AuditDocument) -> Decimal:
+    """What its exempt findings would save: true, and accepted by a policy or a tag."""
+    accepted = (
+        finding["saving_alone_usd"] or Decimal(0)
+        for finding in document["findings"]
+        if finding["exempt"] and Bucket(finding["bucket"]).counted
+    )
+    return sum(accepted, Decimal(0))
 
 
-def decide(
-    document: AuditDocument,
-    *,
-    mode: Mode,
-    family_avoidable_30d_usd: Decimal,
-    floor_usd: Decimal,
-) -> Decision:
-    """Decides whether one audit is worth a message.
-
-    `family_avoidable_30d_usd`: avoidable plus lost USD of the family over 30 days, with this job.
-    """
-    quiet = _why_quiet(document, mode)
-    if quiet is not None:
-        return Decision(notify=False, reason=quiet)
-    family = f"family's avoidable and lost cost over 30 days, {usd(family_avoidable_30d_usd)},"
-    if family_avoidable_30d_usd < floor_usd:
-        return Decision(notify=False, reason=f"{family} is under the floor of {usd(floor_usd)}")
-    return Decision(notify=True, reason=f"{family} reaches the floor of {usd(floor_usd)}")
+def why_never(document: AuditDocument, mode: Mode) -> str | None:
+    """Why nothing is told of this audit, whatever its figures; None where they decide."""
+    if document["unauditable"] is not None:
+        return "unauditable"
+    if mode == "observe":
+        return "observe mode"
+    return "child of a tuning job" if _is_tuning_trial(document["job"]) else None
 
 
 def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
@@ -53,19 +64,6 @@ def worst(findings: tuple[FindingDocument, ...]) -> Severity:
     """The severity of a message: that of its worst finding."""
     severities = (Severity(finding["severity"]) for finding in findings)
     return max(severities, key=lambda severity: severity.rank, default=Severity.INFO)
-
-
-def _why_quiet(document: AuditDocument, mode: Mode) -> str | None:
-    if document["unauditable"] is not None:
-        return "unauditable"
-    if mode == "observe":
-        return "observe mode"
-    if _is_tuning_trial(document["job"]):
-        return "child of a tuning job"
-    if not counted_findings(document):
-        unjudged = document["judged"] == Judged.NO
-        return "no finding worth a message" + (": it could not be judged" if unjudged else "")
-    return None
 
 
 def _is_tuning_trial(job: JobDocument) -> bool:
@@ -103,3 +101,18 @@ def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
     severity = Severity(finding["severity"])
     usd_at_stake = max(saving or Decimal(0), _may_be_lost(finding))
     return saving is None, -usd_at_stake, -severity.rank, finding["rule"]
+
+
+def _idle(document: AuditDocument) -> IdleHours | None:
+    """The idle hours that the message has a sentence about, by what no sum has of their value."""
+    figure = document.get("idle_capacity")
+    if figure is None or not idle_worth_a_line(document):
+        return None
+    list_usd, counted_usd = figure["list_usd"], figure["counted_usd"] or Decimal(0)
+    usd = None if list_usd is None else _cents(max(list_usd - counted_usd, Decimal(0)))
+    return IdleHours(figure["unit"], figure["idle"], usd)
+
+
+def _cents(amount: Decimal | None) -> Decimal | None:
+    """As it is shown: metrics read a second later may add a fraction of a cent."""
+    return None if amount is None else amount.quantize(_CENT, ROUND_HALF_UP)

@@ -12,6 +12,7 @@ from sageaudit.text.envelope import REPEAT, Payload, check_types
 from sageaudit.text.idle_capacity import IDLE_LABEL
 from sageaudit.text.message import Message, message_of
 from sageaudit.text.notice import counted_findings, worst
+from sageaudit.text.occasion import FIRST, Occasion
 from sageaudit.text.untrusted import log, middle, plain
 
 SUBJECT = 99
@@ -38,13 +39,15 @@ class PlainMessage(TypedDict):
     attributes: dict[str, Attribute]
 
 
-def message(document: AuditDocument, *, run_note: str | None = None) -> PlainMessage:
+def message(
+    document: AuditDocument, *, run_note: str | None = None, occasion: Occasion = FIRST
+) -> PlainMessage:
     """The message of an audit for SNS; far below its limit of 262,144 bytes."""
-    parts = message_of(document, run_note)
+    parts = message_of(document, run_note, occasion)
     return {
         "subject": subject(parts),
         "message": _body(parts),
-        "attributes": attributes(document),
+        "attributes": attributes(document, occasion),
     }
 
 
@@ -76,12 +79,13 @@ def _within_subject(text: str, limit: int) -> str:
 
 def subject(parts: Message) -> str:
     """`HIGH $0.51 of $0.66 (77%) was avoidable - name`; a long name is cut in the middle."""
-    news = f"{parts.severity.upper()} {parts.headline} - "
-    name = _within_subject(_ascii(parts.name), max(SUBJECT - len(news), 0))
-    return f"{news}{name}"[:SUBJECT].rstrip()
+    news = f"{parts.lead} {parts.headline} - "
+    room = max(SUBJECT - len(news) - len(parts.short_tail), 0)
+    name = _within_subject(_ascii(parts.name), room)
+    return f"{news}{name}{parts.short_tail}"[:SUBJECT].rstrip()
 
 
-def attributes(document: AuditDocument) -> dict[str, Attribute]:
+def attributes(document: AuditDocument, occasion: Occasion = FIRST) -> dict[str, Attribute]:
     """Message attributes for subscription filters; an unknown value has no attribute."""
     findings = counted_findings(document)
     job = document["job"]
@@ -92,6 +96,7 @@ def attributes(document: AuditDocument) -> dict[str, Attribute]:
         "account": job["account"],
         "region": job["region"],
         "judged": document["judged"],
+        "message_kind": occasion.kind,
     }
     most = lost_up_to(document)
     numbers = {
@@ -113,10 +118,10 @@ def attributes(document: AuditDocument) -> dict[str, Attribute]:
 
 def _body(parts: Message) -> str:
     lines = [
-        f"{parts.severity.upper()}  {parts.headline} - {_line(parts.name)}",
+        f"{parts.lead}  {parts.headline} - {_line(parts.name)}{parts.tail}",
         "",
-        f"Why: {_line(parts.why)}",
-        "",
+        *_paragraph(*parts.before or ("", "")),
+        *_paragraph("Why", parts.why or ""),
         *_fix(parts),
         *_idle_capacity(parts),
         *_evidence(parts),
@@ -132,7 +137,13 @@ def _body(parts: Message) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _paragraph(label: str, text: str) -> list[str]:
+    return [f"{label}: {_line(text)}", ""] if text else []
+
+
 def _fix(parts: Message) -> list[str]:
+    if parts.saving is None:
+        return []
     lines = [f"Fix: {parts.saving}"]
     for line, old in parts.fix[:_FIXES]:
         lines += [f"  {_line(line)}", f"    {_line(old)}"]
@@ -143,7 +154,7 @@ def _fix(parts: Message) -> list[str]:
 
 
 def _idle_capacity(parts: Message) -> list[str]:
-    return [f"{IDLE_LABEL}: {_line(parts.idle_capacity)}", ""] if parts.idle_capacity else []
+    return _paragraph(IDLE_LABEL, parts.idle_capacity or "")
 
 
 def _evidence(parts: Message) -> list[str]:

@@ -16,14 +16,15 @@ from sageaudit.errors import Malformed
 from sageaudit.text.envelope import REPEAT, Payload, check_types
 from sageaudit.text.idle_capacity import IDLE_LABEL
 from sageaudit.text.message import Message, message_of
-from sageaudit.text.slack_fit import fit
-from sageaudit.text.untrusted import slack, slack_code
+from sageaudit.text.occasion import FIRST, Occasion
+from sageaudit.text.slack_fit import HEADER, fit
+from sageaudit.text.untrusted import slack, slack_code, units
 
 _USER = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
 _GROUP = re.compile(r"S[A-Z0-9]{2,20}\Z")
 _WHY, _REMARK, _CODE, _FACT, _NOTE = 1500, 500, 300, 300, 600
 _FIXES = 8
-_NAME = 63
+_NAME, _SHORTEST_NAME = 63, 20
 _NOTHING = "-"
 """Slack refuses an empty text."""
 
@@ -35,26 +36,44 @@ def message(
     *,
     run_note: str | None = None,
     owner_ids: Mapping[str, str] | None = None,
+    occasion: Occasion = FIRST,
 ) -> Payload:
     """The webhook's JSON for an audit, within every limit of Slack.
 
-    `owner_ids` maps an owner's name in the audit to a Slack user or group id.
+    `owner_ids` maps an owner's name in the audit to a Slack user or group id. `occasion` is why it
+    is sent now.
     """
-    parts = message_of(document, run_note)
-    severity = parts.severity.upper()
-    first_line = f"{severity}  {slack(parts.headline)} - {slack(parts.name, _NAME)}"
+    parts = message_of(document, run_note, occasion)
+    first_line = _first_line(parts)
+    why = slack(parts.why or "", _WHY)
     blocks = [
         {"type": "header", "block_id": "headline", "text": _plain(first_line)},
-        {"type": "section", "block_id": "why", "text": _plain(slack(parts.why, _WHY))},
-        _section("fix", _fix(parts)),
+        *_before(parts),
+        *([{"type": "section", "block_id": "why", "text": _plain(why)}] if why else []),
+        *([_section("fix", _fix(parts))] if parts.saving else []),
         *_idle_capacity(parts),
         *_evidence(parts),
         _section("owner", f"Owner: {_owner(parts.owner, owner_ids or {})}"),
         *_links(parts),
         *_context(parts),
     ]
-    fallback = f"{first_line}: {slack(parts.why, _WHY)}"
+    fallback = f"{first_line}: {why}" if why else first_line
     return fit({"text": fallback, "blocks": blocks, "unfurl_links": False, "unfurl_media": False})
+
+
+def _first_line(parts: Message) -> str:
+    """A long name is cut, so that what is told before and after it stays whole."""
+    news = f"{parts.lead}  {slack(parts.headline)} - "
+    tail = slack(parts.tail)
+    room = max(HEADER - len(REPEAT) - units(news) - units(tail), _SHORTEST_NAME)
+    return f"{news}{slack(parts.name, min(_NAME, room))}{tail}"
+
+
+def _before(parts: Message) -> list[Block]:
+    if parts.before is None:
+        return []
+    label, sentence = parts.before
+    return [_section("before", f"*{label}*: {slack(sentence, _WHY)}")]
 
 
 def check(payload: Payload) -> None:
@@ -96,7 +115,7 @@ def _section(block_id: str, safe: str) -> Block:
 
 
 def _fix(parts: Message) -> str:
-    lines = [f"*Fix*: {slack(parts.saving)}"]
+    lines = [f"*Fix*: {slack(parts.saving or '')}"]
     for line, old in parts.fix[:_FIXES]:
         lines.append(f"{slack_code(line, _CODE)}  {slack(old, _CODE)}")
     if len(parts.fix) > _FIXES:

@@ -15,7 +15,7 @@ from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.flow import AuditDependencies, Done, audit_finished_job
+from sageaudit.flow import AuditDependencies, Done, Repeated, audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.fakes.jobs import START, flat, training_answer
 
@@ -90,8 +90,10 @@ def office(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
 
 def audit(number: int, of: AuditDependencies, *, again: bool = False) -> None:
     """One delivery, a day later: all metrics are there."""
-    done = audit_finished_job(ended(f"train-{number}"), of, now=DAY, attempt=None, again=again)
-    assert isinstance(done, Done)
+    done = audit_finished_job(
+        ended(f"train-{number}", CreationTime=None), of, now=DAY, deliveries=None, again=again
+    )
+    assert isinstance(done, Done | Repeated)
 
 
 def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:
@@ -247,5 +249,5 @@ def test_what_an_audit_reads_of_its_family() -> None:
         reads.append(counted.read.count("detail"))
         counted.read.clear()
     assert reads == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 0]
-    audit(12, watched)
+    audit(12, watched, again=True)
     assert counted.read == ["by_family", "record", "recheck_family"]

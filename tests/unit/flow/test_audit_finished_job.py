@@ -14,7 +14,8 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
-from sageaudit.flow import AuditDependencies, Done, Later, audit_finished_job
+from sageaudit.flow import AuditDependencies, Done, Outcome, Repeated, audit_finished_job
+from sageaudit.waiting import Deliveries, Later, Wait
 from tests.fakes.dependencies import SaidBuckets, SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.jobs import training_answer, transition
 
@@ -23,6 +24,10 @@ CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
 FIVE, TWENTY = END + timedelta(minutes=5), END + timedelta(minutes=20, seconds=10)
 """The queue's delay after the end, and one delivery of 15 minutes later."""
 NAME = "train-vision"
+FIRST: Deliveries = {}
+"""A first delivery: nothing was waited for."""
+WAITED: Deliveries = dict.fromkeys(Wait, 99)
+"""All that may be waited for was."""
 NEVER_STARTED: dict[str, Any] = {
     "TrainingJobStatus": "Failed",
     "TrainingStartTime": None,
@@ -41,16 +46,18 @@ def answered(*answers: Any, **more: Any) -> SaidJobs:
 def audit(
     of: AuditDependencies,
     now: datetime = FIVE,
-    attempt: int | None = 1,
+    waited: Deliveries | None = FIRST,
     event: JobEnded | None = None,
-) -> Done | Later:
+) -> Outcome:
     """One delivery."""
-    return audit_finished_job(event or ended(NAME), of, now=now, attempt=attempt)
+    return audit_finished_job(event or ended(NAME), of, now=now, deliveries=waited)
 
 
-def done(of: AuditDependencies, now: datetime = FIVE, attempt: int | None = 1) -> AuditDocument:
+def done(
+    of: AuditDependencies, now: datetime = FIVE, waited: Deliveries | None = FIRST
+) -> AuditDocument:
     """The document of a delivery that ends in a record."""
-    result = audit(of, now, attempt)
+    result = audit(of, now, waited)
     assert isinstance(result, Done), result
     return result.document
 
@@ -79,8 +86,9 @@ def test_a_second_delivery_changes_nothing() -> None:
     """Fifty times the same event: one version."""
     of = dependencies(answered())
     results = [audit(of) for _ in range(50)]
-    verdicts = [r.recorded.verdict for r in results if isinstance(r, Done)]
-    assert verdicts == [Verdict.RECORDED] + [Verdict.DUPLICATE] * 49
+    assert isinstance(results[0], Done)
+    assert results[0].recorded.verdict is Verdict.RECORDED
+    assert all(isinstance(result, Repeated) for result in results[1:])
     head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
     assert head is not None
     assert head.version == 1
@@ -114,7 +122,7 @@ def test_metrics_that_stay_late_leave_the_audit_unsettled() -> None:
     """The second delivery comes 20 minutes after the end: recorded, with a second look planned."""
     of = dependencies(answered(), LATE)
     assert isinstance(audit(of), Later)
-    document = done(of, TWENTY, attempt=2)
+    document = done(of, TWENTY, waited=WAITED)
     assert document["audit"]["settled"] is False
     due_at = document["audit"]["due_at"]
     assert due_at is not None
@@ -130,7 +138,7 @@ def test_metrics_that_came_settle_the_audit() -> None:
     of = dependencies(answered(), metrics)
     assert isinstance(audit(of), Later)
     metrics.minutes = 60
-    assert done(of, TWENTY, attempt=2)["audit"]["settled"] is True
+    assert done(of, TWENTY, waited=WAITED)["audit"]["settled"] is True
 
 
 def test_an_old_job_has_the_metrics_that_it_will_have() -> None:
@@ -141,7 +149,7 @@ def test_an_old_job_has_the_metrics_that_it_will_have() -> None:
 
 def test_a_command_line_takes_what_is_there_now() -> None:
     """It may not ask for another delivery; shortly after the end it says unsettled."""
-    assert done(dependencies(answered(), LATE), FIVE, attempt=None)["audit"]["settled"] is False
+    assert done(dependencies(answered(), LATE), FIVE, waited=None)["audit"]["settled"] is False
 
 
 def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:
@@ -192,10 +200,25 @@ def test_a_job_that_cannot_be_described_is_raised(refusal: Exception) -> None:
     assert of.history.head(JobKey(ended(NAME).ref.arn, CREATED)) is None
 
 
-def test_throttled_tags_are_raised_too() -> None:
-    """They come back; only a refusal stays."""
-    with pytest.raises(Throttled):
-        audit(dependencies(answered(tag_answer=Throttled("slow down"))))
+@pytest.mark.parametrize("refusal", [Throttled("slow down"), Unavailable("no answer")])
+def test_tags_that_are_throttled_are_waited_for(refusal: Exception) -> None:
+    """They decide family and owner: it waits an hour and more, each time longer."""
+    of = dependencies(answered(tag_answer=refusal))
+    delays: list[int] = []
+    while isinstance(result := audit(of, waited={Wait.TAGS: len(delays)}), Later):
+        assert result.wait is Wait.TAGS
+        delays.append(result.delay_s)
+    assert (delays[0], max(delays)) == (60, 900)
+    assert 3600 < sum(delays) < 2 * 3600
+
+
+@pytest.mark.parametrize("waited", [WAITED, None])
+def test_without_its_tags_an_audit_is_unsettled(waited: Deliveries | None) -> None:
+    """It says what was not read, and is looked at again: its family may be another."""
+    document = done(dependencies(answered(tag_answer=Throttled("slow down."))), TWENTY, waited)
+    assert document["audit"]["settled"] is False
+    assert document["audit"]["due_at"] is not None
+    assert "tags: slow down" in document["audit"]["coverage"]["missing"]
 
 
 def test_a_job_that_is_not_found_gets_a_minute() -> None:
@@ -205,11 +228,11 @@ def test_a_job_that_is_not_found_gets_a_minute() -> None:
     assert result.delay_s == 60
 
 
-@pytest.mark.parametrize("attempt", [2, None])
-def test_a_job_that_is_gone_is_recorded_as_unauditable(attempt: int | None) -> None:
+@pytest.mark.parametrize("waited", [WAITED, None])
+def test_a_job_that_is_gone_is_recorded_as_unauditable(waited: Deliveries | None) -> None:
     """With its reason; every figure is unknown, none is 0."""
     of = dependencies(answered(JobNotFound("there is no training job train-vision")))
-    document = done(of, FIVE, attempt)
+    document = done(of, FIVE, waited)
     assert document["unauditable"] == "there is no training job train-vision"
     assert document["bill"]["total_usd"] is None
     assert document["avoidable_usd"] is None
@@ -223,8 +246,8 @@ def test_a_job_that_is_gone_is_recorded_as_unauditable(attempt: int | None) -> N
 def test_a_job_that_came_back_is_audited_after_all() -> None:
     """Gone at first, described on a later delivery: the real audit stands."""
     of = dependencies(answered(JobNotFound("gone"), training_answer()))
-    done(of, FIVE, attempt=2)
-    assert done(of, TWENTY, attempt=2)["unauditable"] is None
+    done(of, FIVE, waited=WAITED)
+    assert done(of, TWENTY, waited=WAITED)["unauditable"] is None
     assert kept(of)["unauditable"] is None
 
 
@@ -248,13 +271,13 @@ def test_an_answer_behind_its_event_gets_a_minute() -> None:
     result = audit(of)
     assert isinstance(result, Later)
     assert result.delay_s == 60
-    assert done(of, attempt=2)["bill"]["complete"] is True
+    assert done(of, waited=WAITED)["bill"]["complete"] is True
 
 
 def test_an_answer_that_stays_behind_is_unsettled_with_a_second_look() -> None:
     """Recorded as far as it goes: incomplete, to be looked at again."""
     document = done(
-        dependencies(answered(training_answer(TrainingJobStatus="InProgress"))), attempt=2
+        dependencies(answered(training_answer(TrainingJobStatus="InProgress"))), waited=WAITED
     )
     assert (document["bill"]["complete"], document["audit"]["settled"]) == (False, False)
     assert document["audit"]["due_at"] is not None
@@ -275,7 +298,7 @@ def still_running() -> dict[str, Any]:
 
 def test_a_job_that_runs_is_audited_until_now() -> None:
     """65 minutes on two hosts of $0.736 an hour; what it cost so far is not what it will cost."""
-    document = done(dependencies(answered(still_running())), attempt=2)
+    document = done(dependencies(answered(still_running())), waited=WAITED)
     assert document["bill"]["total_usd"] == (2 * Decimal("0.736") * 65 / 60).quantize(
         Decimal("0.000001")
     )
@@ -319,7 +342,7 @@ def test_late_metrics_do_not_put_off_the_end_of_the_pool() -> None:
     """Two reasons to look again: the pool's own end comes before the hour for metrics."""
     of = dependencies(answered(pooled("Available", 280)), LATE)
     assert isinstance(audit(of), Later)
-    document = done(of, TWENTY, attempt=2)
+    document = done(of, TWENTY, waited=WAITED)
     assert document["audit"]["settled"] is False
     assert document["audit"]["due_at"] == "2026-05-20T11:30:00Z"
 
@@ -329,7 +352,7 @@ def test_the_second_look_amends_the_same_record() -> None:
     of = dependencies(answered(pooled("Available", 280), pooled("Terminated", 1800)),
                 SaidMetrics(use=USED))  # fmt: skip
     done(of)
-    document = done(of, END + timedelta(minutes=31), attempt=None)
+    document = done(of, END + timedelta(minutes=31), waited=None)
     assert (document["audit"]["settled"], document["audit"]["due_at"]) == (True, None)
     head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
     assert head is not None
@@ -343,7 +366,7 @@ def test_a_keep_alive_without_pool_is_settled_once_it_has_run_out() -> None:
     of = dependencies(answered(pooled(None, None)), SaidMetrics(use=USED))
     first = done(of)
     assert (first["audit"]["settled"], first["audit"]["due_at"]) == (False, "2026-05-20T11:30:00Z")
-    later = done(of, END + timedelta(minutes=31), attempt=None)
+    later = done(of, END + timedelta(minutes=31), waited=None)
     assert (later["audit"]["settled"], later["audit"]["due_at"]) == (True, None)
 
 
@@ -415,7 +438,7 @@ def test_a_job_that_still_runs_or_never_ran_is_not_asked_for() -> None:
         buckets = SaidBuckets()
         none = SaidMetrics(missing=Missing("metric_missing", "no points"))
         of = dependencies(answered(far_answer(**change)), none, buckets=buckets)
-        audit(of, attempt=None)
+        audit(of, waited=None)
         assert buckets.asked == []
 
 

@@ -50,7 +50,9 @@ def test_each_run_is_judged_beside_those_that_ended_before() -> None:
     of = dependencies(jobs, ruleset=Ruleset((listening(usage),), "test"))
     for number in (0, 2, 1):
         now = FIRST_END + timedelta(hours=number, minutes=25)
-        result = audit_finished_job(ended(f"train-{number}"), of, now=now, attempt=None)
+        result = audit_finished_job(
+            ended(f"train-{number}", CreationTime=None), of, now=now, deliveries=None
+        )
         assert isinstance(result, Done)
     names = [[run.name for run in case.runs] for case in usage]
     assert names == [[], ["train-0"], ["train-0"]]
@@ -66,7 +68,7 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
         {"train-0": [answer(0, TrainingJobStatus="Failed", FailureReason="out of memory")]}
     )
     of = dependencies(jobs)
-    result = audit_finished_job(ended("train-0"), of, now=FIRST_END, attempt=None)
+    result = audit_finished_job(ended("train-0"), of, now=FIRST_END, deliveries=None)
     assert isinstance(result, Done)
     head = of.history.head(result.key)
     assert head is not None
@@ -83,5 +85,5 @@ def test_a_history_that_starts_empty_is_no_history() -> None:
         ruleset=Ruleset((listening(usage),), "test"),
         history_is_whole=False,
     )
-    audit_finished_job(ended("train-0"), of, now=FIRST_END, attempt=None)
+    audit_finished_job(ended("train-0"), of, now=FIRST_END, deliveries=None)
     assert usage[0].earlier is None

@@ -14,7 +14,8 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing
-from sageaudit.flow import ROLL_UP_ATTEMPTS, AuditDependencies, Done, Later, audit_finished_job
+from sageaudit.flow import AuditDependencies, Done, Outcome, Repeated, audit_finished_job
+from sageaudit.waiting import Later, Wait
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 
@@ -58,14 +59,17 @@ def house(tuning: dict[str, Any], **metrics: Any) -> AuditDependencies:
 
 def child(of: AuditDependencies, name: str) -> Done:
     """A trial's own end."""
-    result = audit_finished_job(ended(name), of, now=NOW, attempt=1)
+    result = audit_finished_job(ended(name), of, now=NOW, deliveries={})
     assert isinstance(result, Done)
     return result
 
 
-def tuned(of: AuditDependencies, attempt: int | None = 1) -> Done | Later:
-    """The tuning job's end."""
-    return audit_finished_job(ended("sweep", JobKind.TUNING), of, now=NOW, attempt=attempt)
+def tuned(of: AuditDependencies, waits: int | None = 0) -> Outcome:
+    """The tuning job's end, after so many waits of each reason; None: it may not wait."""
+    waited = None if waits is None else dict.fromkeys(Wait, waits)
+    return audit_finished_job(
+        ended("sweep", JobKind.TUNING, CreationTime=None), of, now=NOW, deliveries=waited
+    )
 
 
 def test_it_waits_for_its_children() -> None:
@@ -73,8 +77,8 @@ def test_it_waits_for_its_children() -> None:
     of = house(sweep(Completed=2, NonRetryableError=1))
     child(of, "trial-1")
     child(of, "trial-2")
-    for attempt in range(1, ROLL_UP_ATTEMPTS):
-        result = tuned(of, attempt)
+    for waits in range(3):
+        result = tuned(of, waits)
         assert isinstance(result, Later)
         assert (result.delay_s, result.reason) == (900, "2 of 3 training jobs are audited")
 
@@ -109,12 +113,12 @@ def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
     assert family.avoidable_usd + family.lost_usd == Decimal("0.736")
 
 
-@pytest.mark.parametrize("attempt", [ROLL_UP_ATTEMPTS, None])
-def test_children_that_stay_away_leave_it_open(attempt: int | None) -> None:
+@pytest.mark.parametrize("waits", [3, None])
+def test_children_that_stay_away_leave_it_open(waits: int | None) -> None:
     """Recorded with what is there, unsettled, and a second look is planned."""
     of = house(sweep(Completed=2, NonRetryableError=1))
     child(of, "trial-1")
-    result = tuned(of, attempt)
+    result = tuned(of, waits)
     assert isinstance(result, Done)
     document = result.document
     assert document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]
@@ -159,8 +163,8 @@ def test_the_same_roll_up_twice_is_one_version() -> None:
     child(of, "trial-1")
     first, second = tuned(of), tuned(of)
     assert isinstance(first, Done)
-    assert isinstance(second, Done)
-    assert (first.recorded.version, second.recorded.version) == (1, 1)
+    assert isinstance(second, Repeated)
+    assert (first.recorded.version, second.head.version) == (1, 1)
 
 
 def test_another_tuning_jobs_children_are_not_its_own() -> None:
@@ -183,7 +187,7 @@ class NoHosts:
 def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:
     """Describe behind its event: nothing settled, no total, and a second look is due."""
     running = sweep(InProgress=2) | {"HyperParameterTuningJobStatus": "InProgress"}
-    result = tuned(replace(house(running), metrics=NoHosts()), attempt=2)
+    result = tuned(replace(house(running), metrics=NoHosts()), waits=99)
     assert isinstance(result, Done)
     document = result.document
     assert document["rollup"] is True

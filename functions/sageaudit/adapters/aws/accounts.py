@@ -7,7 +7,8 @@ from typing import Any
 
 from botocore.config import Config
 
-from sageaudit.adapters.aws.clients import CONFIG, client
+from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, part_of
+from sageaudit.errors import RejectedEvent
 
 PERMISSIONS = ("sts:AssumeRole",)
 """Only on the roles that the policy lists."""
@@ -56,9 +57,7 @@ class Accounts:
         role = self._roles.get(account)
         if account == self._own or role is None:
             return client(self._session, service, region, config), None
-        answer = client(self._session, "sts", region).assume_role(
-            RoleArn=role, RoleSessionName="sageaudit"
-        )["Credentials"]
+        answer = self._assumed(account, role, region)
         made = self._session.client(
             service,
             region_name=region,
@@ -68,3 +67,15 @@ class Accounts:
             aws_session_token=answer["SessionToken"],
         )
         return made, answer["Expiration"].timestamp() - _EARLY_S
+
+    def _assumed(self, account: str, role: str, region: str) -> Any:
+        """Credentials of the role. Raises RejectedEvent where they are of another account."""
+        with aws_errors("sts", f"on {role}"):
+            answer = client(self._session, "sts", region).assume_role(
+                RoleArn=role, RoleSessionName="sageaudit"
+            )
+        if part_of(answer, "AssumedRoleUser")["Arn"].split(":")[4:5] != [account]:
+            raise RejectedEvent(
+                "role_disagrees", f"the role {role} that reads {account} is of another account"
+            )
+        return answer["Credentials"]

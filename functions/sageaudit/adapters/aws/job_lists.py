@@ -1,13 +1,15 @@
 """SageMaker's lists of jobs, newest first by creation time.
 
 A filter by LastModifiedTime is not used: SageMaker then answers page after empty page until the
-caller is throttled (aws/aws-cli#7596). StatusEquals is not used either: it is applied after a page
+caller is throttled (aws/aws-cli#7596, docs/decisions/0022-lists-are-read-by-creation-time.md).
+StatusEquals is not used either: it is applied after a page
 is cut (API reference, ListTrainingJobs).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors, part_of
@@ -15,47 +17,86 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.swept import ListOfJobs
 from sageaudit.errors import Malformed, Unavailable
 
 CLI_PERMISSIONS = tuple(f"sagemaker:{kind.row.list_call}" for kind in JobKind)
 """None of them can be limited to certain jobs."""
 PAGE = 100
 """The most that one request returns; the default is 10."""
+PERMISSIONS = CLI_PERMISSIONS
+"""What a sweep calls; its role alone has them."""
+_MOST_WITHOUT_NEWS = 50
+"""A list by creation time has full pages, so this many in a row have no end."""
 _MOST_PAGES = 10_000
 """A million jobs: a cap on a list whose pages do not end."""
 
 
 class SageMakerJobLists:
-    """Implements JobLists for one account. `client_of` returns its client for a region."""
+    """Implements JobLists and, page by page, JobPages: for one account.
+
+    `client_of` returns its client for a region.
+    """
 
     def __init__(self, client_of: Callable[[str], Any]) -> None:
         self._client_of = client_of
 
     def listed(self, kind: JobKind, region: str, period: Period) -> Iterator[Listed]:
         """The jobs that were created in the period or at most 30 days before it."""
-        call: dict[str, Any] = {
-            "CreationTimeAfter": period.created_after,
-            "CreationTimeBefore": period.created_before,
-            "SortBy": "CreationTime",
-            "SortOrder": "Descending",
-            "MaxResults": PAGE,
-        }
+        call = _by_creation(period.created_after, period.created_before)
         for _ in range(_MOST_PAGES):
             answer = self._page(kind, region, call)
-            for row in part_of(answer, f"{kind.row.prefix}JobSummaries"):
-                if (job := _listed(kind, row)) is not None:
-                    yield job
+            yield from _rows(kind, answer)
             token = answer.get("NextToken")
             if not token or token == call.get("NextToken"):
                 return
             call["NextToken"] = token
         raise Unavailable(f"sagemaker:{kind.row.list_call} in {region} returned no last page.")
 
+    def pages(
+        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[list[Listed]]:
+        """Implements JobPages for its account. Raises Unavailable where the pages do not end.
+
+        That is where a token repeats, and after _MOST_WITHOUT_NEWS pages without a new row: a list
+        that seems to be whole and is not would move the watermark past jobs that nobody saw.
+        """
+        method, seen, without_news = f"sagemaker:{of.kind.row.list_call}", set[Listed](), 0
+        call = _by_creation(created_after, created_before)
+        while True:
+            answer = self._page(of.kind, of.region, call)
+            page = list(_rows(of.kind, answer))
+            without_news = 0 if not seen.issuperset(page) else without_news + 1
+            seen.update(page)
+            yield page
+            token = answer.get("NextToken")
+            if not token:
+                return
+            if token == call.get("NextToken") or without_news >= _MOST_WITHOUT_NEWS:
+                raise Unavailable(f"{method} in {of.region} returned no last page.")
+            call["NextToken"] = token
+
     def _page(self, kind: JobKind, region: str, call: Mapping[str, Any]) -> Mapping[str, Any]:
         with aws_errors("sagemaker", f"in {region}"):
             method = f"list_{kind.row.sdk_noun}s"
             answer: Mapping[str, Any] = getattr(self._client_of(region), method)(**call)
         return answer
+
+
+def _by_creation(after: datetime, before: datetime) -> dict[str, Any]:
+    return {
+        "CreationTimeAfter": after,
+        "CreationTimeBefore": before,
+        "SortBy": "CreationTime",
+        "SortOrder": "Descending",
+        "MaxResults": PAGE,
+    }
+
+
+def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[Listed]:
+    for row in part_of(answer, f"{kind.row.prefix}JobSummaries"):
+        if (job := _listed(kind, row)) is not None:
+            yield job
 
 
 def _listed(kind: JobKind, row: Mapping[str, Any]) -> Listed | None:

@@ -16,6 +16,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from sageaudit.domain.job.buckets import known_region
+from sageaudit.errors import AwsError
 
 CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=1, read_timeout=2
@@ -68,7 +69,7 @@ class S3Buckets:
             answer = error.response
         except ParamValidationError:
             answer = {"ResponseMetadata": {"HTTPStatusCode": _NO_BUCKET}}
-        except BotoCoreError:
+        except (BotoCoreError, AwsError):
             answer = {}
         metadata = answer.get("ResponseMetadata", {})
         found = known_region(metadata.get("HTTPHeaders", {}).get(_HEADER))

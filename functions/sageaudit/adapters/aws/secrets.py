@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of
-from sageaudit.errors import BadSettings
+from sageaudit.errors import BadSettings, Throttled, Unavailable
 
 PERMISSIONS = ("secretsmanager:GetSecretValue",)
 
@@ -16,6 +17,7 @@ _NOT_THERE = {
     "ResourceNotFoundException": "there is no such secret",
     "InvalidRequestException": "it is marked for deletion",
     "DecryptionFailure": "its key does not decrypt it",
+    "KMSInvalidStateException": "its key is disabled",
 }
 
 
@@ -34,11 +36,15 @@ class SecretReader:
     def value(self, *, refresh: bool = False) -> str:
         """The secret's text, read again with `refresh` or when the cached one has expired.
 
-        Raises BadSettings if the secret is missing or has no text, AwsError if AWS refuses.
+        An expired one is used while Secrets Manager does not answer. Raises BadSettings if the
+        secret is missing or has no text, AwsError if AWS refuses.
         """
         now_s = self._clock()
-        if self._kept is None or refresh or now_s - self._kept[0] >= self._ttl_s:
+        if refresh or self._kept is None:
             self._kept = (now_s, self._read())
+        elif now_s - self._kept[0] >= self._ttl_s:
+            with suppress(Throttled, Unavailable):
+                self._kept = (now_s, self._read())
         return self._kept[1]
 
     def _read(self) -> str:

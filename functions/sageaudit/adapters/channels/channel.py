@@ -1,7 +1,7 @@
 """What a channel is: everything that differs from one way of sending a notice to another.
 
-notify needs only `write`; deliver needs `check`, `as_repeat` and `post`; the stack needs `address`
-and `permissions`, `make deploy` what `address` asks for.
+notify needs only `write`; deliver needs `check`, `prepare`, `as_repeat` and `post`; the stack needs
+`address` and `permissions`, `make deploy` what `address` asks for.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.clients import QUICK, client
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.text.envelope import Payload
+from sageaudit.text.occasion import Occasion
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class Connections:
 
     def secret(self, secret_id: str) -> SecretReader:
         """A reader of one secret."""
-        return SecretReader(client(self.session, "secretsmanager"), secret_id, time.monotonic)
+        store = client(self.session, "secretsmanager", config=QUICK)
+        return SecretReader(store, secret_id, time.monotonic)
 
 
 class NoticeChannel(ABC):
@@ -66,8 +68,8 @@ class NoticeChannel(ABC):
 
     @staticmethod
     @abstractmethod
-    def write(document: AuditDocument, policy: Policy) -> Payload:
-        """The payload for an audit, within every size limit of the channel."""
+    def write(document: AuditDocument, policy: Policy, occasion: Occasion) -> Payload:
+        """The payload for an audit on an occasion, within every size limit of the channel."""
 
     @staticmethod
     @abstractmethod
@@ -88,5 +90,16 @@ class NoticeChannel(ABC):
         """`address` is what the environment variable holds: a topic's ARN or a secret's name."""
 
     @abstractmethod
+    def prepare(self) -> None:
+        """Reads what `post` needs, so that a claim is only taken when there is an address.
+
+        Raises ChannelBroken or ChannelUnavailable.
+        """
+
+    @abstractmethod
     def post(self, payload: Payload) -> None:
-        """Raises RateLimited, ChannelBroken (permanent), ChannelUnavailable or MaybeSent."""
+        """Posts once. Raises a ChannelError.
+
+        Only what surely did not reach the service is RateLimited, ChannelUnavailable or
+        ChannelBroken (permanent); every doubt is MaybeSent or UnexpectedAnswer.
+        """

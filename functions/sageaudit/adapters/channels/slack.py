@@ -13,6 +13,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.text import slack
 from sageaudit.text.envelope import Payload
+from sageaudit.text.occasion import Occasion
 
 _WEBHOOK = re.compile(
     r"https://(?:hooks\.slack\.com|hooks\.slack-gov\.com)(?::443)?/services(?:/[A-Za-z0-9_-]+)+"
@@ -48,9 +49,9 @@ class SlackChannel(NoticeChannel):
         )
 
     @staticmethod
-    def write(document: AuditDocument, policy: Policy) -> Payload:
+    def write(document: AuditDocument, policy: Policy, occasion: Occasion) -> Payload:
         """Block Kit; mentions an owner whose id the policy lists."""
-        return slack.message(document, owner_ids=policy.mentions)
+        return slack.message(document, owner_ids=policy.mentions, occasion=occasion)
 
     @staticmethod
     def check(payload: Payload) -> None:
@@ -67,8 +68,12 @@ class SlackChannel(NoticeChannel):
         """`address` is the secret that holds the webhook's URL."""
         return cls(connections.secret(address), connections.transport)
 
+    def prepare(self) -> None:
+        """Reads the webhook's URL. Raises ChannelBroken or ChannelUnavailable."""
+        self._webhook.prepare()
+
     def post(self, payload: Payload) -> None:
-        """Raises RateLimited, ChannelBroken, ChannelUnavailable or MaybeSent."""
+        """Raises a ChannelError."""
         self._webhook.post(payload)
 
 

@@ -8,18 +8,22 @@ from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
-    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
     ParamValidationError,
-    ReadTimeoutError,
+    ProxyConnectionError,
+    SSLError,
 )
+from botocore.parsers import ResponseParserError
 
-from sageaudit.adapters.aws.clients import CONFIG, code_of, translated
+from sageaudit.adapters.aws.clients import CONFIG, code_of, translated, unanswered
 from sageaudit.adapters.channels.channel import Connections, NoticeChannel, StackTopic
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import (
     AwsError,
     ChannelBroken,
+    ChannelError,
     ChannelUnavailable,
     MaybeSent,
     NoCredentials,
@@ -27,6 +31,7 @@ from sageaudit.errors import (
 )
 from sageaudit.text import plain
 from sageaudit.text.envelope import Payload
+from sageaudit.text.occasion import Occasion
 
 PERMISSIONS = ("sns:Publish",)
 
@@ -35,8 +40,19 @@ ONE_TRY = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts":
 
 SQS repeats instead, and the ledger marks what may be one.
 """
-_REFUSED_FROM, _REFUSED_BELOW = 400, 500
-_PASSING = frozenset({"RequestExpired", "RequestTimeout", "RequestTimeoutException"})
+_MOVED, _REQUEST_TIMEOUT, _SERVER_ERROR = 300, 408, 500
+_PASSING = frozenset({"RequestExpired"})
+_NO_REQUEST = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
+"""The errors of a request that did not leave this machine."""
+_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
+_KEY = "KMS"
+_REFUSALS = {
+    "AuthorizationError": ("denied", "deliver may not publish to it"),
+    "InvalidParameter": ("refused", "it takes no message of this form"),
+    "InvalidParameterValue": ("refused", "it takes no message of this form"),
+    "NotFound": ("channel_broken", "there is no such topic"),
+}
+"""By SNS's code: the code of this project, and what it means."""
 
 
 class SnsChannel(NoticeChannel):
@@ -51,10 +67,10 @@ class SnsChannel(NoticeChannel):
         self._topic_arn = topic_arn
 
     @staticmethod
-    def write(document: AuditDocument, policy: Policy) -> Payload:
+    def write(document: AuditDocument, policy: Policy, occasion: Occasion) -> Payload:
         """Subject, text and attributes to filter by."""
         del policy  # e-mail mentions nobody
-        return dict(plain.message(document))
+        return dict(plain.message(document, occasion=occasion))
 
     @staticmethod
     def check(payload: Payload) -> None:
@@ -71,8 +87,11 @@ class SnsChannel(NoticeChannel):
         """`address` is the topic's ARN."""
         return cls(connections.session.client("sns", config=ONE_TRY), address)
 
+    def prepare(self) -> None:
+        """A topic needs nothing."""
+
     def post(self, payload: Payload) -> None:
-        """Publishes subject, message and attributes. Raises ChannelBroken or ChannelUnavailable."""
+        """Publishes subject, message and attributes. Raises a ChannelError."""
         attributes = {
             name: {"DataType": attribute["type"], "StringValue": attribute["value"]}
             for name, attribute in payload["attributes"].items()
@@ -87,20 +106,35 @@ class SnsChannel(NoticeChannel):
         except ClientError as error:
             raise _refusal(error) from error
         except ParamValidationError as error:
-            raise ChannelBroken("sns: the payload is not one that SNS takes") from error
-        except (ReadTimeoutError, ConnectionClosedError) as error:
-            raise MaybeSent("sns: no answer came") from error
+            why = "sns: the payload is not one that SNS takes"
+            raise ChannelBroken(why, "refused") from error
         except BotoCoreError as error:
-            raise ChannelUnavailable(f"sns: {type(error).__name__}") from error
+            raise _no_answer(error) from error
+        except ResponseParserError as error:
+            raise MaybeSent("sns: the answer cannot be read") from error
 
 
-def _refusal(error: ClientError) -> ChannelBroken | ChannelUnavailable:
+def _refusal(error: ClientError) -> ChannelError:
     """Permanent when SNS says that the request is wrong: topic, text, permission or key."""
     code = code_of(error)
     meant: AwsError = translated(error, "sns")
     if isinstance(meant, Throttled | NoCredentials) or code in _PASSING:
         return ChannelUnavailable(f"sns: {code}")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if _REFUSED_FROM <= status < _REFUSED_BELOW:
-        return ChannelBroken(f"sns: {code}")
-    return ChannelUnavailable(f"sns: {code}")
+    if not _MOVED <= status < _SERVER_ERROR or status == _REQUEST_TIMEOUT:
+        return MaybeSent(f"sns: {code}")
+    if code.startswith(_KEY):
+        return ChannelBroken(f"sns: {code}, the topic's KMS key cannot be used", "key_unusable")
+    reason, means = _REFUSALS.get(code, ("channel_broken", "the topic refuses the notice"))
+    return ChannelBroken(f"sns: {code}, {means}", reason)
+
+
+def _no_answer(error: BotoCoreError) -> ChannelError:
+    """In doubt, the request left."""
+    if (
+        isinstance(error, _NO_REQUEST)
+        or isinstance(unanswered(error, "sns"), NoCredentials)
+        or (isinstance(error, SSLError) and _UNTRUSTED in str(error))
+    ):
+        return ChannelUnavailable(f"sns: no request was sent ({type(error).__name__})")
+    return MaybeSent(f"sns: no answer came ({type(error).__name__})")

@@ -14,19 +14,25 @@ from sageaudit.errors import (
     BadSettings,
     ChannelBroken,
     ChannelUnavailable,
+    MaybeSent,
     RateLimited,
+    UnexpectedAnswer,
 )
 from sageaudit.text.envelope import Payload
 
 WAIT_S = 30
 """Seconds to wait when the service does not say how long."""
-LONGEST_WAIT_S = 43_200
+LONGEST_WAIT_S = 3_600
+"""Our choice: a service that asks for more is asked again after this time."""
 
-_TOO_MANY, _SERVER_ERROR = 429, 500
+_SUCCESS = range(200, 300)
 _MOVED = range(300, 400)
+_TOO_MANY, _SERVER_ERROR = 429, 500
 _REVOKED = frozenset({403, 404, 410})
 """What a webhook answers that was deleted or renewed: the secret may already hold the new one."""
-_TIMEOUT = 408
+_NO_ACCESS = _REVOKED | {401, 407}
+_IN_DOUBT = frozenset({408, 425})
+"""The server gave up waiting, or asks to send again: it may have read the notice all the same."""
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
@@ -41,7 +47,8 @@ class Response:
 
 
 Transport = Callable[[str, bytes, Mapping[str, str]], Response]
-"""POSTs a body once and follows nothing. Raises ChannelUnavailable, or MaybeSent."""
+"""POSTs a body once and follows nothing. Raises ChannelUnavailable where the request surely did
+not leave, and MaybeSent where no whole answer came."""
 
 
 class Secret(Protocol):
@@ -73,50 +80,70 @@ class Webhook:
         self._refusal = refusal
         self._accepted = accepted
 
+    def prepare(self) -> None:
+        """Reads the address, again where the stored one may have been corrected.
+
+        Raises ChannelBroken or ChannelUnavailable.
+        """
+        if self._refusal(self._url(refresh=False)) is not None:
+            self._checked(self._url(refresh=True))
+
     def post(self, payload: Payload) -> None:
         """Posts the payload, once more when the secret was renewed in the meantime.
 
-        Raises RateLimited, ChannelBroken, ChannelUnavailable or MaybeSent.
+        Raises RateLimited, ChannelBroken or ChannelUnavailable when nothing was posted; MaybeSent
+        or UnexpectedAnswer when it may have been.
         """
         body = json.dumps(payload).encode()
+        self.prepare()
         url = self._url(refresh=False)
         answer = self._send(url, body)
-        if answer is None or answer.status in _REVOKED:
+        if answer.status in _REVOKED:
             renewed = self._url(refresh=True)
             if renewed != url:
-                url, answer = renewed, self._send(renewed, body)
-        if answer is None:
-            raise ChannelBroken(
-                f"{self._name}: the stored webhook is refused: {self._refusal(url)}"
-            )
+                answer = self._send(self._checked(renewed), body)
         self._judge(answer)
 
     def _url(self, *, refresh: bool) -> str:
         try:
             return self._secret.value(refresh=refresh)
-        except (AccessDenied, BadSettings) as error:
-            raise ChannelBroken(f"{self._name}: {error}") from error
+        except AccessDenied as error:
+            raise ChannelBroken(f"{self._name}: {error}", "secret_denied") from error
+        except BadSettings as error:
+            raise ChannelBroken(f"{self._name}: {error}", "secret_unusable") from error
         except AwsError as error:
             raise ChannelUnavailable(f"{self._name}: {error}") from error
 
-    def _send(self, url: str, body: bytes) -> Response | None:
-        """None when nothing may be sent there."""
-        if self._refusal(url) is not None:
-            return None
-        return self._transport(url, body, {"Content-Type": "application/json; charset=utf-8"})
+    def _checked(self, url: str) -> str:
+        """The address. Raises ChannelBroken when nothing may be sent there."""
+        if reason := self._refusal(url):
+            why = f"{self._name}: the stored webhook is refused: {reason}"
+            raise ChannelBroken(why, "secret_unusable")
+        return url
+
+    def _send(self, url: str, body: bytes) -> Response:
+        headers = {"Content-Type": "application/json; charset=utf-8"}
+        return self._transport(url, body, headers)
 
     def _judge(self, answer: Response) -> None:
         """Raises unless the payload was posted."""
         status, word = answer.status, _word(answer.body)
+        said = f"{self._name}: {status} {word}"
         if self._accepted(status, word):
             return
         if status == _TOO_MANY or word == "rate_limited":
             raise RateLimited(_retry_after_s(answer.headers))
-        if status >= _SERVER_ERROR or status == _TIMEOUT:
-            raise ChannelUnavailable(f"{self._name}: {status} {word}")
+        if status >= _SERVER_ERROR or status in _IN_DOUBT:
+            asked = "retry-after" in answer.headers
+            raise MaybeSent(said, _retry_after_s(answer.headers) if asked else 0)
         if status in _MOVED:
-            raise ChannelBroken(f"{self._name}: {status}, a redirect, which is never followed")
-        raise ChannelBroken(f"{self._name}: {status} {word}")
+            why = f"{self._name}: {status}, a redirect, which is never followed"
+            raise ChannelBroken(why, "redirected")
+        if status in _NO_ACCESS:
+            raise ChannelBroken(f"{said}: the webhook is revoked or not permitted")
+        if status in _SUCCESS or status < _SUCCESS.start:
+            raise UnexpectedAnswer(f"{said}: it is not known whether the notice was posted")
+        raise ChannelBroken(f"{said}: the notice is refused", "refused")
 
 
 def _word(body: bytes) -> str:

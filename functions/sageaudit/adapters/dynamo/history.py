@@ -171,6 +171,10 @@ class DynamoHistory:
             make_due(self._table, run, due_at)
         return found
 
+    def make_due(self, key: JobKey, due_at: datetime) -> None:
+        """Sets `due_at` of an audit that is not due earlier, and does nothing without one."""
+        make_due(self._table, key, due_at)
+
     def head(self, key: JobKey) -> Head | None:
         """HEAD, the summary of the newest version; None for an unknown run."""
         item = self._table.get(keys.job_pk(key), keys.HEAD_SK)

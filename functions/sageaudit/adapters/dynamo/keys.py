@@ -14,6 +14,7 @@ from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
+from sageaudit.domain.job.swept import ListOfJobs
 
 HEAD_SK = "HEAD"
 DETAIL_SK = "DETAIL"
@@ -25,6 +26,10 @@ SUMS_SHARDS = 8
 """All audits of an account in one day add to one of these; see `sums_shard`."""
 SUMS_ACCOUNTS_PK = "SUM#ACCOUNTS"
 """The directory of accounts with sums, so that a question without an account finds them."""
+SWEEP_PK = "SWEEP"
+"""The partition of all that sweeps keep."""
+INSTALLED_SK = "INSTALLED"
+SWEEP_TURN_SK = "TURN"
 _LONGEST_REGION = 64
 
 
@@ -158,6 +163,11 @@ def notice_pk(notice_id: str) -> str:
     return f"NOTICE#{part(notice_id)}"
 
 
+def channel_pk(channel: str) -> str:
+    """How one channel answers."""
+    return f"CHANNEL#{part(channel)}"
+
+
 def price_pk(region: str, component: str) -> str:
     """The rates of one region and component, which are read together."""
     return f"PRICE#{part(region)}#{part(component)}"
@@ -166,3 +176,13 @@ def price_pk(region: str, component: str) -> str:
 def _shard(key: JobKey, shards: int) -> int:
     """An evenly distributed shard by CRC-32: Python's `hash` differs between processes."""
     return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards
+
+
+def sweep_list_sk(of: ListOfJobs) -> str:
+    """The sort key of what is kept of a list of jobs."""
+    return f"LIST#{of.account}#{of.region}#{of.kind.value}"
+
+
+def sweep_sent_sk(key: JobKey) -> str:
+    """The sort key of the note that a sweep sent a run's event."""
+    return f"SENT#{run_id(key)}"

@@ -1,16 +1,22 @@
-"""What was told of families and jobs, in the history's table."""
+"""What was told of families and runs, in the history's table."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from sageaudit.adapters.dynamo import keys
-from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, put_action
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.dynamo.told_items import (
+    day_attributes,
+    notice_attributes,
+    read_day,
+    read_notice,
+)
 from sageaudit.adapters.history.moments import epoch_s
-from sageaudit.ports import LastNotice
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import Said
 
 PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
 
@@ -26,43 +32,45 @@ class DynamoTellLedger:
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
 
-    def claim_family_day(self, family: str, day: date, audit: str) -> bool:
-        """True if the family's message of the day is about this audit; repeatable."""
+    def family_day(self, family: str, day: date) -> FamilyDay:
+        """What the family was told on a day. Raises Malformed for an item that cannot be read."""
+        item = self._table.get(keys.family_day_pk(family), day.isoformat())
+        return FamilyDay() if item is None else read_day(item)
+
+    def last_notice(self, run: str) -> Said | None:
+        """What was told last of a run; None before the first. Raises Malformed."""
+        item = self._table.get(keys.news_pk(run), _NEWS_SK)
+        return None if item is None else read_notice(item)
+
+    def write(
+        self, family: str, day: date, changed: FamilyDay, notice: tuple[str, Said] | None = None
+    ) -> bool:
+        """Writes the day, and a run's last notice, in one transaction; False if either moved on.
+
+        A notice has no expiry, since new rules may judge a job again at any time.
+        """
+        seen = changed.revision - 1
+        values = {":seen": seen} if seen else {}
+        condition = "revision = :seen" if seen else f"{_ABSENT} OR attribute_not_exists(revision)"
+        expires_at = epoch_s(datetime.combine(day, time(), UTC) + timedelta(days=TOLD_DAYS))
         item = {
             PARTITION_KEY: keys.family_day_pk(family),
             SORT_KEY: day.isoformat(),
-            "audit": audit,
-            TTL_ATTRIBUTE: epoch_s(datetime.combine(day, time(), UTC) + timedelta(days=TOLD_DAYS)),
+            TTL_ATTRIBUTE: expires_at,
+            **day_attributes(changed),
         }
-        condition = f"{_ABSENT} OR #audit = :audit"
+        actions = [put_action(item, condition, values)]
+        if notice is not None:
+            run, said = notice
+            told = {
+                PARTITION_KEY: keys.news_pk(run),
+                SORT_KEY: _NEWS_SK,
+                **notice_attributes(said),
+            }
+            older = f"{_ABSENT} OR version <= :version"
+            actions.append(put_action(told, older, {":version": said.version}))
         try:
-            self._table.put(
-                item, condition=condition, values={":audit": audit}, names={"#audit": "audit"}
-            )
+            self._table.transact(actions)
         except ConditionFailed:
             return False
         return True
-
-    def last_notice(self, job: str) -> LastNotice | None:
-        """The last notice of this run of a job; None before the first."""
-        item = self._table.get(keys.news_pk(job), _NEWS_SK)
-        return None if item is None else LastNotice(int(item["version"]), item["news"])
-
-    def remember_notice(self, job: str, notice: LastNotice) -> None:
-        """Stores the notice without expiry, since new rules may judge a job again at any time.
-
-        Changes nothing if a newer version's notice is stored.
-        """
-        item = {
-            PARTITION_KEY: keys.news_pk(job),
-            SORT_KEY: _NEWS_SK,
-            "version": notice.version,
-            "news": notice.news,
-        }
-        with suppress(ConditionFailed):  # a newer version was sent
-            self._table.put(
-                item,
-                condition=f"{_ABSENT} OR version <= :version",
-                values={":version": notice.version},
-                names={},
-            )

@@ -114,7 +114,7 @@ class MemoryHistory:
         after = [row for row in rows if row.ended_sk > ended_after(ended_at)]
         found = tuple(out_of_date(own, before[-FAMILY_RUNS:], after[:FAMILY_RUNS]))
         for run in found:
-            self._make_due(keys.job_pk(run), as_utc(due_at))
+            self.make_due(run, due_at)
         return found
 
     def _family_rows(self, partition: str) -> Iterator[FamilyRow]:
@@ -124,10 +124,12 @@ class MemoryHistory:
             if kept.family_row is not None and of_family:
                 yield kept.family_row
 
-    def _make_due(self, job: str, due_at: datetime) -> None:
-        kept = self._runs[job]
-        if kept.head.due_at is None or kept.head.due_at > due_at:
-            self._runs[job] = replace(kept, head=replace(kept.head, due_at=due_at))
+    def make_due(self, key: JobKey, due_at: datetime) -> None:
+        """Sets `due_at` of an audit that is not due earlier, and does nothing without one."""
+        job, at = keys.job_pk(key), as_utc(due_at)
+        kept = self._runs.get(job)
+        if kept is not None and (kept.head.due_at is None or kept.head.due_at > at):
+            self._runs[job] = replace(kept, head=replace(kept.head, due_at=at))
 
     def head(self, key: JobKey) -> Head | None:
         """HEAD, the summary of the newest version; None for an unknown run."""

@@ -62,6 +62,7 @@ class Batch(Generic[R]):
     is logged and counted as `failed`. With less than `stop_before_ms` of the function's time left,
     no record is started: a function that times out answers nothing, and its whole batch would be
     delivered again. Counts are printed after each record, so that a later one cannot lose them.
+    `begin` is told, before each record, how many milliseconds the function has left.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Batch(Generic[R]):
         stop_before_ms: int,
         retries: Retries[R],
         report: Report,
+        begin: Callable[[float | None], None] = lambda _: None,
     ) -> None:
         self._record = record
         self._work = work
@@ -80,6 +82,7 @@ class Batch(Generic[R]):
         self._stop_before_ms = stop_before_ms
         self._retries = retries
         self._report = report
+        self._begin = begin
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers which records to deliver again; the others are done."""
@@ -87,12 +90,15 @@ class Batch(Generic[R]):
         coming_back = (
             {"itemIdentifier": record.identifier}
             for record in map(self._record, event["Records"])
-            if self._out_of_time(context) or not self._done(record)
+            if not self._done(record, _left_ms(context))
         )
         failures = list(islice(coming_back, 1) if self._record.IN_ORDER else coming_back)
         return {"batchItemFailures": failures}
 
-    def _done(self, record: R) -> bool:
+    def _done(self, record: R, left_ms: float | None) -> bool:
+        if left_ms is not None and left_ms < self._stop_before_ms:
+            return False
+        self._begin(left_ms)
         named = {self._record.LABEL: record.identifier}
         try:
             return self._worked(record, named)
@@ -133,8 +139,9 @@ class Batch(Generic[R]):
         self._report.error("record sent elsewhere", **named, metric=gone, reason=why)
         return True
 
-    def _out_of_time(self, context: Any) -> bool:
-        return context is not None and context.get_remaining_time_in_millis() < self._stop_before_ms
+
+def _left_ms(context: Any) -> float | None:
+    return None if context is None else context.get_remaining_time_in_millis()
 
 
 def _said(error: Exception) -> dict[str, str]:

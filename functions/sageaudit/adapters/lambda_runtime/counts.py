@@ -19,9 +19,9 @@ class Counts:
         self._service = environ.get("POWERTOOLS_SERVICE_NAME", "sageaudit")
         self._counted: dict[str | None, Counter[str]] = {}
 
-    def add(self, name: str, *, channel: str | None = None) -> None:
-        """Adds one."""
-        self._counted.setdefault(channel, Counter())[name] += 1
+    def add(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
+        """Adds a number; 0 is a count too: the metric then has a value."""
+        self._counted.setdefault(channel, Counter())[name] += number
 
     def flush(self, metadata: Mapping[str, str] = {}) -> None:
         """Prints one line per channel, and none when nothing was counted.

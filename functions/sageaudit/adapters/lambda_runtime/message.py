@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+_NUMBER = re.compile(r"[0-9]{1,18}")
 FIRST_SENT = "first-sent"
 """Attribute of a message that was sent again: when it was sent first, in ms since the epoch."""
 
@@ -61,7 +63,7 @@ class SqsMessage:
         return now.astimezone(UTC).timestamp() - self.first_sent_ms / 1000
 
     def number(self, name: str, default: int) -> int:
-        """A number from the message attributes."""
+        """A number of at most 18 digits from the message attributes."""
         attribute = self.raw.get("messageAttributes", {}).get(name, {})
         value = attribute.get("stringValue", "")
-        return int(value) if value.isdecimal() else default
+        return int(value) if _NUMBER.fullmatch(value) else default

@@ -64,9 +64,9 @@ class Report:
         """An unexpected error, with its traceback."""
         self._logger.error(message, exc_info=error, extra=self._extra(named), stacklevel=_CALLER)
 
-    def count(self, name: str, *, channel: str | None = None) -> None:
-        """Adds one."""
-        self._counts.add(name, channel=channel)
+    def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
+        """Adds one, or a number."""
+        self._counts.add(name, channel=channel, number=number)
 
     def flush(self) -> None:
         """Prints the counts; what follows is about another record."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
@@ -23,6 +24,8 @@ wait for SQS to move it after 4 days and more: our choice."""
 FIRST_WAIT_S = 60
 LONGEST_WAIT_S = 3_600
 """Failures hide a message from one minute to one hour, twice as long each time: our choice."""
+_SHORTEST_PART = 0.8
+"""Of a wait, so that what failed together does not come back together: our choice."""
 _MOST_DOUBLINGS = 10
 _IN_HAND_S = 900
 """SQS counts 12 hours of invisibility from the receive: the longest that a function may run."""
@@ -63,18 +66,30 @@ class QueueRetries:
         attributes = {"reason": code, "why": why, **sent_first}
         self._dead_letters.send(record.letter, attributes=attributes)
 
+    def gives_up(self, record: SqsMessage) -> bool:
+        """Whether the message is too old to come back."""
+        return record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds()
+
     def again(self, record: SqsMessage, why: str, wait_s: int | None = None) -> str | None:
         """Hides the message, or gives it up. Raises AwsError."""
-        if record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds():
+        if self.gives_up(record):
             self.reject(record, "gave_up", why)
             return GIVEN_UP
         if wait_s is None:
-            doublings = min(max(record.received - 1, 0), _MOST_DOUBLINGS)
-            wait_s = min(FIRST_WAIT_S * 2**doublings, LONGEST_WAIT_S)
+            wait_s = _wait_s(record)
         if queue := self._queues.get(record.queue_name):
             longest_s = LONGEST_VISIBILITY_S - _IN_HAND_S
             queue.change_visibility(record.receipt_handle, min(wait_s, longest_s))
         return None
+
+
+def _wait_s(record: SqsMessage) -> int:
+    """How long a message that failed is hidden: 80 to 100 percent of its time, by its own id."""
+    doublings = min(max(record.received - 1, 0), _MOST_DOUBLINGS)
+    longest_s = min(FIRST_WAIT_S * 2**doublings, LONGEST_WAIT_S)
+    digest = hashlib.sha256(f"{record.identifier} {record.received}".encode()).digest()
+    drawn = digest[0] / 255
+    return round(longest_s * (_SHORTEST_PART + (1 - _SHORTEST_PART) * drawn))
 
 
 class StreamRetries:

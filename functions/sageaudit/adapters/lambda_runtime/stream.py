@@ -91,7 +91,7 @@ class Change:
         """The audit's document. Raises Malformed."""
         try:
             document = read_text(self._text("document"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Malformed("document", "is not JSON") from error
         if not isinstance(document, dict):
             raise Malformed("document", "is not an object")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
@@ -197,11 +197,18 @@ class SqliteHistory:
             rows = _family_row(own), map(_family_row, before), map(_family_row, after)
             found = tuple(out_of_date(*rows))
         if found:
-            with self._file.writing() as connection:
-                due = {"due_at": moment_text(due_at)}
-                values = [due | {"run_key": run_id(run)} for run in found]
-                connection.executemany(statements.MAKE_DUE, values)
+            self._make_due(found, due_at)
         return found
+
+    def make_due(self, key: JobKey, due_at: datetime) -> None:
+        """Sets `due_at` of an audit that is not due earlier, and does nothing without one."""
+        self._make_due([key], due_at)
+
+    def _make_due(self, runs: Sequence[JobKey], due_at: datetime) -> None:
+        due = {"due_at": moment_text(due_at)}
+        with self._file.writing() as connection:
+            values = [due | {"run_key": run_id(run)} for run in runs]
+            connection.executemany(statements.MAKE_DUE, values)
 
     def head(self, key: JobKey) -> Head | None:
         """The summary of the newest version; None for an unknown run."""

@@ -44,6 +44,7 @@ Examples:
 @options.ROLE
 @options.EXTERNAL_ID
 @click.option("--coverage", is_flag=True, help="Check also what `scan --coverage` needs.")
+@click.option("--stack", metavar="NAME", help="Deployed stack that --policy is narrowed to.")
 @click.option("--region", help="AWS region to ask; by default that of your AWS settings.")
 @options.PROFILE
 @options.OUTPUT
@@ -58,6 +59,7 @@ def doctor(
     role: str | None,
     external_id: str | None,
     coverage: bool,
+    stack: str | None,
     region: str | None,
     profile: str | None,
     output: str,
@@ -65,14 +67,14 @@ def doctor(
 ) -> int:
     """Checks credentials, permissions, prices, history and clock.
 
-    For the commands that you name, by default for all. Each permission is checked by a call that
-    reads nothing of worth. Exits with 0 only if all of it works.
+    For the commands that you name, by default for all that only read. Each permission is checked by
+    a call that reads nothing of worth. Exits with 0 only if all of it works.
     """
     names = _known(commands)
     given = {TABLE: table, ROLE: role, ORGANIZATION: organization, COVERAGE: coverage}
     asked = permissions.actions(names, [name for name, value in given.items() if value])
     if policy:
-        _print_policy(asked, permissions.Where(region, table, role))
+        _print_policy(asked, permissions.Where(region, table, role, stack))
         return int(Exit.DONE)
     assumed = account_list.check(accounts, role, external_id, organized=organization)
     several = _Several(accounts, assumed, organized=organization)
@@ -151,9 +153,9 @@ def _of_aws(
 
 
 def _known(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """The commands, by default all. Raises BadUsage for one that there is not."""
+    """The commands, by default all that only read. Raises BadUsage for one that there is not."""
     for name in commands:
-        if name not in permissions.COMMANDS:
+        if name not in {*permissions.COMMANDS, *permissions.CHANGING}:
             raise BadUsage(f"there is no command {name}: `sageaudit --help` lists them")
     return commands or tuple(permissions.COMMANDS)
 

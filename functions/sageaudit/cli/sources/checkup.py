@@ -47,6 +47,7 @@ Source: IAM user guide, "Signature Version 4 signing process".
 _OLD_PRICES_DAYS = 180
 _PROBED_BY_POLICY = ("ce:GetCostAndUsage",)
 """Calling them costs money."""
+_CHANGES_A_QUEUE = "sqs:"
 _NEXT_POLICY = "allow it: `sageaudit doctor --policy` prints the policy"
 
 
@@ -165,6 +166,11 @@ def actions(names: Sequence[str], session: Any, region_name: str, own: Identity)
     for name in names:
         if name in _PROBED_BY_POLICY:
             yield _by_policy(name, session, region_name, own)
+            continue
+        if name.startswith(_CHANGES_A_QUEUE):
+            found = "asking could change a queue"
+            advice = "try it with `sageaudit redrive notices --dry-run`"
+            yield Check(name, State.NOT_CHECKED, found, advice)
             continue
         error = probe(name, session, region_name, own)
         if error is None:

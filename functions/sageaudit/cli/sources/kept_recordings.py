@@ -79,9 +79,9 @@ class KeptRecordings:
     def _audited(self, jobs: RecordedJobs, job: Listed) -> KeptRun:
         ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
         deps, as_of = jobs.dependencies(self._history, self._policy), jobs.as_of(job)
-        done = flow.audit_finished_job(ended, deps, now=as_of, attempt=None, again=True)
-        if isinstance(done, flow.Later):
-            raise BadRecording(f"{job.ref.name}: {done.reason}")
+        done = flow.audit_finished_job(ended, deps, now=as_of, deliveries=None, again=True)
+        if not isinstance(done, flow.Done):
+            raise BadRecording(f"{job.ref.name}: it cannot be audited")
         return KeptRun(done, as_of)
 
 

@@ -30,7 +30,15 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AccessDenied, AmbiguousName, AwsError, BadUsage, JobNotFound, Malformed
+from sageaudit.errors import (
+    AccessDenied,
+    AmbiguousName,
+    AwsError,
+    BadUsage,
+    JobNotFound,
+    Malformed,
+    RejectedEvent,
+)
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 
@@ -103,13 +111,17 @@ class Account:
         return Run(parsed, deps.metrics.read(parsed, now), market, now)
 
     def _audit(self, ref: JobRef, deps: flow.AuditDependencies, now: datetime) -> flow.Done:
-        ended = JobEnded(ref, "Unknown", None, now, {})
+        ended = JobEnded(ref, "Unknown", None, now, {}, replayed=True)
         known = self._history is not None
-        done = flow.audit_finished_job(ended, deps, now=now, attempt=None, again=known)
-        if isinstance(done, flow.Later):
-            raise AwsError(f"{ref.arn}: {done.reason}")
+        try:
+            done = flow.audit_finished_job(ended, deps, now=now, deliveries=None, again=known)
+        except RejectedEvent as error:
+            raise BadUsage(f"{ref.arn} is not a job of this profile: {error}") from error
+        if isinstance(done, flow.Dropped):
+            raise JobNotFound(done.reason)
+        if not isinstance(done, flow.Done):
+            raise AwsError(f"{ref.arn}: it cannot be audited now; try again later")
         if done.document["unauditable"] is not None:
-            deps.jobs.describe(ref)  # raises JobNotFound if there is no such job
             raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
         return done
 

@@ -11,9 +11,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sageaudit.adapters.aws import assumed_role, cloudwatch, job_lists, organization, sagemaker
+from sageaudit.adapters.aws import (
+    assumed_role,
+    cloudwatch,
+    dead_letters,
+    job_lists,
+    organization,
+    sagemaker,
+    sqs,
+    stack_outputs,
+)
 from sageaudit.adapters.billing import cost_explorer
 from sageaudit.adapters.dynamo import history as dynamo_history
+from sageaudit.adapters.dynamo import stream_position
 from sageaudit.adapters.prices import price_files, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
@@ -65,6 +75,22 @@ COMMANDS: Mapping[str, Needs] = {
 }
 """`doctor` itself needs nothing more: what it may not ask, it says."""
 
+CHANGING: Mapping[str, Needs] = {
+    "redrive": Needs(
+        (
+            *stack_outputs.CLI_PERMISSIONS,
+            *dead_letters.CLI_PERMISSIONS,
+            *sqs.SEND_PERMISSIONS,
+            *stream_position.CLI_PERMISSIONS,
+        )
+    )
+}
+"""Commands that change something in AWS: only who names them is asked about them."""
+_EVERY = {**COMMANDS, **CHANGING}
+STACK = "SageAudit"
+"""The stack's name; those of its queues begin with it."""
+_STREAM = frozenset(stream_position.CLI_PERMISSIONS)
+
 
 IN_EACH_ACCOUNT = tuple(sorted({*COMMANDS["scan"].always} - {*price_list.PERMISSIONS}))
 """What the role of `scan --role` needs: prices are read once, with the user's own credentials."""
@@ -73,7 +99,7 @@ IN_EACH_ACCOUNT = tuple(sorted({*COMMANDS["scan"].always} - {*price_list.PERMISS
 def actions(commands: Iterable[str], options: Iterable[str]) -> list[str]:
     """The actions of these commands together, in alphabetical order."""
     given = tuple(options)
-    return sorted({action for name in commands for action in COMMANDS[name].actions(given)})
+    return sorted({action for name in commands for action in _EVERY[name].actions(given)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +109,7 @@ class Where:
     region: str | None = None
     table: str | None = None
     role: str | None = None
+    stack: str | None = None
 
     def resources(self, action: str) -> tuple[str, ...]:
         """The ARNs that an action is allowed on; `*` where IAM knows no resource for it."""
@@ -91,6 +118,15 @@ class Where:
         if action.startswith("sagemaker:") and action not in job_lists.CLI_PERMISSIONS:
             jobs = f"arn:{partition}:sagemaker:{place}"
             return tuple(f"{jobs}:{kind.row.arn_word}/*" for kind in JobKind)
+        stack = self.stack or STACK
+        if action in stack_outputs.CLI_PERMISSIONS:
+            return (f"arn:{partition}:cloudformation:{place}:stack/{stack}/*",)
+        if action.startswith("sqs:"):
+            return (f"arn:{partition}:sqs:{place}:{stack}-*",)
+        if action in _STREAM:
+            return (
+                f"arn:{partition}:dynamodb:{place}:table/{self.table or f'{stack}-*'}/stream/*",
+            )
         if action.startswith("dynamodb:"):
             table = f"arn:{partition}:dynamodb:{place}:table/{self.table or '*'}"
             return (table, f"{table}/index/*")
@@ -119,6 +155,14 @@ def policy(allowed: Iterable[str], where: Where) -> dict[str, Any]:
 
 
 def _sid(resources: tuple[str, ...]) -> str:
-    words = {"sagemaker": "Jobs", "dynamodb": "HistoryTable", "iam": "Accounts"}
+    words = {
+        "sagemaker": "Jobs",
+        "dynamodb": "HistoryTable",
+        "iam": "Accounts",
+        "cloudformation": "Stack",
+        "sqs": "Queues",
+    }
+    if "/stream/" in resources[0]:
+        return "HistoryStream"
     service = resources[0].split(":")[2] if resources != ("*",) else ""
     return words.get(service, "AnyResource")

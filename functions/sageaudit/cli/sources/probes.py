@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sageaudit.adapters.aws.clients import CONFIG, client, translated, unanswered
 from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
 from sageaudit.cli.sources.account_list import Identity
+from sageaudit.cli.sources.permissions import STACK
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled
@@ -102,6 +103,7 @@ _OTHERS: Mapping[str, Callable[[str, Identity], tuple[str, Mapping[str, Any]]]] 
     "ListPriceLists": _price_lists,
     "GetPriceListFileUrl": _price_file,
     "ListAccounts": lambda *_: ("list_accounts", {"MaxResults": 1}),
+    "DescribeStacks": lambda *_: ("describe_stacks", {"StackName": STACK}),
     "DescribeOrganization": lambda *_: ("describe_organization", {}),
 }
 

@@ -22,6 +22,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, Malformed
 from sageaudit.rules import catalogue
+from sageaudit.waiting import metrics_are_late
 
 
 def of_recording(path: Path, policy: Policy, beside: RecordedRuns | None = None) -> AuditDocument:
@@ -88,7 +89,7 @@ def _one(recorded: Recording, policy: Policy, beside: RecordedRuns) -> _Audited:
 def _as_live(audited: Audit, run: Run, read: AsRead) -> Audit:
     """With what the flow adds to the audit of a live job."""
     audited = replace(audited, notes=(*audited.notes, *read.notes))
-    late = flow.metrics_are_late(run.job, run.usage, now=run.now)
+    late = metrics_are_late(run.job, run.usage, now=run.now)
     return flow.provisional(audited, run.now) if late or not run.job.finished else audited
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sageaudit import family_runs
+from sageaudit import family_runs, second_look
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.prices import sources
@@ -14,15 +14,12 @@ from sageaudit.auditing import audit_job, run_facts
 from sageaudit.cli.sources import recorded_run
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import NOT_NAMED, Detail, Entry, Head, JobKey
+from sageaudit.domain.audit.record import NOT_NAMED, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
-from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.pooled_runs import PooledRuns
-from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadRecording, Malformed
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
@@ -83,23 +80,11 @@ def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run
 
 def stored_run(history: History, head: Head) -> StoredRun | None:
     """A run from the history; None if its details have expired or cannot be read."""
-    detail = history.detail(head.key)
-    if detail is None or not detail.series:
+    kept = second_look.kept_run(head, history.detail(head.key))
+    if kept is None:
         return None
-    try:
-        run = _run(head, detail)
-    except Malformed:
-        return None
+    market = sources.offline_markets().market(kept.job, kept.now)
+    run = recorded_run.Run(kept.job, kept.usage(market.types), market, kept.now)
     heads = family_runs.earlier_heads(run.job, head.family, history, now=run.now)
     pool = family_runs.family_pool(run.job, run.usage, run.market, heads, history)
     return StoredRun(run, family_runs.runs_of(heads), pool)
-
-
-def _run(head: Head, detail: Detail) -> recorded_run.Run:
-    job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
-    fingerprint = head.facts.fingerprint if head.facts else None
-    job = replace(job, fingerprint=fingerprint)
-    now = job.ended_at or latest_time(detail.describe) or head.ended_at
-    job = so_far(job, now)
-    market = sources.offline_markets().market(job, now)
-    return recorded_run.Run(job, unpack(detail.series, job, market.types), market, now)

@@ -18,27 +18,37 @@ from sageaudit.domain.job.redact import redacted_pairs
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.errors import Malformed, RejectedEvent
 
-SOURCES = ("aws.sagemaker", "sageaudit.replay")
-"""SageMaker, and events sent again by this project: AWS refuses `aws.*` sources from customers."""
+REPLAY_SOURCE = "sageaudit.replay"
+"""Of events that a person sends again: AWS refuses `aws.*` sources from customers."""
+SWEEP_SOURCE = "sageaudit.sweep"
+"""Of events that the sweep writes to the queue; the rule on the bus does not pass it."""
+BUS_SOURCES = ("aws.sagemaker", REPLAY_SOURCE)
+"""What the rule on the bus passes."""
+SOURCES = (*BUS_SOURCES, SWEEP_SOURCE)
 DETAIL_TYPES = {kind.row.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """A job that ended, from its event; `tags` are used when ListTags is denied."""
+    """A job that ended, from its event; `tags` are used when ListTags cannot be read.
+
+    `replayed`: a person sent the event, so it proves nothing that Describe does not confirm.
+    """
 
     ref: JobRef
     status: str
     created_at: datetime | None
     at: datetime | None
     tags: Mapping[str, str]
+    replayed: bool = False
 
 
 def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
     """Parses one EventBridge event. Raises RejectedEvent with a stable code and the reason.
 
-    The account and region in the job's ARN must be in `accounts` and equal to `region`.
+    Account and region of the event and of the job's ARN must agree, and be one of `accounts` and
+    `region`.
     """
     event, kind, detail = _envelope(body)
     try:
@@ -47,14 +57,28 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
         at = fields.parsed_time(event.get("time"), "time")
     except Malformed as error:
         raise RejectedEvent("malformed", f"detail: {error}") from error
-    if status not in TERMINAL:
+    if status is None or (status not in TERMINAL and event["source"] != SWEEP_SOURCE):
         raise RejectedEvent("not_terminal", "the event's status is not final")
+    _check_place(event, ref, accounts=accounts, region=region)
+    tags = redacted_pairs(_tags(detail.get("Tags")))
+    return JobEnded(ref, status, created_at, at, tags, event["source"] == REPLAY_SOURCE)
+
+
+def _check_place(
+    event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], region: str
+) -> None:
+    """Raises RejectedEvent unless the event and the ARN name one account and region, both allowed.
+
+    Only EventBridge knows whose event it is; an event without account or region came another way.
+    """
     for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
         if not isinstance(account, str) or account not in accounts:
             raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
-    if ref.region != region:
-        raise RejectedEvent("wrong_region", "the ARN's region is not the audited region")
-    return JobEnded(ref, status, created_at, at, redacted_pairs(_tags(detail.get("Tags"))))
+    for source, place in (("ARN", ref.region), ("event", event.get("region", ref.region))):
+        if place != region:
+            raise RejectedEvent("wrong_region", f"the {source}'s region is not the audited region")
+    if event.get("account", ref.account) != ref.account:
+        raise RejectedEvent("account_disagrees", "the event and the ARN are of different accounts")
 
 
 def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:

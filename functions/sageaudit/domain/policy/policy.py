@@ -26,7 +26,7 @@ from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.errors import BadPolicy
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
-_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
+_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>\d{12}):role/[\w+=,.@/-]+\Z", re.ASCII)
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["tell", "observe"]
@@ -48,6 +48,11 @@ class Policy:
 
     mode: Mode = "tell"
     floor_usd: Decimal = Decimal(5)
+    idle_floor_usd: Decimal = Decimal(100)
+    """Idle hours are told from this list value on: as much as makes a finding high. Our choice."""
+    idle_floor_gpu_hours: Decimal = Decimal(100)
+    idle_floor_vcpu_hours: Decimal = Decimal(2000)
+    """The same where nothing is priced: about as much at the cheapest rates of either."""
     accounts: Mapping[str, str | None] = field(default_factory=dict)
     """Accounts to audit, each with the role to assume there (None: the function's own role)."""
     owner_tags: tuple[str, ...] = _OWNER_TAGS
@@ -68,6 +73,8 @@ class Policy:
     sections: tuple[Section, ...] = ()
     """Choices for some jobs only, which `for_job` applies."""
     exemptions: tuple[FamilyExemption, ...] = ()
+    tags_may_accept: frozenset[str] | None = None
+    """Rules whose findings a job's own tag may accept; None: those that hide no lost dollars."""
     discounts: Discounts = Discounts()
     version: str = "default"
 
@@ -106,6 +113,9 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     policy = Policy(
         mode="observe" if mode == "observe" else "tell",
         floor_usd=reader.usd("floor_usd", 5),
+        idle_floor_usd=reader.usd("idle_floor_usd", 100),
+        idle_floor_gpu_hours=reader.number("idle_floor_gpu_hours", 100),
+        idle_floor_vcpu_hours=reader.number("idle_floor_vcpu_hours", 2000),
         accounts=_accounts(reader.within("accounts")),
         owner_tags=tuple(reader.strings("owner_tags", _OWNER_TAGS)),
         family_tag=reader.take("family_tag", str, None),
@@ -119,6 +129,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         objectives=_objectives(reader.within("objectives")),
         commitment_usd_per_hour=_commitment(reader.within("commitment")),
         exemptions=tuple(_exemption(row, known) for row in reader.tables("exempt")),
+        tags_may_accept=_may_accept(reader.within("tags"), known),
         discounts=discounts.parse(reader.within("discounts"), learnt),
     )
     reader.done()
@@ -174,8 +185,11 @@ def _accounts(reader: TableReader) -> dict[str, str | None]:
     for account, role in reader.table.items():
         if not is_account_id(account):
             raise reader.refusal(account, "is not an account id of 12 digits")
-        if not isinstance(role, str) or not _ROLE_ARN.match(role):
+        arn = _ROLE_ARN.match(role) if isinstance(role, str) else None
+        if arn is None:
             raise reader.refusal(account, "is not the ARN of a role to assume")
+        if arn["account"] != account:
+            raise reader.refusal(account, f"names a role of another account, {arn['account']}")
         accounts[account] = role
     return accounts
 
@@ -185,6 +199,18 @@ def _mentions(reader: TableReader) -> dict[str, str]:
         if not isinstance(slack_id, str) or not _SLACK_ID.match(slack_id):
             raise reader.refusal(owner, "is not a Slack user or group id")
     return dict(reader.table)
+
+
+def _may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | None:
+    """The rules of `tags.may_accept`; None where it is not set."""
+    names = reader.strings("may_accept")
+    reader.done()
+    for name in names:
+        if name not in known:
+            raise reader.refusal(
+                "may_accept", f"names {name!r}: {rule_choices.no_rule(name, known)}"
+            )
+    return frozenset(names) if "may_accept" in reader.table else None
 
 
 def _exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:

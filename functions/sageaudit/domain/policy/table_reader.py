@@ -52,12 +52,17 @@ class TableReader:
 
     def usd(self, key: str, default: int | None = None) -> Decimal:
         """An amount in USD, 0 or more; required where there is no default."""
+        return self._amount(key, default, "is not an amount in USD")
+
+    def number(self, key: str, default: int) -> Decimal:
+        """A number of 0 or more."""
+        return self._amount(key, default, "is not an amount")
+
+    def _amount(self, key: str, default: int | None, refusal: str) -> Decimal:
         self.used.add(key)
         value = self.table.get(key, default)
         if not is_number(value):
-            raise self.refusal(
-                key, "is not an amount in USD: a number of 0 or more, without quotes"
-            )
+            raise self.refusal(key, f"{refusal}: a number of 0 or more, without quotes")
         return Decimal(str(value))
 
     def rest(self) -> list[str]:

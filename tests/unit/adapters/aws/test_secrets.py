@@ -59,6 +59,23 @@ def test_a_refresh_reads_it_at_once_and_keeps_that() -> None:
     assert secret.value() == "two"
 
 
+def test_an_expired_one_is_used_while_the_store_does_not_answer() -> None:
+    """A webhook hardly ever changes; without the kept one, an outage here stops the channel."""
+    store, clock = Store("one"), Seconds()
+    secret = SecretReader(store, NAME, clock)
+    assert secret.value() == "one"
+    client = boto3.client("secretsmanager", region_name="us-east-1")
+    with Stubber(client) as stub:
+        stub.add_client_error("get_secret_value", "ThrottlingException")
+        stub.add_client_error("get_secret_value", "InternalServiceError")
+        stub.add_client_error("get_secret_value", "ResourceNotFoundException")
+        secret = SecretReader(client, NAME, clock)
+        secret._kept = (clock.now - 301, "one")  # as after a read five minutes ago
+        assert [secret.value(), secret.value()] == ["one", "one"]
+        with pytest.raises(BadSettings, match="no such secret"):
+            secret.value()
+
+
 def test_spaces_around_it_are_not_part_of_it() -> None:
     """A console's text field adds a line end."""
     assert SecretReader(Store(" one\n"), NAME, Seconds()).value() == "one"

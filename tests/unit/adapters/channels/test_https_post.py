@@ -1,152 +1,229 @@
-"""The transport under the webhook, over a real socket that ends at loopback without TLS."""
+"""The transport under the webhook, over a real TLS connection that ends at loopback."""
 
 from __future__ import annotations
 
 import logging
 import socket
-import threading
+import struct
+import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.client import HTTPConnection
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from sageaudit.adapters.channels import https_post as module
 from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.errors import ChannelUnavailable, MaybeSent
+from tests.fakes.tls_server import tls_server
 
-URL = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
 HEADERS = {"Content-Type": "application/json"}
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
-@contextmanager
-def server(
-    answer: Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[list[bytes]]:
-    """Stands where Slack is; yields what each connection sent."""
-    heard: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(5)
-        port = listening.getsockname()[1]
-
-        def serve() -> None:
-            connection, _ = listening.accept()
-            with connection:
-                heard.append(_request(connection))
-                answer(connection)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        asked: list[tuple[str, int | None]] = []
-
-        def connect(host: str, port_asked: int | None, *, timeout: float) -> HTTPConnection:
-            asked.append((host, port_asked))
-            return HTTPConnection("127.0.0.1", port, timeout=timeout)
-
-        monkeypatch.setattr(module, "HTTPSConnection", connect)
-        try:
-            yield heard
-        finally:
-            thread.join()
-        assert asked == [("hooks.slack.com", None)]
+@pytest.fixture(autouse=True)
+def trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loopback server is its own authority, as others are in the system's list."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
 
 
-def _request(connection: socket.socket) -> bytes:
-    heard = b""
-    while not heard.endswith(b"{}"):
-        heard += connection.recv(4096)
-    return heard
+def saying(answer: bytes) -> Callable[[socket.socket], None]:
+    """Answers with these bytes, and closes."""
+    return lambda connection: connection.sendall(answer)
 
 
-def test_one_post_is_made_and_its_answer_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def cut(connection: socket.socket) -> None:
+    """Closes with a reset, as where a machine goes away."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def test_one_post_is_made_and_its_answer_read(tmp_path: Path) -> None:
     """Status, headers in lower case, body."""
-
-    def answer(connection: socket.socket) -> None:
-        connection.sendall(b"HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\nno")
-
-    with server(answer, monkeypatch) as heard:
-        response = https_post(URL, b"{}", HEADERS)
+    answer = b"HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\nno"
+    with tls_server(tmp_path, saying(answer)) as server:
+        response = https_post(server.url, b"{}", HEADERS)
     assert (response.status, response.headers["retry-after"], response.body) == (429, "7", b"no")
-    assert heard[0].startswith(b"POST /services/T0001/B0001/s3cr3ts3cr3t HTTP/1.1\r\n")
-    assert b"Content-Type: application/json\r\n" in heard[0]
+    [heard] = server.heard
+    assert heard.startswith(b"POST /services/T0001/B0001/s3cr3ts3cr3t HTTP/1.1\r\n")
+    assert b"\r\nHost: 127.0.0.1:" in heard
+    assert b"Content-Type: application/json\r\n" in heard
+    assert heard.endswith(b"\r\n\r\n{}")
 
 
-def test_the_query_of_an_address_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_query_of_an_address_is_sent(tmp_path: Path) -> None:
     """Some services keep the password there."""
-
-    def answer(connection: socket.socket) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-
-    with server(answer, monkeypatch) as heard:
-        https_post(f"{URL}?sig=s3cr3t", b"{}", HEADERS)
-    assert heard[0].startswith(b"POST /services/T0001/B0001/s3cr3ts3cr3t?sig=s3cr3t HTTP/1.1\r\n")
+    with tls_server(tmp_path, saying(OK)) as server:
+        https_post(f"{server.url}?sig=s3cr3t", b"{}", HEADERS)
+    assert b"POST /services/T0001/B0001/s3cr3ts3cr3t?sig=s3cr3t HTTP/1.1\r\n" in server.heard[0]
 
 
-def test_a_redirect_is_handed_back(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("status", [302, 307, 308])
+def test_a_redirect_is_handed_back(status: int, tmp_path: Path) -> None:
     """The server hears one request and the guard of the tests no other host."""
-
-    def answer(connection: socket.socket) -> None:
-        connection.sendall(
-            b"HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/\r\nContent-Length: 0\r\n\r\n"
-        )
-
-    with server(answer, monkeypatch) as heard:
-        assert https_post(URL, b"{}", HEADERS).status == 302
-    assert len(heard) == 1
+    answer = f"HTTP/1.1 {status} Found\r\nLocation: http://192.0.2.1/\r\nContent-Length: 0\r\n\r\n"
+    with tls_server(tmp_path, saying(answer.encode())) as server:
+        assert https_post(server.url, b"{}", HEADERS).status == status
+    assert len(server.heard) == 1
 
 
-def test_a_huge_answer_is_not_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slack's words are short."""
+def test_a_huge_answer_is_not_read_whole(tmp_path: Path) -> None:
+    """Slack's words are short; 100 MB would take the whole time."""
+    sent = [0]
 
-    def answer(connection: socket.socket) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + b"x" * 5_000)
+    def flood(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
+        for _ in range(1_000):
+            connection.sendall(b"x" * 100_000)
+            sent[0] += 100_000
 
-    with server(answer, monkeypatch):
-        assert len(https_post(URL, b"{}", HEADERS).body) == 1_000
+    with tls_server(tmp_path, flood) as server:
+        assert len(https_post(server.url, b"{}", HEADERS).body) == 1_000
+    assert sent[0] < 50_000_000
+
+
+def test_an_answer_that_ends_with_its_connection_is_read(tmp_path: Path) -> None:
+    """HTTP/1.0 says no length."""
+    with tls_server(tmp_path, saying(b"HTTP/1.0 200 OK\r\n\r\nok")) as server:
+        assert https_post(server.url, b"{}", HEADERS).body == b"ok"
 
 
 def test_no_connection_means_that_nothing_was_sent() -> None:
     """Nobody listens there."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-    with pytest.raises(ChannelUnavailable) as raised:
+    with pytest.raises(ChannelUnavailable):
         https_post(f"https://127.0.0.1:{port}/services/T/B/s3cr3t", b"{}", HEADERS)
-    assert not isinstance(raised.value, MaybeSent)
 
 
-def test_a_stranger_without_slacks_certificate_gets_nothing(
+def test_a_name_that_is_not_found_means_that_nothing_was_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """TLS that cannot be made is a connection that was never there."""
-    monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        with pytest.raises(ChannelUnavailable) as raised:
-            https_post(f"https://127.0.0.1:{port}/services/T/B/x", b"{}", HEADERS)
-    assert not isinstance(raised.value, MaybeSent)
+    """The resolver's error is an OSError too."""
+
+    def refuse(*_: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    with pytest.raises(ChannelUnavailable, match="gaierror"):
+        https_post("https://hooks.slack.com/services/T/B/s3cr3t", b"{}", HEADERS)
 
 
-@pytest.mark.parametrize("how", ["silent", "closed", "garbage", "half"])
+@pytest.mark.parametrize(("name", "expired"), [("127.0.0.1", True), ("192.0.2.1", False)])
+def test_a_stranger_without_slacks_certificate_gets_nothing(
+    name: str, expired: bool, tmp_path: Path
+) -> None:
+    """Expired, or of another name: not a byte of the request is sent."""
+    with (
+        tls_server(tmp_path, saying(OK), name=name, expired=expired) as server,
+        pytest.raises(ChannelUnavailable, match="SSLCertVerificationError"),
+    ):
+        https_post(server.url, b"{}", HEADERS)
+    assert server.heard in ([], [b""])
+
+
+def test_an_unknown_authority_gets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its certificate is as good as Slack's, only nobody vouches for it."""
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with tls_server(tmp_path, saying(OK)) as server, pytest.raises(ChannelUnavailable):
+        https_post(server.url, b"{}", HEADERS)
+    assert server.heard in ([], [b""])
+
+
+@pytest.mark.parametrize("how", ["silent", "plain", "closed"])
+def test_a_handshake_that_never_ends_means_that_nothing_was_sent(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No secret leaves before TLS stands."""
+    monkeypatch.setattr(module, "EXCHANGE_WITHIN_S", 0.3)
+
+    def spoil(connection: socket.socket) -> None:
+        if how == "silent":
+            time.sleep(0.6)
+        elif how == "plain":
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nok")
+        cut(connection)
+
+    with (
+        tls_server(tmp_path, saying(OK), before_tls=spoil) as server,
+        pytest.raises(ChannelUnavailable),
+    ):
+        https_post(server.url, b"{}", HEADERS)
+    assert server.heard == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"s3cr3t is no HTTP\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\no",
+        b"HTTP/1.1 200 OK\r\n" + b"X: s3cr3t\r\n" * 200 + b"\r\nok",
+    ],
+    ids=["closed", "garbage", "half", "half a chunk", "too many headers"],
+)
 def test_no_whole_answer_leaves_it_open(
-    how: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    answer: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The notice left: it may have been posted. The address is in no error and no log."""
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr(module, "READ_TIMEOUT_S", 0.2 if how == "silent" else 5)
-    done = threading.Event()
-
-    def answer(connection: socket.socket) -> None:
-        if how == "silent":
-            done.wait(5)
-        elif how == "garbage":
-            connection.sendall(b"s3cr3t is no HTTP\r\n\r\n")
-        elif how == "half":
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
-
-    with server(answer, monkeypatch):
-        with pytest.raises(MaybeSent) as raised:
-            https_post(URL, b"{}", HEADERS)
-        done.set()
+    with tls_server(tmp_path, saying(answer)) as server, pytest.raises(MaybeSent) as raised:
+        https_post(server.url, b"{}", HEADERS)
     told = "".join(traceback.format_exception(raised.value)) + caplog.text
     assert "s3cr3t" not in told
+
+
+def test_a_connection_that_breaks_leaves_it_open(tmp_path: Path) -> None:
+    """After the request, before the status line."""
+    with tls_server(tmp_path, cut) as server, pytest.raises(MaybeSent):
+        https_post(server.url, b"{}", HEADERS)
+
+
+def test_a_request_that_is_not_read_leaves_it_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much of it the other side has is not known."""
+    monkeypatch.setattr(module, "EXCHANGE_WITHIN_S", 0.5)
+    huge = {"Content-Length": "99999999"}
+    with tls_server(tmp_path, saying(OK)) as server, pytest.raises(MaybeSent):
+        https_post(server.url, b"x" * 50_000_000, huge)
+
+
+@pytest.mark.parametrize("part", ["status", "headers", "body"])
+def test_an_answer_that_drips_ends_in_time(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte starts a socket's own time-out again; the exchange ends all the same."""
+    monkeypatch.setattr(module, "EXCHANGE_WITHIN_S", 0.5)
+    begin = {
+        "status": b"",
+        "headers": b"HTTP/1.1 200 OK\r\nX: ",
+        "body": b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n",
+    }
+
+    def drip(connection: socket.socket) -> None:
+        connection.sendall(begin[part])
+        while not server.over.wait(0.05):
+            connection.sendall(b"o")
+
+    with tls_server(tmp_path, drip) as server:
+        began = time.monotonic()
+        with pytest.raises(MaybeSent):
+            https_post(server.url, b"{}", HEADERS)
+        assert time.monotonic() - began < 2
+
+
+def test_a_service_that_hangs_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It read the notice and says nothing."""
+    monkeypatch.setattr(module, "EXCHANGE_WITHIN_S", 0.3)
+
+    def hang(_: socket.socket) -> None:
+        server.over.wait(5)
+
+    with tls_server(tmp_path, hang) as server:
+        began = time.monotonic()
+        with pytest.raises(MaybeSent):
+            https_post(server.url, b"{}", HEADERS)
+        assert time.monotonic() - began < 2
+        server.over.set()

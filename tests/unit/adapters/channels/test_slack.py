@@ -22,6 +22,7 @@ from sageaudit.errors import (
     MaybeSent,
     RateLimited,
     Throttled,
+    UnexpectedAnswer,
 )
 
 URL = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
@@ -168,46 +169,81 @@ def test_a_redirect_is_broken_and_not_followed(status: int) -> None:
         ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, 30),
         ({"retry-after": "-5"}, 30),
         ({"retry-after": "0"}, 1),
-        ({"retry-after": "999999999"}, 43_200),
+        ({"retry-after": "999999999"}, 3_600),
         ({"retry-after": "9" * 5_000}, 30),
         ({"retry-after": "٣"}, 30),
     ],
 )
 def test_too_many_says_when_to_come_back(headers: dict[str, str], wait_s: int) -> None:
-    """Never more than SQS can wait, never nothing."""
+    """Never nothing, and after an hour it is asked again."""
     with pytest.raises(RateLimited) as raised:
         SlackChannel(Kept(), Wire(Response(429, headers, b"rate_limited"))).post(PAYLOAD)
     assert raised.value.retry_after_s == wait_s
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "said"),
+    ("status", "body", "said", "code"),
     [
-        (400, b"invalid_payload", "400 invalid_payload"),
-        (400, b"invalid_blocks", "400 invalid_blocks"),
-        (403, b"action_prohibited", "403 action_prohibited"),
-        (404, b"channel_not_found\n", "404 channel_not_found"),
-        (410, b"channel_is_archived", "410 channel_is_archived"),
-        (200, b"no_service", "200 no_service"),
-        (200, b"<html>ok</html>", "200 with an unknown text"),
-        (200, b"", "200 with an unknown text"),
-        (204, b"", "204 with an unknown text"),
-        (404, URL.encode(), "404 with an unknown text"),
+        (400, b"invalid_payload", "400 invalid_payload", "refused"),
+        (400, b"invalid_blocks", "400 invalid_blocks", "refused"),
+        (413, b"", "413 with an unknown text", "refused"),
+        (401, b"", "401 with an unknown text", "channel_broken"),
+        (403, b"action_prohibited", "403 action_prohibited", "channel_broken"),
+        (404, b"channel_not_found\n", "404 channel_not_found", "channel_broken"),
+        (410, b"channel_is_archived", "410 channel_is_archived", "channel_broken"),
+        (404, URL.encode(), "404 with an unknown text", "channel_broken"),
     ],
 )
-def test_a_permanent_answer_is_broken_with_slacks_word(status: int, body: bytes, said: str) -> None:
+def test_a_permanent_answer_is_broken_with_slacks_word(
+    status: int, body: bytes, said: str, code: str
+) -> None:
     """Only a short word of Slack's is repeated."""
     answer = Response(status, {}, body)
-    with pytest.raises(ChannelBroken, match=f"^slack: {said}$"):
+    with pytest.raises(ChannelBroken, match=f"^slack: {said}: ") as raised:
         SlackChannel(Kept(), Wire(answer, answer)).post(PAYLOAD)
+    assert raised.value.code == code
 
 
-@pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
-def test_a_servers_fault_is_unavailable(status: int) -> None:
-    """Slack refused it: it may be tried again as the first."""
-    with pytest.raises(ChannelUnavailable) as raised:
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, b"no_service"),
+        (200, b"<html>ok</html>"),
+        (200, b""),
+        (200, b"OK"),
+        (200, b'{"ok":false}'),
+        (201, b"ok"),
+        (204, b""),
+        (101, b""),
+    ],
+)
+def test_a_success_without_slacks_word_is_not_known_to_be_one(status: int, body: bytes) -> None:
+    """A proxy answered, or Slack changed: it may have been posted."""
+    with pytest.raises(UnexpectedAnswer, match=f"^slack: {status} .*not known"):
+        SlackChannel(Kept(), Wire(Response(status, {}, body))).post(PAYLOAD)
+
+
+@pytest.mark.parametrize("status", [408, 425, 500, 502, 503, 504, 599])
+def test_a_servers_fault_may_have_posted_it(status: int) -> None:
+    """Slack's `rollup_error` comes after it took the message."""
+    with pytest.raises(MaybeSent) as raised:
         SlackChannel(Kept(), Wire(Response(status, {}, b"rollup_error"))).post(PAYLOAD)
-    assert not isinstance(raised.value, MaybeSent)
+    assert raised.value.retry_after_s == 0
+
+
+def test_a_servers_fault_says_when_to_come_back() -> None:
+    """As with too many."""
+    with pytest.raises(MaybeSent) as raised:
+        SlackChannel(Kept(), Wire(Response(503, {"retry-after": "120"}, b""))).post(PAYLOAD)
+    assert raised.value.retry_after_s == 120
+
+
+def test_nothing_is_prepared_with_an_address_that_is_refused() -> None:
+    """So that no claim is taken for it."""
+    with pytest.raises(ChannelBroken, match="refused") as raised:
+        SlackChannel(Kept("http://evil.example/"), Wire()).prepare()
+    assert raised.value.code == "secret_unusable"
+    SlackChannel(Kept("http://evil.example/", URL), Wire()).prepare()
 
 
 @pytest.mark.parametrize("status", [403, 404, 410])

@@ -10,8 +10,13 @@ from botocore.exceptions import (
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
+    HTTPClientError,
+    NoCredentialsError,
+    ProxyConnectionError,
     ReadTimeoutError,
+    SSLError,
 )
+from botocore.parsers import ResponseParserError
 from botocore.stub import Stubber
 
 from sageaudit.adapters.channels.sns import ONE_TRY, SnsChannel
@@ -53,21 +58,29 @@ def test_subject_text_and_attributes_are_published(client: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "status"),
+    ("code", "status", "reason"),
     [
-        ("NotFound", 404),
-        ("InvalidParameter", 400),
-        ("AuthorizationError", 403),
-        ("KMSAccessDenied", 400),
-        ("KMSDisabled", 400),
+        ("NotFound", 404, "channel_broken"),
+        ("SomethingNew", 400, "channel_broken"),
+        ("InvalidParameter", 400, "refused"),
+        ("AuthorizationError", 403, "denied"),
+        ("KMSAccessDenied", 400, "key_unusable"),
+        ("KMSDisabled", 400, "key_unusable"),
+        ("KMSInvalidState", 400, "key_unusable"),
+        ("KMSNotFound", 400, "key_unusable"),
+        ("KMSOptInRequired", 403, "key_unusable"),
     ],
 )
-def test_what_no_second_try_repairs_is_broken(client: Any, code: str, status: int) -> None:
-    """The error names the code and nothing else."""
+def test_what_no_second_try_repairs_is_broken(
+    client: Any, code: str, status: int, reason: str
+) -> None:
+    """The error names the code and what it means, and repeats nothing of the request."""
     with Stubber(client) as stub:
         stub.add_client_error("publish", code, "about the topic", status)
-        with pytest.raises(ChannelBroken, match=f"^sns: {code}$"):
+        with pytest.raises(ChannelBroken, match=f"^sns: {code}, ") as raised:
             SnsChannel(client, TOPIC).post(PAYLOAD)
+    assert raised.value.code == reason
+    assert "about the topic" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -77,17 +90,34 @@ def test_what_no_second_try_repairs_is_broken(client: Any, code: str, status: in
         ("ThrottlingException", 400),
         ("KMSThrottling", 400),
         ("ExpiredToken", 403),
-        ("InternalError", 500),
-        ("ServiceUnavailable", 503),
+        ("InvalidClientTokenId", 403),
+        ("SignatureDoesNotMatch", 403),
+        ("RequestExpired", 400),
     ],
 )
 def test_what_passes_is_unavailable(client: Any, code: str, status: int) -> None:
     """It was refused, so nothing was published."""
     with Stubber(client) as stub:
         stub.add_client_error("publish", code, "", status)
-        with pytest.raises(ChannelUnavailable) as raised:
+        with pytest.raises(ChannelUnavailable):
             SnsChannel(client, TOPIC).post(PAYLOAD)
-    assert not isinstance(raised.value, MaybeSent)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("InternalError", 500),
+        ("InternalFailure", 500),
+        ("ServiceUnavailable", 503),
+        ("RequestTimeout", 408),
+    ],
+)
+def test_a_servers_fault_may_have_published_it(client: Any, code: str, status: int) -> None:
+    """The message may have been accepted before."""
+    with Stubber(client) as stub:
+        stub.add_client_error("publish", code, "", status)
+        with pytest.raises(MaybeSent):
+            SnsChannel(client, TOPIC).post(PAYLOAD)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +125,17 @@ def test_what_passes_is_unavailable(client: Any, code: str, status: int) -> None
     [
         (EndpointConnectionError(endpoint_url=ENDPOINT), False),
         (ConnectTimeoutError(endpoint_url=ENDPOINT), False),
+        (ProxyConnectionError(proxy_url=ENDPOINT), False),
+        (SSLError(endpoint_url=ENDPOINT, error="[SSL: CERTIFICATE_VERIFY_FAILED]"), False),
+        (NoCredentialsError(), False),
+        (SSLError(endpoint_url=ENDPOINT, error="[SSL] record layer failure"), True),
         (ReadTimeoutError(endpoint_url=ENDPOINT), True),
         (ConnectionClosedError(endpoint_url=ENDPOINT), True),
+        (HTTPClientError(error="whatever else"), True),
+        (ResponseParserError("200 with a page of HTML"), True),
     ],
 )
-def test_only_an_answer_that_is_missing_leaves_it_open(
+def test_only_what_surely_did_not_leave_is_not_published(
     client: Any, error: Exception, maybe: bool
 ) -> None:
     """The SDK does not try again by itself: an unmarked repeat would be a second mail."""
@@ -110,9 +146,8 @@ def test_only_an_answer_that_is_missing_leaves_it_open(
         raise error
 
     client.meta.events.register("before-send.sns.Publish", fail)
-    with pytest.raises(ChannelUnavailable) as raised:
+    with pytest.raises(MaybeSent if maybe else ChannelUnavailable):
         SnsChannel(client, TOPIC).post(PAYLOAD)
-    assert isinstance(raised.value, MaybeSent) is maybe
     assert len(tries) == 1
 
 

@@ -52,6 +52,8 @@ rules.gpu-underused.severity = "info"
 "validation:dice" = "Maximize"
 [commitment]
 usd_per_hour = 3.0
+[tags]
+may_accept = ["gpu-underused"]
 [[exempt]]
 rule = "spot-not-used"
 family = "nightly"
@@ -156,6 +158,7 @@ POLICIES = st.builds(
     thresholds=THRESHOLDS,
     sections=st.lists(SECTIONS, max_size=2).map(tuple),
     exemptions=st.lists(EXEMPTIONS, max_size=2).map(tuple),
+    tags_may_accept=st.none() | st.frozensets(NAMES, max_size=2),
     discounts=st.builds(
         Discounts,
         st.dictionaries(NAMES, AMOUNTS, max_size=2),

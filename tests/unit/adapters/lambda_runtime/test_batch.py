@@ -123,11 +123,14 @@ def test_a_stream_comes_back_from_a_change_that_cannot_be_set_aside() -> None:
     ("received", "wait_s"), [(1, 60), (2, 120), (6, 1_920), (7, 3_600), (99, 3_600)]
 )
 def test_a_message_that_fails_is_hidden_for_longer_each_time(received: int, wait_s: int) -> None:
-    """From a minute to an hour."""
-    queue = RecordingQueue()
-    handle = a_batch(failing("m1", Throttled("later"), []), queue=queue)
-    assert failures(handle(batch(sqs_record("{}", received=received)), None)) == ["m1"]
-    assert queue.waits_s == [wait_s]
+    """From a minute to an hour; less a part of its own, so that not all come back together."""
+    queue, names = RecordingQueue(), [f"m{number}" for number in range(50)]
+    for name in names:
+        handle = a_batch(failing(name, Throttled("later"), []), queue=queue)
+        record = sqs_record("{}", message_id=name, received=received)
+        assert failures(handle(batch(record), None)) == [name]
+    assert 0.8 * wait_s <= min(queue.waits_s) < max(queue.waits_s) <= wait_s
+    assert len(set(queue.waits_s)) > 5
 
 
 @pytest.mark.parametrize(("age_h", "given_up"), [(83.9, False), (84, True), (300, True)])
@@ -155,6 +158,23 @@ def test_when_the_time_is_up_no_further_record_is_begun(
     """The rest comes back, of a stream by naming its first."""
     context = Lambda(iter([60_000, 999, 998]))
     assert failures(a_batch(nothing, record)(event, context)) == names
+
+
+def test_work_hears_how_much_time_is_left() -> None:
+    """Before each record, and not before those that are not begun."""
+    heard: list[float | None] = []
+    handle = Batch(
+        SqsMessage,
+        nothing,
+        failed="WorkFailed",
+        stop_before_ms=1_000,
+        retries=retries_of(SqsMessage, RecordingQueue(), RecordingQueue()),
+        report=Report({"POWERTOOLS_SERVICE_NAME": "batch-time"}),
+        begin=heard.append,
+    )
+    handle(MAILS, Lambda(iter([60_000, 5_000, 999])))
+    handle(batch(*MAILS["Records"][:1]), None)
+    assert heard == [60_000, 5_000, None]
 
 
 def test_a_refusal_of_aws_is_one_line_and_a_defect_has_its_traceback(

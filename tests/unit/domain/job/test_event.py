@@ -78,8 +78,6 @@ def test_an_event_names_its_job() -> None:
     [
         ("source", "sageaudit.replay"),
         ("account", ABSENT),
-        ("account", "222233334444"),
-        ("region", "eu-west-1"),
         ("resources", []),
         ("id", None),
         ("detail/CreationTime", "1779270000000"),
@@ -97,7 +95,7 @@ def test_an_event_names_its_job() -> None:
     ],
 )
 def test_what_real_events_look_like_is_accepted(path: str, value: object) -> None:
-    """Replays, absent or placeholder envelopes, other spellings of time, tags and case."""
+    """Replays, absent envelopes, other spellings of time, tags and case."""
     assert read(event(path, value)).ref.arn == ARN
 
 
@@ -140,6 +138,12 @@ OTHER = "arn:aws:sagemaker:us-east-1:999988887777:training-job/train-bert"
         ("detail/TrainingJobArn", ARN + "/x", "arn_disagrees"),
         ("detail/TrainingJobArn", OTHER, "wrong_account"),
         ("detail/TrainingJobArn", ARN.replace(REGION, "eu-west-1"), "wrong_region"),
+        ("account", "222233334444", "account_disagrees"),
+        ("detail/TrainingJobArn", ARN.replace(ACCOUNT, "222233334444"), "account_disagrees"),
+        ("region", "eu-west-1", "wrong_region"),
+        ("region", "us-east-1\nx", "wrong_region"),
+        ("region", None, "wrong_region"),
+        ("account", "evil", "wrong_account"),
         ("account", "999988887777", "wrong_account"),
         ("account", 111122223333, "wrong_account"),
         ("account", ["111122223333"], "wrong_account"),

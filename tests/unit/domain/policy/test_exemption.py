@@ -4,18 +4,29 @@ from datetime import date
 
 import pytest
 
-from sageaudit.domain.bill.finding import Exemption
+from sageaudit.domain.bill.finding import Exemption, RuleName
 from sageaudit.domain.policy.exemption import exemptions
 from sageaudit.domain.policy.policy import FamilyExemption, Policy
 
 TODAY = date(2026, 11, 20)
 RULES = ("gpu-underused", "spot-not-used")
+KNOWN = (
+    *(RuleName(f"SA00{number}", name) for number, name in enumerate(RULES)),
+    RuleName("SA601", "failed-spend"),
+    RuleName("SA603", "limit-hit", subsumes=frozenset({"failed-spend"})),
+)
 
 
-def held(tag: str | None = None, *rows: FamilyExemption) -> tuple[dict[str, Exemption], list[str]]:
+def held(
+    tag: str | None = None, *rows: FamilyExemption, may_accept: frozenset[str] | None = None
+) -> tuple[dict[str, Exemption], list[str]]:
     """What holds today for a job of family `nightly`."""
     tags = {} if tag is None else {"sageaudit:ignore": tag}
-    return exemptions(Policy(exemptions=rows), "nightly", tags, RULES, TODAY)
+    policy = Policy(exemptions=rows, tags_may_accept=may_accept)
+    return exemptions(policy, "nightly", tags, KNOWN, TODAY)
+
+
+EXEMPT = Exemption("ana", None, "release week")
 
 
 def row(family: str | None, until: date | None) -> FamilyExemption:
@@ -55,6 +66,10 @@ def test_a_tag_that_has_run_out_exempts_nothing() -> None:
         "gpu-underused gpu-idle until=2026-12-01",
         "gpu-underused for=2026-12-01",
         "all until=2026-12-01",
+        "*",
+        "SA000",
+        "SA601",
+        "GPU-UNDERUSED",
         "",
     ],
 )
@@ -85,3 +100,27 @@ def test_the_policys_reason_stands_where_both_exempt() -> None:
     """It was reviewed."""
     accepted, _ = held("gpu-underused until=2026-12-01", row("nightly", None))
     assert accepted["gpu-underused"].by == "ana"
+
+
+@pytest.mark.parametrize("rule", ["failed-spend", "limit-hit"])
+def test_no_tag_hides_what_was_lost(rule: str) -> None:
+    """Nor by the rule that includes it; the tag holds for the others, and the audit says so."""
+    accepted, [warning] = held(f"{rule} gpu-underused")
+    assert set(accepted) == {"gpu-underused"}
+    assert f"ignored for {rule}:" in warning
+    assert "tags.may_accept" in warning
+
+
+def test_the_policy_says_what_a_tag_may_accept() -> None:
+    """What it lists, and nothing else."""
+    accepted, [warning] = held("gpu-underused failed-spend", may_accept=frozenset({"failed-spend"}))
+    assert set(accepted) == {"failed-spend"}
+    assert "gpu-underused" in warning
+    assert held("gpu-underused", may_accept=frozenset())[0] == {}
+
+
+def test_what_the_policy_accepts_needs_no_tag() -> None:
+    """So the tag is not refused for it."""
+    accepted, warnings = held("failed-spend", FamilyExemption("failed-spend", None, EXEMPT))
+    assert accepted == {"failed-spend": EXEMPT}
+    assert not warnings

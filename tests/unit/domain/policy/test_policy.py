@@ -91,6 +91,16 @@ def test_a_whole_policy_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "accepts"),
+    [("", None), ("[tags]", None), ("[tags]\nmay_accept = []", frozenset()),
+     ('[tags]\nmay_accept = ["gpu-underused"]', frozenset({"gpu-underused"}))],
+)  # fmt: skip
+def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] | None) -> None:
+    """Without a word, a tag accepts what hides no lost dollars; an empty list accepts nothing."""
+    assert read(text).tags_may_accept == accepts
+
+
+@pytest.mark.parametrize(
     ("text", "named"),
     [
         ('mood = "tell"', "mood"),
@@ -116,6 +126,14 @@ def test_a_whole_policy_is_read() -> None:
         ('[accounts]\n12 = "arn:aws:iam::222233334444:role/r"', "accounts.12"),
         ('[accounts]\n222233334444 = "role"', "accounts.222233334444"),
         ("[accounts]\n222233334444 = 5", "accounts.222233334444"),
+        (
+            '[accounts]\n222233334444 = "arn:aws:iam::555566667777:role/r"',
+            "accounts.222233334444 names a role of another account, 555566667777",
+        ),
+        ('[tags]\nmay_accept = "all"', "tags.may_accept"),
+        ('[tags]\nmay_accept = ["gpu-underuse"]', "did you mean gpu-underused?"),
+        ('[tags]\nmay_accept = ["SA601"]', "tags.may_accept names 'SA601'"),
+        ("[tags]\nmay_hide = []", "tags.may_hide"),
         ('[mentions]\nvision = "@channel"', "mentions.vision"),
         ("[severity]\nhigh = 5", "severity.high"),
         ("[severity]\nhigh_usd = 5", "severity.high_usd is below severity.medium_usd"),

@@ -1,0 +1,130 @@
+"""What sweeps keep, in the history's table: all under one partition key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from sageaudit.adapters.aws.clients import aws_errors, part_of
+from sageaudit.adapters.dynamo import keys
+from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.moments import as_utc, epoch_s, moment_text, read_moment
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote, UnderWay
+
+PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem")
+"""On the table; GetItem is also what reads a HEAD."""
+SENT_DAYS = 30
+"""How long it is kept that an event was sent: longer than any message of it."""
+_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+
+
+class DynamoSweepNotes:
+    """Implements SweepNotes. `client` is boto3's low-level DynamoDB client."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        self._client = client
+        self._name = table_name
+        self._table = Dynamo(client, table_name)
+
+    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+        """Takes the lease, if nobody has it or its time is over. Raises AwsError."""
+        until_s = epoch_s(now) + lease_s
+        try:
+            self._put(
+                keys.SWEEP_TURN_SK,
+                {"turn_of": owner, "until_s": until_s},
+                condition=f"{_ABSENT} OR until_s <= :now OR turn_of = :owner",
+                values={":now": epoch_s(now), ":owner": owner},
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def end_turn(self, owner: str) -> None:
+        """Ends it where the owner still has it. Raises AwsError."""
+        with suppress(ConditionFailed):
+            self._put(
+                keys.SWEEP_TURN_SK,
+                {"turn_of": owner, "until_s": 0},
+                condition="turn_of = :owner",
+                values={":owner": owner},
+            )
+
+    def note_installation(self) -> None:
+        """Writes `installed_at`, the table's creation time, if it is not there. Raises AwsError."""
+        if self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK) is not None:
+            return
+        with aws_errors("dynamodb", f"on the table {self._name}"):
+            table = self._client.describe_table(TableName=self._name)["Table"]
+        installed_at = moment_text(part_of(table, "CreationDateTime"))
+        with suppress(ConditionFailed):
+            self._put(
+                keys.INSTALLED_SK, {"installed_at": installed_at}, condition=_ABSENT, values={}
+            )
+
+    def state(self, of: ListOfJobs) -> ListState | None:
+        """The stored state; None where there is none, or none that can be read. Raises AwsError."""
+        item = self._table.get(keys.SWEEP_PK, keys.sweep_list_sk(of))
+        if item is None:
+            return None
+        try:
+            return _read(item)
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def keep(self, of: ListOfJobs, state: ListState) -> None:
+        """Replaces the state. Raises AwsError."""
+        under_way = state.under_way
+        moments = {
+            "began_at": state.began_at,
+            "watermark": state.watermark,
+            "listed_from": state.listed_from,
+            "started_at": under_way and under_way.started_at,
+            "created_before": under_way and under_way.created_before,
+            "open_from": under_way and under_way.open_from,
+        }
+        known = {name: moment_text(moment) for name, moment in moments.items() if moment}
+        self._put(keys.sweep_list_sk(of), known, condition="", values={})
+
+    def sent(self, key: JobKey) -> SentNote | None:
+        """The note of a run's last event, for SENT_DAYS. Raises AwsError."""
+        item = self._table.get(keys.SWEEP_PK, keys.sweep_sent_sk(key))
+        if item is None:
+            return None
+        due_at = item.get("due_at")
+        return SentNote(read_moment(item["sent_at"]), due_at and read_moment(due_at))
+
+    def note_sent(self, key: JobKey, note: SentNote) -> None:
+        """Replaces the note. Raises AwsError."""
+        item: Item = {
+            "sent_at": moment_text(note.at),
+            TTL_ATTRIBUTE: epoch_s(as_utc(note.at) + timedelta(days=SENT_DAYS)),
+        }
+        if note.due_at is not None:
+            item["due_at"] = moment_text(note.due_at)
+        self._put(keys.sweep_sent_sk(key), item, condition="", values={})
+
+    def _put(self, sk: str, item: Item, *, condition: str, values: Item) -> None:
+        keyed = {PARTITION_KEY: keys.SWEEP_PK, SORT_KEY: sk, **item}
+        self._table.put(keyed, condition=condition, values=values, names={})
+
+
+def _read(item: Mapping[str, Any]) -> ListState:
+    under_way = None
+    if "started_at" in item:
+        under_way = UnderWay(
+            read_moment(item["started_at"]),
+            read_moment(item["created_before"]),
+            read_moment(item["open_from"]) if "open_from" in item else None,
+        )
+    return ListState(
+        read_moment(item["began_at"]),
+        read_moment(item["watermark"]),
+        read_moment(item["listed_from"]),
+        under_way,
+    )

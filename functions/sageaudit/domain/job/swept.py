@@ -1,0 +1,170 @@
+"""What a sweep knows of a list of jobs, and the event that it sends of a run.
+
+SageMaker sorts its lists by name, creation time or status alone, so a list is read by creation
+time. `listed_from` says how far back: every job that was created before had ended, and was looked
+at, when the list was last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from sageaudit.domain.job.event import SWEEP_SOURCE
+from sageaudit.domain.job.job import FINISHED
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import LONGEST_LIFE, Listed
+from sageaudit.domain.job.ref import JobRef
+
+LOOK_BACK = timedelta(hours=24)
+"""How far the first sweep of a list looks back."""
+OVERLAP = timedelta(hours=3)
+"""Jobs that changed this long before the watermark are looked at once more: a list may be behind,
+and so may the clock of a function: our choice."""
+_GRACE = timedelta(minutes=35)
+_GRACE_OF = {JobKind.TUNING: timedelta(minutes=80)}
+_OLDEST_OPEN = LONGEST_LIFE + timedelta(days=2)
+
+
+def grace(kind: JobKind) -> timedelta:
+    """How long after its end a job may lack an audit, though nothing was lost.
+
+    The queue's delay of up to 15 minutes, a wait of 15 for late metrics, and 5 to work. A tuning
+    job waits three times for the audits of its training jobs.
+    """
+    return _GRACE_OF.get(kind, _GRACE)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOfJobs:
+    """One of SageMaker's lists: a kind of job of one account."""
+
+    account: str
+    region: str
+    kind: JobKind
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A list that was not read to its end: the next sweep goes on from there.
+
+    `started_at`: when its first page was read. `created_before`: jobs created from then on are
+    done. `open_from`: the earliest creation of one that has not ended, or ended too lately.
+    """
+
+    started_at: datetime
+    created_before: datetime
+    open_from: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListState:
+    """What is kept of a list between sweeps.
+
+    `began_at`: when it was swept first; what ended before was missed by nobody. `watermark`: jobs
+    that ended until then were looked at. `listed_from`: where the next list begins, by creation.
+    """
+
+    began_at: datetime
+    watermark: datetime
+    listed_from: datetime
+    under_way: UnderWay | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SentNote:
+    """When a run's event was sent last; `due_at`: for which due look, None for a lost event."""
+
+    at: datetime
+    due_at: datetime | None
+
+
+def first_state(now: datetime) -> ListState:
+    """The state of a list that was never swept."""
+    watermark = now - LOOK_BACK
+    return ListState(began_at=now, watermark=watermark, listed_from=watermark - LONGEST_LIFE)
+
+
+def sound(state: ListState, kind: JobKind, now: datetime) -> ListState:
+    """The state, where it can be: one with times in the future looks back a day once more.
+
+    A clock that was ahead wrote it, and nobody knows what was skipped.
+    """
+    if state.watermark > now - grace(kind) or state.listed_from > now:
+        fresh = first_state(now)
+        return replace(fresh, began_at=min(state.began_at, now))
+    if state.under_way is not None and state.under_way.started_at > now:
+        return replace(state, under_way=None)
+    return state
+
+
+def begun(state: ListState, now: datetime) -> UnderWay:
+    """The list where it stopped, or from its beginning."""
+    return state.under_way or UnderWay(now, now + timedelta(days=1), None)
+
+
+def done(state: ListState, under_way: UnderWay, kind: JobKind) -> ListState:
+    """The state after a list's last page. The watermark is of its start: jobs ended meanwhile."""
+    started_at = under_way.started_at
+    open_from = under_way.open_from or started_at
+    return ListState(
+        began_at=state.began_at,
+        watermark=max(state.watermark, started_at - grace(kind)),
+        listed_from=max(min(open_from, started_at) - OVERLAP, started_at - _OLDEST_OPEN),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a sweep makes of one row of a list.
+
+    `stays_open`: it must be listed again. `look`: it must have an audit by now. `counts`: it ended
+    in the time that this sweep is the first to look at. `told_by_event`: an event of it should have
+    come.
+    """
+
+    stays_open: bool
+    look: bool = False
+    counts: bool = False
+    told_by_event: bool = False
+
+
+def seen(row: Listed, state: ListState, under_way: UnderWay) -> Seen:
+    """What to do about a row."""
+    if row.status not in FINISHED:
+        return Seen(stays_open=not row.status.startswith("Delet"))
+    if row.last_at > under_way.started_at - grace(row.ref.kind):
+        return Seen(stays_open=True)
+    changed_at = max(row.last_at, row.modified_at or row.last_at)
+    if changed_at <= state.watermark - OVERLAP:
+        return Seen(stays_open=False)
+    after = row.last_at >= state.began_at
+    return Seen(
+        stays_open=False,
+        look=True,
+        counts=after and row.last_at > state.watermark,
+        told_by_event=after,
+    )
+
+
+def event_of(ref: JobRef, status: str, created_at: datetime, ended_at: datetime) -> str:
+    """The event of a run, for the queue of finished jobs."""
+    prefix = ref.kind.row.prefix
+    event = {
+        "source": SWEEP_SOURCE,
+        "detail-type": ref.kind.row.detail_type,
+        "account": ref.account,
+        "region": ref.region,
+        "time": ended_at.astimezone(UTC).isoformat(),
+        "detail": {
+            f"{prefix}JobName": ref.name,
+            f"{prefix}JobArn": ref.arn,
+            f"{prefix}JobStatus": status,
+            "CreationTime": (created_at - _EPOCH) // timedelta(milliseconds=1),
+        },
+    }
+    return json.dumps(event)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

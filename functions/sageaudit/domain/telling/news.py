@@ -1,0 +1,63 @@
+"""What a message says of a run, in figures: what later audits are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.usage.work_share import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class IdleHours:
+    """Device hours that were paid for and not used; `usd`: their list value that no sum has."""
+
+    unit: Unit
+    hours: Decimal
+    usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The figures of a message: USD to the cent, as they are shown; None is unknown.
+
+    `severity` is INFO where no finding counts. `perhaps_usd`: what may be lost beyond `lost_usd`.
+    `idle` is None where the message does not speak of idle hours.
+    """
+
+    severity: Severity
+    avoidable_usd: Decimal | None
+    lost_usd: Decimal | None
+    perhaps_usd: Decimal = Decimal(0)
+    idle: IdleHours | None = None
+
+    @property
+    def usd(self) -> Decimal | None:
+        """What is certain: avoidable and lost; None where neither is known."""
+        if self.avoidable_usd is None and self.lost_usd is None:
+            return None
+        return (self.avoidable_usd or Decimal(0)) + (self.lost_usd or Decimal(0))
+
+    @property
+    def at_stake_usd(self) -> Decimal:
+        """What is certain, and what may be lost."""
+        return (self.usd or Decimal(0)) + self.perhaps_usd
+
+    @property
+    def of_money(self) -> bool:
+        """Whether a finding counts; else the message is about idle hours, or takes one back."""
+        return self.severity is not Severity.INFO
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was told of a run: by which version of its audit, and when its notices were queued.
+
+    `at` is None where it was stored without.
+    """
+
+    version: int
+    news: News
+    at: datetime | None

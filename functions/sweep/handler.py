@@ -1,0 +1,160 @@
+"""A schedule -> due audits and lost jobs, as events in the queue of finished jobs.
+
+The event is the schedule's and says nothing. Two sweeps at once share a turn in the table, so one
+of them does nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import boto3
+
+from sageaudit import sweeping
+from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.aws.swept_lists import SweptLists
+from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
+from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import AwsError
+from sageaudit.settings import SweepSettings
+from sageaudit.sweeping import DueSent, SweepDependencies, Swept
+
+STOP_BEFORE_MS = 60_000
+"""Below this remaining time, no further page is read: a request that fails takes half of it."""
+LEASE_S = 660
+"""A turn: longer than a sweep may run, shorter than the time to the next."""
+
+
+class Sweeper:
+    """The Lambda function: one sweep for each event. `deps` makes those of one sweep."""
+
+    def __init__(
+        self,
+        deps: Callable[[Callable[[], bool]], SweepDependencies],
+        notes: DynamoSweepNotes,
+        clock: Callable[[], datetime],
+        report: Report,
+    ) -> None:
+        self._deps = deps
+        self._notes = notes
+        self._clock = clock
+        self._report = report
+
+    def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
+        """Answers how many parts of the sweep failed. Raises what is not an AwsError."""
+        del event
+        self._report.begin(context)
+        try:
+            failed = self._turn(context)
+        except AwsError as error:
+            failed = 1
+            self._failed("sweep failed", error)
+        except Exception as error:
+            self._report.count("SweepFailed")
+            self._report.count(DEFECTS)
+            self._report.defect("sweep failed", error)
+            raise
+        finally:
+            self._report.flush()
+        return {"failed": failed}
+
+    def _turn(self, context: Any) -> int:
+        owner = context.aws_request_id
+        if not self._notes.take_turn(owner, self._clock(), LEASE_S):
+            self._report.info("another sweep runs")
+            return 0
+        try:
+            parts = sweeping.sweep(self._deps(partial(_out_of_time, context)))
+            return sum(self._told(part) for part in parts)
+        finally:
+            self._notes.end_turn(owner)
+
+    def _told(self, part: DueSent | Swept) -> bool:
+        """Logs and counts one part at once, so that a later one cannot lose it."""
+        if isinstance(part, DueSent):
+            self._report.info("due audits sent", sent=part.sent)
+        else:
+            self._list_told(part)
+        if part.error is not None:
+            named = {} if isinstance(part, DueSent) else _named(part)
+            self._failed(
+                "due audits not all sent" if not named else "list failed", part.error, named
+            )
+        self._report.flush()
+        return part.error is not None
+
+    def _list_told(self, swept: Swept) -> None:
+        """JobsEnded and JobsMissing are counted also where they are 0: silence is something else.
+
+        Of a list that failed nothing is known, and nothing is counted that was not seen.
+        """
+        counts = {"ended": swept.ended, "missing": swept.missing, "found": swept.found}
+        if swept.error is None or swept.ended:
+            self._report.count("JobsEnded", number=swept.ended)
+            self._report.count("JobsMissing", number=swept.missing)
+        if swept.found:
+            self._report.count("ReconcilerFound", number=swept.found)
+        more = {"looked_back": swept.looked_back, "whole": swept.whole}
+        self._report.info("list swept", **_named(swept), **counts, **more)
+
+    def _failed(
+        self, message: str, error: AwsError, named: Mapping[str, str] | None = None
+    ) -> None:
+        self._report.count("SweepFailed")
+        said = {"error": type(error).__name__, "reason": str(error)}
+        self._report.error(message, **(named or {}), **said)
+
+
+def _named(swept: Swept) -> dict[str, str]:
+    return {"account": swept.of.account, "region": swept.of.region, "kind": swept.of.kind.value}
+
+
+def _out_of_time(context: Any) -> bool:
+    return bool(context.get_remaining_time_in_millis() < STOP_BEFORE_MS)
+
+
+def build(
+    environ: Mapping[str, str],
+    *,
+    session: Any = None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    policy: Policy | None = None,
+    seconds: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Handler:
+    """Builds the Lambda function. Raises BadSettings or BadPolicy."""
+    settings, session = SweepSettings.from_env(environ), session or boto3.Session()
+    report, policy = Report(environ), policy or stored_policy.load()
+    dynamodb = client(session, "dynamodb")
+    accounts = Accounts(session, settings.account_id, policy.accounts, time.time)
+    notes = DynamoSweepNotes(dynamodb, settings.table_name)
+    pages = SweptLists(accounts.of("sagemaker"), seconds, sleep)
+    history = DynamoHistory(dynamodb, settings.table_name)
+    queue = SqsQueue(client(session, "sqs"), settings.finished_queue_url)
+
+    def deps(out_of_time: Callable[[], bool]) -> SweepDependencies:
+        return SweepDependencies(
+            pages=pages,
+            history=history,
+            notes=notes,
+            queue=queue,
+            accounts=list(dict.fromkeys([settings.account_id, *policy.accounts])),
+            region=settings.region,
+            clock=clock,
+            out_of_time=out_of_time,
+        )
+
+    return Sweeper(deps, notes, clock, report)
+
+
+handler = entry_point(build)

@@ -1,0 +1,49 @@
+"""EventBridge Scheduler: when the sweep is invoked, as the template says."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, timedelta
+
+from local.clock import LocalClock
+from local.stack import TEMPLATE
+
+_RATE = re.compile(r"rate\((\d+) minutes\)")
+
+
+class Schedule:
+    """The times of the one schedule of the stack. One that is off has none."""
+
+    def __init__(self, clock: LocalClock, *, on: bool) -> None:
+        self.every = _every()
+        self.on = on
+        self._clock = clock
+        self._next = clock.now() + self.every
+
+    def is_due(self) -> bool:
+        """Whether the clock has passed the next time."""
+        return self.on and self._clock.now() >= self._next
+
+    def ran(self) -> None:
+        """The next time is the first one after now: the clock may have jumped over some."""
+        while self._next <= self._clock.now():
+            late = self._clock.now() - self._next
+            self._next += self.every * max(late // self.every, 1)
+
+    def forward(self, until: datetime | None) -> bool:
+        """Moves the clock to the next time; False where that comes after `until`."""
+        if not self.on or until is None or self._next > until:
+            return False
+        self._clock.forward_to(self._next)
+        return True
+
+
+def _every() -> timedelta:
+    """The rate of the template's schedule, which moto does not create."""
+    resources = json.loads(TEMPLATE.read_text(encoding="utf-8"))["Resources"].values()
+    [schedule] = [one for one in resources if one["Type"] == "AWS::Scheduler::Schedule"]
+    rate = _RATE.fullmatch(schedule["Properties"]["ScheduleExpression"])
+    if rate is None:
+        raise ValueError("the schedule is no rate in minutes")
+    return timedelta(minutes=int(rate[1]))

@@ -1,0 +1,362 @@
+"""The audit function between a queue, SageMaker, CloudWatch and a history, in a clock of its own.
+
+The function is the real one: its batch, its retries and its flow. Around it everything is a fake
+that counts what it is asked, and fails or dies as a story wants.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from audit.handler import audit_message
+from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.lambda_runtime.batch import Batch
+from sageaudit.adapters.lambda_runtime.message import SqsMessage
+from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.retries import QueueRetries
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.errors import JobNotFound, Unavailable
+from sageaudit.flow import AuditDependencies
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import Ruleset
+from sageaudit.settings import AuditSettings
+from tests.fakes.dependencies import OneMarket, SaidBuckets
+from tests.fakes.jobs import ACCOUNT, REGION, flat, training_answer
+
+END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
+"""When jobs end, unless a story says otherwise."""
+CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
+OTHER_ACCOUNT = "222233334444"
+_DELAY_S, _HIDDEN_S = 300, 18 * 60
+"""The queue's delay, and how long it hides a message that was received."""
+_MOST_RECEIVES = 120
+_DAYS = 365
+"""No story is longer."""
+
+
+class Killed(BaseException):
+    """The process of the function ends."""
+
+
+@dataclass
+class _Message:
+    id: str
+    body: str
+    attributes: dict[str, str]
+    sent_at: datetime
+    visible_at: datetime
+    received: int = 0
+
+    def raw(self) -> dict[str, Any]:
+        """As Lambda passes it."""
+        return {
+            "messageId": self.id,
+            "receiptHandle": self.id,
+            "body": self.body,
+            "attributes": {
+                "ApproximateReceiveCount": str(self.received),
+                "SentTimestamp": str(round(self.sent_at.timestamp() * 1000)),
+            },
+            "messageAttributes": {
+                name: {"stringValue": value} for name, value in self.attributes.items()
+            },
+            "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:finished",
+        }
+
+
+@dataclass
+class _Queue:
+    """Implements what the handler and its retries do with a queue."""
+
+    world: World
+    name: str
+    messages: dict[str, _Message] = field(default_factory=dict)
+    sent: int = 0
+    answers_are_lost: int = 0
+    """Of so many sends, which have their effect."""
+
+    def send(
+        self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
+    ) -> None:
+        self.world.asked("SendMessage")
+        self.sent += 1
+        at = self.world.now
+        one = _Message(
+            f"{self.name}-{self.sent}",
+            body,
+            {name: value for name, value in (attributes or {}).items() if value},
+            at,
+            at + timedelta(seconds=delay_s or _DELAY_S),
+        )
+        self.messages[one.id] = one
+        if self.answers_are_lost:
+            self.answers_are_lost -= 1
+            raise Unavailable("no answer")
+        self.world.done("SendMessage")
+
+    def change_visibility(self, receipt_handle: str, seconds: int) -> None:
+        self.world.asked("ChangeMessageVisibility")
+        self.messages[receipt_handle].visible_at = self.world.now + timedelta(seconds=seconds)
+
+
+class _Report(Report):
+    """Keeps the counts that were printed, and the lines."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__({"POWERTOOLS_SERVICE_NAME": "audit-world"})
+        self._world, self._pending = world, Counter[str]()
+
+    def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
+        self._pending[name] += number
+
+    def flush(self) -> None:
+        if not self._world.dying:
+            self._world.counts += self._pending
+        self._pending.clear()
+        super().flush()
+
+
+class _History:
+    """A history in memory, as DynamoDB: counted, and away when the story says so."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self.kept = world, MemoryHistory()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.kept, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            operation = {"head": "GetItem", "record": "TransactWriteItems"}.get(name, "Query")
+            self._world.asked(operation)
+            answer = method(*args, **kwargs)
+            self._world.done(operation)
+            return list(answer) if isinstance(answer, Iterator) else answer
+
+        return call
+
+
+Said = Mapping[str, Any] | Exception | None
+"""An answer, an error, or None where there is no such job."""
+
+
+class World:
+    """One story. Times are END plus minutes."""
+
+    def __init__(self, policy: Policy | None = None, **changes: Any) -> None:
+        self.now = END
+        self.calls: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self.dying = False
+        self.kill_at: str | None = None
+        self.deletes_fail = 0
+        self.minutes_of_metrics: list[tuple[datetime, int]] = [(END, 60)]
+        self.metrics_missing: Missing | None = None
+        self.tags_said: Mapping[str, str] = {}
+        self._answers: dict[str, list[tuple[datetime, Said]]] = {}
+        self._fails: list[tuple[frozenset[str], Exception, datetime, datetime]] = []
+        self.queue, self.dead = _Queue(self, "finished"), _Queue(self, "dead")
+        self.history = _History(self)
+        deps = AuditDependencies(
+            jobs=cast("Any", self),
+            metrics=cast("Any", self),
+            history=cast("Any", self.history),
+            markets=OneMarket(),
+            buckets=SaidBuckets(),
+            policy=policy or Policy(accounts={OTHER_ACCOUNT: None}),
+            ruleset=Ruleset(catalogue.load(), "test"),
+            fingerprint_key=lambda: b"key",
+        )
+        self.deps = replace(deps, **changes)
+        self.settings = AuditSettings("table", "finished", "dead", ACCOUNT, REGION, None)
+        self._report = _Report(self)
+        self._function = Batch(
+            SqsMessage,
+            lambda message: audit_message(
+                message,
+                self.deps,
+                self.settings,
+                cast("Any", self.queue),
+                self._report,
+                now=self.now,
+            ),
+            failed="AuditFailed",
+            stop_before_ms=0,
+            retries=QueueRetries(
+                [cast("SqsQueue", self.queue)], cast("Any", self.dead), lambda: self.now
+            ),
+            report=self._report,
+        )
+
+    # What a story arranges.
+
+    def job(self, name: str = "train-vision", *answers: tuple[float, Said]) -> None:
+        """SageMaker's answers about a job, each from a minute after END on."""
+        said = answers or ((-60, answer(name)),)
+        self._answers[name] = [(at(minute), one) for minute, one in said]
+
+    def fails(
+        self, operations: str, error: Exception, until_min: float, since_min: float = -60
+    ) -> None:
+        """These operations, separated by spaces, fail in this time."""
+        names = frozenset(operations.split())
+        self._fails.append((names, error, at(since_min), at(until_min)))
+
+    def send(self, body: str | None = None, **attributes: str) -> None:
+        """A message of the bus or of the sweep; without a body the event of the job."""
+        self.queue.messages.update(self._new(body or event(), attributes))
+
+    def _new(self, body: str, attributes: dict[str, str]) -> dict[str, _Message]:
+        self.queue.sent += 1
+        name = f"finished-{self.queue.sent}"
+        visible_at = self.now + timedelta(seconds=_DELAY_S)
+        return {name: _Message(name, body, attributes, self.now, visible_at)}
+
+    # What happens.
+
+    def run(self, until_min: float | None = None) -> None:
+        """Delivers what becomes visible until then; without a time, until no message is left."""
+        until = at(_DAYS * 24 * 60 if until_min is None else until_min)
+        while self.queue.messages:
+            one = min(self.queue.messages.values(), key=lambda one: one.visible_at)
+            if one.visible_at > until:
+                break
+            self.now = max(self.now, one.visible_at)
+            self._deliver(one)
+        if until_min is not None:
+            self.now = max(self.now, until)
+
+    def _deliver(self, one: _Message) -> None:
+        one.received += 1
+        one.visible_at = self.now + timedelta(seconds=_HIDDEN_S)
+        if one.received > _MOST_RECEIVES:
+            self.dead.messages[one.id] = self.queue.messages.pop(one.id)
+            return
+        try:
+            answer = self._function({"Records": [one.raw()]}, None)
+        except Killed:
+            self.dying = False
+            return
+        if self.deletes_fail:
+            self.deletes_fail -= 1
+        elif not answer["batchItemFailures"]:
+            del self.queue.messages[one.id]
+
+    def asked(self, operation: str) -> None:
+        """A request begins."""
+        self.calls[operation] += 1
+        self._die(f"before {operation}")
+        for names, error, since, until in self._fails:
+            if operation in names and since <= self.now < until:
+                raise error
+
+    def done(self, operation: str) -> None:
+        """A request has had its effect."""
+        self._die(f"after {operation}")
+
+    def _die(self, step: str) -> None:
+        if self.kill_at == step:
+            self.kill_at, self.dying = None, True
+            raise Killed
+
+    # SageMaker and CloudWatch.
+
+    def describe(self, ref: JobRef) -> dict[str, Any]:
+        self.asked("Describe")
+        said = [one for since, one in self._answers.get(ref.name, ()) if since <= self.now]
+        if not said or said[-1] is None:
+            raise JobNotFound(f"there is no {ref.kind.value} job {ref.name}")
+        if isinstance(said[-1], Exception):
+            raise said[-1]
+        self.done("Describe")
+        return dict(said[-1])
+
+    def tags(self, ref: JobRef) -> dict[str, str]:
+        self.asked("ListTags")
+        return dict(self.tags_said)
+
+    def children(self, ref: JobRef) -> Iterator[JobRef]:
+        yield from ()
+
+    def read(self, job: Job, now: datetime) -> Measurements:
+        self.asked("GetMetricData")
+        if self.metrics_missing is not None:
+            whole = flat(job, 60, cpu=60)
+            return replace(whole, missing=dict.fromkeys(Metric, self.metrics_missing))
+        minutes = [count for since, count in self.minutes_of_metrics if since <= self.now][-1]
+        return flat(job, minutes, hosts=job.instance_count or 1, cpu=60, memory=60, gpu=90)
+
+    # What came of it.
+
+    def heads(self) -> list[Head]:
+        """All runs that the history knows."""
+        months = ("2026-05", "2026-06", "1970-01")
+        accounts = (ACCOUNT, OTHER_ACCOUNT)
+        return [
+            head
+            for account in accounts
+            for month in months
+            for head in self.history.kept.by_account(account, month)
+        ]
+
+    def letters(self) -> list[dict[str, str]]:
+        """The attributes of the dead letters."""
+        return [one.attributes for one in self.dead.messages.values()]
+
+
+def at(minutes: float) -> datetime:
+    """Minutes after END."""
+    return END + timedelta(minutes=minutes)
+
+
+def answer(name: str = "train-vision", **changes: Any) -> dict[str, Any]:
+    """Describe of a job that ended at END."""
+    return training_answer(**{"TrainingJobName": name, **changes})
+
+
+def running(name: str = "train-vision", **changes: Any) -> dict[str, Any]:
+    """Describe of the same job, behind its event."""
+    behind = answer(name, TrainingJobStatus="InProgress", SecondaryStatus="Training", **changes)
+    for gone in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
+        del behind[gone]
+    return {**behind, "LastModifiedTime": "2026-05-20T10:10:00Z"}
+
+
+def event(
+    name: str = "train-vision",
+    *,
+    kind: JobKind = JobKind.TRAINING,
+    source: str = "aws.sagemaker",
+    envelope: Mapping[str, Any] | None = None,
+    **detail: Any,
+) -> str:
+    """The event of a job's end. A detail of None is left out."""
+    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{name}"
+    prefix = kind.row.prefix
+    said = {
+        f"{prefix}JobName": name,
+        f"{prefix}JobArn": arn,
+        f"{prefix}JobStatus": "Completed",
+        "CreationTime": round(CREATED.timestamp() * 1000),
+        **detail,
+    }
+    body = {
+        "source": source,
+        "detail-type": kind.row.detail_type,
+        "account": ACCOUNT,
+        "region": REGION,
+        "time": "2026-05-20T11:00:02Z",
+        **(envelope or {}),
+        "detail": {key: value for key, value in said.items() if value is not None},
+    }
+    return json.dumps({key: value for key, value in body.items() if value is not None})

@@ -1,0 +1,163 @@
+"""Queues of a stack in moto, and the letters that functions, SQS, EventBridge and Lambda leave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+
+from tests.fakes.aws_calls import AwsCalls
+
+REGION = "us-east-1"
+ACCOUNT = "123456789012"
+URLS = {
+    "FinishedJobsQueueUrl": "SageAudit-finished",
+    "FinishedJobsDeadLettersUrl": "SageAudit-finished-dead",
+    "DecisionsQueueUrl": "SageAudit-decisions",
+    "UndecidedAuditsUrl": "SageAudit-undecided",
+    "NoticesDeadLettersUrl": "SageAudit-notices-dead",
+    "NoticesQueueUrlSns": "SageAudit-sns",
+    "NoticesQueueUrlSlack": "SageAudit-slack",
+}
+DEAD = {
+    "finished": "FinishedJobsDeadLettersUrl",
+    "undecided": "UndecidedAuditsUrl",
+    "notices": "NoticesDeadLettersUrl",
+}
+
+
+@dataclass
+class Stack:
+    """The queues of one stack, by the names of its outputs."""
+
+    calls: AwsCalls
+    region: str = REGION
+    without: tuple[str, ...] = ()
+    outputs: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Makes the queues; DescribeStacks answers with their URLs."""
+        sqs = self.sqs
+        for output, name in URLS.items():
+            if output not in self.without:
+                day_s = {"MessageRetentionPeriod": str(14 * 86_400)}
+                url = sqs.create_queue(QueueName=name, Attributes=day_s)["QueueUrl"]
+                self.outputs[output] = url
+        self.outputs["TableName"] = "SageAudit-History"
+        described = [{"OutputKey": k, "OutputValue": v} for k, v in self.outputs.items()]
+        self.calls.answer(
+            "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": described}]}
+        )
+
+    @property
+    def sqs(self) -> Any:
+        """A client that hides nothing from the tests."""
+        return boto3.client("sqs", region_name=self.region)
+
+    def put(self, kind: str, body: str, **attributes: str | bytes) -> None:
+        """A dead letter with these attributes; `_` in a name is written `-`."""
+        named = {
+            (name if name.isupper() else name.replace("_", "-")): (
+                {"DataType": "Binary", "BinaryValue": value}
+                if isinstance(value, bytes)
+                else {"DataType": "String", "StringValue": value}
+            )
+            for name, value in attributes.items()
+        }
+        url = self.outputs[DEAD[kind]]
+        self.sqs.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=named)
+
+    def waiting(self, output: str) -> list[Mapping[str, Any]]:
+        """What a queue delivers now, hidden from nobody."""
+        found: dict[str, Mapping[str, Any]] = {}
+        while messages := self.sqs.receive_message(
+            QueueUrl=self.outputs[output],
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=60,
+            MessageAttributeNames=["All"],
+        ).get("Messages"):
+            found |= {message["MessageId"]: message for message in messages}
+        for message in found.values():
+            self.sqs.change_message_visibility(
+                QueueUrl=self.outputs[output],
+                ReceiptHandle=message["ReceiptHandle"],
+                VisibilityTimeout=0,
+            )
+        return list(found.values())
+
+    def left(self, kind: str) -> int:
+        """How many dead letters can be received now."""
+        return len(self.waiting(DEAD[kind]))
+
+    def bodies(self, output: str) -> list[str]:
+        """What waits in a work queue, in order of the text."""
+        return sorted(message["Body"] for message in self.waiting(output))
+
+
+def arn(name: str, region: str = REGION) -> str:
+    """A training job's ARN."""
+    return f"arn:aws:sagemaker:{region}:{ACCOUNT}:training-job/{name}"
+
+
+def event(name: str = "job-1", **other: Any) -> str:
+    """A finished job, as EventBridge says it."""
+    detail = {
+        "TrainingJobName": name,
+        "TrainingJobArn": arn(name),
+        "TrainingJobStatus": "Completed",
+    }
+    return json.dumps(
+        {
+            "source": "aws.sagemaker",
+            "account": ACCOUNT,
+            "region": REGION,
+            "detail-type": "SageMaker Training Job State Change",
+            "detail": detail,
+            **other,
+        }
+    )
+
+
+def notice(name: str = "job-1", channel: str = "slack", version: int = 1) -> str:
+    """A notice of a channel."""
+    payloads: dict[str, dict[str, Any]] = {
+        "slack": {"text": "x", "blocks": []},
+        "sns": {"subject": "s", "message": "m", "attributes": {}},
+    }
+    return json.dumps(
+        {
+            "schema": 1,
+            "notice_id": f"JOB#{arn(name)}#1779282000000|{version}|{channel}",
+            "channel": channel,
+            "payload": payloads.get(channel, {}),
+        }
+    )
+
+
+def decision(name: str = "job-1", version: int = 1) -> str:
+    """The keys of an audit."""
+    return json.dumps(
+        {"pk": f"JOB#{arn(name)}#1779282000000", "sk": f"AUDIT#{version:05d}", "written_at": 1.5}
+    )
+
+
+def failed_batch(stream_arn: str, shard: str, first: str, last: str) -> str:
+    """Lambda's record of a batch of a stream that it gave up."""
+    return json.dumps(
+        {
+            "requestContext": {
+                "condition": "RetryAttemptsExhausted",
+                "approximateInvokeCount": 21,
+            },
+            "DDBStreamBatchInfo": {
+                "shardId": shard,
+                "startSequenceNumber": first,
+                "endSequenceNumber": last,
+                "batchSize": 1,
+                "streamArn": stream_arn,
+            },
+        }
+    )

@@ -1,0 +1,116 @@
+"""Requests end in time: a function answers before Lambda ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ReadTimeoutError
+
+from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client
+from sageaudit.adapters.aws.sqs import QUEUE_CONFIG
+from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
+from sageaudit.errors import Unavailable
+from tests.fakes.delivering import NOON, Clock
+
+TIMEOUT_S = 180
+_TRY_S = 13
+
+
+class Wire:
+    """Requests that hang, each for as long as a client waits; `answers_after` tries one answers."""
+
+    def __init__(self, clock: Clock, answers_after: int | None = None) -> None:
+        self.tries = 0
+        self._clock, self._answers_after = clock, answers_after
+
+    def send(self, request: Any, **_: Any) -> AWSResponse:
+        self.tries += 1
+        if self._answers_after is not None and self.tries % self._answers_after == 0:
+            return AWSResponse(request.url, 200, {}, _Body())
+        self._clock.move(_TRY_S)
+        raise ReadTimeoutError(endpoint_url=request.url)
+
+
+class _Body:
+    def stream(self, **_: Any) -> Any:
+        yield b'{"QueueUrl": "url", "TableNames": []}'
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock that the SDK's pauses move too."""
+    one = Clock()
+    monkeypatch.setattr("botocore.endpoint.time.sleep", one.move)
+    return one
+
+
+def made(limit: TimeLimit, service: str, wire: Wire, config: Any = CONFIG) -> Any:
+    """A client whose requests go to the wire."""
+    one = client(limit, service, "us-east-1", config)
+    one.meta.events.register_last("before-send", wire.send)
+    return one
+
+
+def limited(clock: Clock) -> TimeLimit:
+    """One without credentials of its own."""
+    session = boto3.Session(aws_access_key_id="testing", aws_secret_access_key="testing")
+    return TimeLimit(session, clock)
+
+
+def asks(call: Callable[[], Any]) -> None:
+    """A call as the adapters make it."""
+    with aws_errors("dynamodb"):
+        call()
+
+
+@pytest.mark.parametrize("answers_after", [None, 6, 3])
+def test_requests_that_hang_end_before_the_function(
+    clock: Clock, answers_after: int | None
+) -> None:
+    """Six tries of 13 s and a dozen requests, or each request answered at its last try."""
+    limit, wire = limited(clock), Wire(clock, answers_after)
+    dynamodb = made(limit, "dynamodb", wire)
+    limit.begin(TIMEOUT_S * 1000)
+    with pytest.raises(Unavailable, match="dynamodb did not answer"):
+        for _ in range(12):
+            asks(dynamodb.list_tables)
+    assert (clock.now - NOON).total_seconds() < TIMEOUT_S - RESERVE_S + _TRY_S + 16
+
+
+def test_once_the_time_is_up_nothing_is_asked(clock: Clock) -> None:
+    """The error names what was not asked; the next record has its own time."""
+    limit, wire = limited(clock), Wire(clock, 1)
+    dynamodb = made(limit, "dynamodb", wire)
+    limit.begin(TIMEOUT_S * 1000)
+    clock.now += timedelta(seconds=TIMEOUT_S - RESERVE_S)
+    with pytest.raises(Unavailable, match="no time was left to ask ListTables"):
+        asks(dynamodb.list_tables)
+    assert wire.tries == 0
+    limit.begin(TIMEOUT_S * 1000)
+    asks(dynamodb.list_tables)
+    assert wire.tries == 1
+
+
+def test_sqs_still_hears_of_the_record(clock: Clock) -> None:
+    """Within two tries: the reserve is for it."""
+    limit, wire = limited(clock), Wire(clock)
+    sqs = made(limit, "sqs", wire, QUEUE_CONFIG)
+    limit.begin(0)
+    with pytest.raises(Unavailable):
+        asks(lambda: sqs.send_message(QueueUrl="https://queue", MessageBody="{}"))
+    assert wire.tries == 2
+
+
+def test_where_nobody_ends_the_function_there_is_no_end(clock: Clock) -> None:
+    """On the command line of a developer, say."""
+    limit, wire = limited(clock), Wire(clock, 1)
+    dynamodb = made(limit, "dynamodb", wire)
+    limit.begin(None)
+    clock.now += timedelta(days=1)
+    asks(dynamodb.list_tables)
+    assert wire.tries == 1
