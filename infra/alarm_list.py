@@ -272,13 +272,12 @@ def _of_sweep() -> Iterator[Watch]:
         "JobsMissing",
         "jobs-missing",
         "JobsMissing",
-        "jobs ended that have no audit, although the time for it is over",
-        "the sweep sends a lost job's event itself, and its audit is there at the next sweep or "
-        "the one after; an hour is four sweeps",
+        "three or more jobs ended within an hour and had no audit when it was time for it",
+        "the sweep counts a job once and sends its event itself, which repairs a lost one; three "
+        "in an hour mean that events or audits do not come at all",
         dimensions=sweep,
-        statistic="Maximum",
-        period_s=15 * MINUTE_S,
-        periods=4,
+        period_s=HOUR_S,
+        above=2,
     )
     yield Watch(
         "SweepSilent",
