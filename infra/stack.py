@@ -74,16 +74,15 @@ class SageAuditStack(cdk.Stack):
             deliver_timeout=DELIVER_TIMEOUT,
             own_key=topic_key,
         )
-        audit, sweep = self._audit(roles), self._sweep(roles)
-        self.sweep = SweepSchedule(self, "SweepSchedule", function=sweep.function)
-        # Where Lambda hands on what it could not invoke.
-        sweep.may(HAND_ON, self.sweep.dead_letters.queue_arn)
         workers = {
-            "audit": audit,
+            "audit": self._audit(roles),
+            "sweep": self._sweep(roles),
             "notify": self._notify([channel.name for channel in channels]),
             "deliver": self._deliver(channels, topic_key),
-            "sweep": sweep,
         }
+        self.sweep = SweepSchedule(self, "SweepSchedule", function=workers["sweep"].function)
+        # Where Lambda hands on what it could not invoke.
+        workers["sweep"].may(HAND_ON, self.sweep.dead_letters.queue_arn)
         self.alarms = Alarms(self, "Alarms", watches=self._watches(workers, channels))
         for name, value in {
             "TableName": self.history.table.table_name,

@@ -22,6 +22,7 @@ from local.clock import LocalClock
 from local.functions import FunctionError, LocalFunction, Step
 from local.pricing import refuse_prices
 from local.recorded import RecordedJob
+from local.requests import Requests
 from local.sagemaker import RecordedSageMaker, put_series
 from local.schedule import Schedule
 from local.sources import QueueSource, Source, StreamSource
@@ -49,7 +50,8 @@ class LocalAws:
     """A running stack.
 
     `resources` maps the template's logical ids to moto's physical ids. `functions` are by name,
-    `sources` are their event source mappings. `mails` has what a subscriber of the topic got.
+    `sources` are their event source mappings, `requests` are what they ask AWS. `mails` has what a
+    subscriber of the topic got.
     """
 
     def __init__(
@@ -60,8 +62,9 @@ class LocalAws:
         self.session = _session()
         self.resources = create_stack(self.session)
         handlers = _watched(_session(), on_step)
-        self.sagemaker = RecordedSageMaker(handlers, clock.now)
-        refuse_prices(handlers)
+        self.requests = Requests(handlers)
+        self.sagemaker = RecordedSageMaker(self.requests, clock.now)
+        refuse_prices(self.requests)
         wiring = {
             "audit": {"policy": policy},
             "notify": {"policy": policy},

@@ -65,6 +65,7 @@ class LocalFunction:
         self.arn: str = configuration["FunctionArn"]
         self.log = io.StringIO()
         self.failures: list[str] = []
+        self.ends_at: datetime | None = None
         self._module = configuration["Handler"].rpartition(".")[0]
         self.variables: dict[str, str] = {
             **configuration["Environment"]["Variables"],
@@ -88,6 +89,7 @@ class LocalFunction:
             try:
                 if self._handler is None:
                     self._handler = self._wired()
+                self.ends_at = context.ends_at
                 answer = self._handler(event, context)
                 self._on_step(f"answered {self.name}")
             except Killed as killed:
@@ -95,20 +97,9 @@ class LocalFunction:
                 raise FunctionError("killed") from killed
             except Exception as error:  # as in Lambda, any error is the function's
                 self.failures.append(f"{type(error).__name__}: {error}")
-                self.log.write(self._logged(error, context))
+                self.log.write(_logged(error, context))
                 raise FunctionError(self.failures[-1]) from error
             return answer
-
-    def _logged(self, error: Exception, context: Context) -> str:
-        """The line of Lambda's runtime for an invocation without an answer."""
-        line = {
-            "log_level": "ERROR",
-            "errorType": type(error).__name__,
-            "errorMessage": str(error),
-            "requestId": context.aws_request_id,
-            "stackTrace": traceback.format_tb(error.__traceback__),
-        }
-        return json.dumps(line) + "\n"
 
     def _context(self) -> Context:
         return Context(
@@ -137,6 +128,19 @@ class LocalFunction:
         try:
             yield
         finally:
+            self.ends_at = None
             self._running -= 1
             if not self._running:
                 self._environment.close()
+
+
+def _logged(error: Exception, context: Context) -> str:
+    """The line of Lambda's runtime for an invocation without an answer."""
+    line = {
+        "log_level": "ERROR",
+        "errorType": type(error).__name__,
+        "errorMessage": str(error),
+        "requestId": context.aws_request_id,
+        "stackTrace": traceback.format_tb(error.__traceback__),
+    }
+    return json.dumps(line) + "\n"

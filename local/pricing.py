@@ -7,17 +7,17 @@ from typing import Any
 from botocore.awsrequest import AWSResponse
 
 from local import ACCOUNT
+from local.requests import Requests, http_answer
 
+_URL = "https://api.pricing.us-east-1.amazonaws.com"
 _WHO = f"arn:aws:sts::{ACCOUNT}:assumed-role/audit/audit"
 
 
-def refuse_prices(session: Any) -> None:
+def refuse_prices(requests: Requests) -> None:
     """Answers GetProducts with "not permitted", in place of the HTTP request."""
-    session.events.register("before-call.pricing.GetProducts", _refused)
+    requests.register("before-send.pricing.GetProducts", _refused)
 
 
-def _refused(**_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+def _refused(**_: Any) -> AWSResponse:
     said = f"User: {_WHO} is not authorized to perform: pricing:GetProducts"
-    error = {"Code": "AccessDeniedException", "Message": said}
-    answer = AWSResponse("https://api.pricing.us-east-1.amazonaws.com", 400, {}, None)
-    return answer, {"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}}
+    return http_answer(_URL, 400, {"__type": "AccessDeniedException", "message": said})

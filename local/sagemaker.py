@@ -1,34 +1,36 @@
 """The parts of SageMaker and CloudWatch that an audit calls, answered from recordings.
 
-SageMaker's answers replace the HTTP request: botocore checks the request and parses the JSON as it
-does with AWS. CloudWatch's points are put into moto, which averages them over the period of each
-request.
+SageMaker's answers are HTTP answers: botocore checks the request, repeats it after a throttle and
+parses the JSON as it does with AWS. CloudWatch's points are put into moto, which averages them over
+the period of each request.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
 
-from botocore.awsrequest import AWSResponse, HeadersDict
-from botocore.parsers import create_parser
+import botocore.session
+from botocore.awsrequest import AWSResponse
 
 from local.recorded import RecordedJob
+from local.requests import Requests, http_answer
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind, JobMetrics
 from sageaudit.domain.usage.measurements import RawSeries
 
 _POINTS_A_CALL = 500
-_Answer = tuple[AWSResponse, Any]
+_URL = "https://api.sagemaker"
 
 
 class RecordedSageMaker:
     """Describe*, List* and ListTags of the added jobs. A deleted job is found by none of them.
 
-    `clock`: a job that was added before its end is not listed before it. `page`: rows of a list.
+    `session` is a boto3 session, or its Requests. `clock`: a job that was added early is not
+    listed before its end. `page`: rows of a list.
     """
 
     def __init__(
@@ -42,13 +44,14 @@ class RecordedSageMaker:
         self.lists_requested: list[datetime] = []
         self._clock = clock
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
-        self._parser = create_parser("json")
+        requests = session if isinstance(session, Requests) else Requests(session)
+        self._model = botocore.session.get_session().get_service_model("sagemaker")
         for kind in JobKind:
-            event = f"before-call.sagemaker.{kind.row.describe_call}"
-            session.events.register(event, self._describe(kind.row.prefix))
-            event = f"before-call.sagemaker.{kind.row.list_call}"
-            session.events.register(event, self._list(kind.row.prefix))
-        session.events.register("before-call.sagemaker.ListTags", self._list_tags)
+            event = f"before-send.sagemaker.{kind.row.describe_call}"
+            requests.register(event, self._describe(kind.row.prefix))
+            event = f"before-send.sagemaker.{kind.row.list_call}"
+            requests.register(event, self._list(kind.row.prefix))
+        requests.register("before-send.sagemaker.ListTags", self._list_tags)
 
     def add(self, job: RecordedJob) -> None:
         """Adds a job."""
@@ -58,18 +61,21 @@ class RecordedSageMaker:
         """Deletes a job."""
         del self._jobs[job.kind.row.prefix, job.name]
 
-    def _describe(self, prefix: str) -> Callable[..., _Answer]:
-        def answer(model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
-            job = self._jobs.get((prefix, json.loads(params["body"])[f"{prefix}JobName"]))
-            return self._answer(model, job and _wire(job.describe, model.output_shape))
+    def _describe(self, prefix: str) -> Callable[..., AWSResponse]:
+        shape = self._shape(f"Describe{prefix}Job")
+
+        def answer(request: Any, **_: Any) -> AWSResponse:
+            job = self._jobs.get((prefix, json.loads(request.body)[f"{prefix}JobName"]))
+            return _answer(job and _wire(job.describe, shape))
 
         return answer
 
-    def _list(self, prefix: str) -> Callable[..., _Answer]:
+    def _list(self, prefix: str) -> Callable[..., AWSResponse]:
         """The newest creation first. The token is the number of rows before the page."""
+        row_shape = self._shape(f"List{prefix}Jobs").members[f"{prefix}JobSummaries"].member
 
-        def answer(model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
-            asked = json.loads(params["body"])
+        def answer(request: Any, **_: Any) -> AWSResponse:
+            asked = json.loads(request.body)
             self.lists_requested.append(self._clock())
             listed = [
                 _summary(job)
@@ -77,10 +83,7 @@ class RecordedSageMaker:
                 if kind == prefix and job.ended_at <= self._clock()
             ]
             rows = sorted(
-                (
-                    _wire(row, model.output_shape.members[f"{prefix}JobSummaries"].member)
-                    for row in listed
-                ),
+                (_wire(row, row_shape) for row in listed),
                 key=lambda row: float(row["CreationTime"]),
                 reverse=True,
             )
@@ -89,27 +92,27 @@ class RecordedSageMaker:
             start = int(asked.get("NextToken", 0))
             end = start + min(self.page, asked["MaxResults"])
             more = {"NextToken": str(end)} if end < len(rows) else {}
-            return self._answer(model, {f"{prefix}JobSummaries": rows[start:end], **more})
+            return _answer({f"{prefix}JobSummaries": rows[start:end], **more})
 
         return answer
 
-    def _list_tags(self, model: Any, params: Mapping[str, Any], **_: Any) -> _Answer:
-        arn = json.loads(params["body"])["ResourceArn"]
+    def _list_tags(self, request: Any, **_: Any) -> AWSResponse:
+        arn = json.loads(request.body)["ResourceArn"]
         job = next((job for job in self._jobs.values() if job.arn == arn), None)
         tags = [{"Key": key, "Value": value} for key, value in job.tags.items()] if job else []
-        return self._answer(model, job and {"Tags": tags})
+        return _answer(job and {"Tags": tags})
 
-    def _answer(self, model: Any, body: Any) -> _Answer:
-        """The response, raw and parsed by botocore. With body None, there is no such job.
+    def _shape(self, operation: str) -> Any:
+        return self._model.operation_model(operation).output_shape
 
-        SageMaker then answers ValidationException, which its service model does not declare.
-        """
-        gone = {"__type": "ValidationException", "message": "Requested resource not found."}
-        status = 400 if body is None else 200
-        text = json.dumps(gone if body is None else body).encode()
-        response = {"status_code": status, "headers": HeadersDict(), "body": text}
-        parsed = self._parser.parse(response, model.output_shape)
-        return AWSResponse("https://api.sagemaker", status, response["headers"], None), parsed
+
+def _answer(body: Any) -> AWSResponse:
+    """With body None, there is no such job.
+
+    SageMaker then answers ValidationException, which its service model does not declare.
+    """
+    gone = {"__type": "ValidationException", "message": "Requested resource not found."}
+    return http_answer(_URL, 400 if body is None else 200, gone if body is None else body)
 
 
 def put_series(session: Any, job: RecordedJob) -> None:

@@ -57,6 +57,14 @@ _STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
 """Below this remaining time, no further record is started."""
 
 
+_SAID = {
+    "JobsAudited": "audited",
+    "DueAudited": "audited again",
+    "DuplicateEvents": "already audited",
+}
+"""The line of the log, by the metric that counts the audit."""
+
+
 def audit_message(
     message: SqsMessage,
     deps: flow.AuditDependencies,
@@ -82,9 +90,12 @@ def audit_message(
             report.warning("nothing to audit", reason=reason)
         case flow.Repeated(head):
             _report_repeat(head, message, deps.history, report)
+        case flow.Settled(recorded, _, document):
+            _report_audit(recorded, document, report, "DueAudited")
         case flow.Done(recorded, _, _, document):
-            new = recorded.verdict is Verdict.RECORDED or message.received > 1
-            _report_audit(recorded, document, report, new=new)
+            again = recorded.verdict is not Verdict.RECORDED and message.received == 1
+            first = "DuplicateEvents" if again else "JobsAudited"
+            _report_audit(recorded, document, report, "DueAudited" if outcome.was_due else first)
 
 
 def _send_again(
@@ -109,13 +120,14 @@ def _report_repeat(head: Head, message: SqsMessage, history: History, report: Re
         report.count("DuplicateEvents")
         report.info("already audited", version=head.version)
         return
-    _report_audit(Recorded(Verdict.DUPLICATE, head.version), document, report, new=True)
+    known = Recorded(Verdict.DUPLICATE, head.version)
+    _report_audit(known, document, report, "JobsAudited")
 
 
 def _report_audit(
-    recorded: Recorded, document: AuditDocument, report: Report, *, new: bool
+    recorded: Recorded, document: AuditDocument, report: Report, counted_as: str
 ) -> None:
-    report.count("JobsAudited" if new else "DuplicateEvents")
+    report.count(counted_as)
     for unknown in document["unknown"]:
         if unknown["code"] == RULE_FAILED:
             report.count("RuleFailed")
@@ -124,7 +136,7 @@ def _report_audit(
         report.count("JobsUnauditable")
         report.error("unauditable", reason=document["unauditable"])
     report.info(
-        "audited" if new else "already audited",
+        _SAID[counted_as],
         verdict=recorded.verdict.value,
         version=recorded.version,
         total_usd=document["bill"]["total_usd"],

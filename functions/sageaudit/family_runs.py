@@ -12,7 +12,7 @@ from itertools import islice
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Head, JobKey, earlier_run
-from sageaudit.domain.job.job import FINISHED, Job
+from sageaudit.domain.job.job import FINISHED, Job, ParentKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
@@ -25,6 +25,9 @@ _WORKED = frozenset({"Completed", "Stopped"})
 """A run that failed says little of one that works."""
 POOL_WITHIN = timedelta(days=30)
 """Older runs of a family may be of other code: our choice, as for its dollars in messages."""
+_SUMMED_AFTER = timedelta(hours=1)
+_NEWEST = 3
+"""A tuning job ends after its training jobs, or together with the last of them."""
 
 
 def earlier_heads(job: Job, named: str, history: History, *, now: datetime) -> tuple[Head, ...]:
@@ -38,6 +41,14 @@ def earlier_heads(job: Job, named: str, history: History, *, now: datetime) -> t
             limit=FAMILY_RUNS,
         )
     )
+
+
+def heads_before(head: Head, history: History) -> tuple[Head, ...]:
+    """The same for a run that is known by its head alone."""
+    runs = history.by_family(
+        head.account, head.region, head.family, before=head.ended_at, limit=FAMILY_RUNS
+    )
+    return tuple(runs)
 
 
 def runs_of(heads: Sequence[Head]) -> tuple[EarlierRun, ...]:
@@ -107,3 +118,18 @@ def recheck_family(
         ended_at=job.ended_at,
         due_at=now,
     )
+
+
+def recheck_roll_up(job: Job, version: int, history: History, *, now: datetime) -> None:
+    """Makes the settled sum of a tuning job due, as one of its training jobs was audited late.
+
+    Of a training job's first audit soon after its end, no sum can be settled yet.
+    """
+    parent = job.parent
+    soon = job.ended_at is not None and now - job.ended_at < _SUMMED_AFTER
+    if parent is None or parent.kind is not ParentKind.TUNING or (version == 1 and soon):
+        return
+    newest = history.by_family(job.account or "", job.region or "", parent.arn, limit=_NEWEST)
+    for head in newest:
+        if head.rollup and head.settled:
+            history.make_due(head.key, now)

@@ -32,10 +32,28 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import Malformed
-from sageaudit.family_runs import earlier_heads, family_pool, recheck_family, runs_of
+from sageaudit.family_runs import (
+    earlier_heads,
+    family_pool,
+    heads_before,
+    recheck_family,
+    recheck_roll_up,
+    runs_of,
+)
 from sageaudit.ports import Buckets, History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
+from sageaudit.second_look import (
+    amended,
+    kept_run,
+    kept_usage,
+    same_figures,
+    settled,
+    settled_document,
+    with_next_look,
+)
 from sageaudit.waiting import Deliveries, Later, Wait, later, metrics_are_late
 
 RECHECK_AFTER = timedelta(hours=1)
@@ -71,6 +89,7 @@ class Done:
     audit: Audit
     document: AuditDocument
     notes: tuple[str, ...] = ()
+    was_due: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +106,16 @@ class Dropped:
     reason: str
 
 
-Outcome = Done | Later | Repeated | Dropped
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The last look at a run that Describe does not answer any more, by what the history keeps."""
+
+    recorded: Recorded
+    key: JobKey
+    document: AuditDocument
+
+
+Outcome = Done | Later | Repeated | Dropped | Settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +136,8 @@ class _Audit:
     now: datetime
     deliveries: Deliveries | None
     again: bool
+    due: Head | None = None
+    """The newest audit of the run, where it is due: this is a second look."""
 
     def later(self, wait: Wait, reason: str) -> Later | None:
         """The next wait for this reason, if there is one."""
@@ -132,7 +162,10 @@ def audit_finished_job(
     """
     described = describe(ended, deps.jobs)
     head = None if again else _head(described.ended, deps.history)
-    audit = _Audit(described.ended, deps, now, deliveries, again or _is_due(head, now))
+    due = head if _is_due(head, now) else None
+    # What a second look misses is due once more: it waits for nothing.
+    waits = deliveries if due is None else None
+    audit = _Audit(described.ended, deps, now, waits, again or due is not None, due)
     if isinstance(described, Gone):
         return _audit_gone(described, audit, head)
     if head is not None and _is_repeat(head, described, audit):
@@ -166,7 +199,7 @@ def _audit_gone(gone: Gone, audit: _Audit, head: Head | None) -> Outcome:
     Nothing is recorded of a run that only a person's event names.
     """
     if head is not None:
-        return Repeated(head)
+        return Repeated(head) if audit.due is None else _settle(audit.due, gone.reason, audit)
     if gone.may_come and (wait := audit.later(Wait.NOT_FOUND, gone.reason)):
         return wait
     if not gone.proven:
@@ -205,32 +238,74 @@ def _audit_one_job(read: _Read, audit: _Audit) -> Done | Later:
     deps, now = audit.deps, audit.now
     read = _with_regions(read, deps)
     job = read.job
-    usage = deps.metrics.read(job, now)
-    waited = (audit.deliveries or {}).get(Wait.LATE_METRICS, 0) > 0
+    market = deps.markets.market(job, now)
+    kept = kept_usage(audit.due, job, market.types, deps.history, now=now) if audit.due else None
+    usage = deps.metrics.read(job, now) if kept is None else kept[0]
+    waited = audit.due is not None or (audit.deliveries or {}).get(Wait.LATE_METRICS, 0) > 0
     late = metrics_are_late(job, usage, now=now, waited=waited)
     if late and (wait := audit.later(Wait.LATE_METRICS, "its metrics are not complete yet")):
         return wait
-    market = deps.markets.market(job, now)
-    heads = _earlier(job, deps, now=now)
+    made, heads = _judged(job, usage, market, audit)
+    detail = detail_of(read.answer, read.tags.tags, usage)
+    if kept is not None:
+        detail = replace(detail, series=kept[1].series, note=kept[1].note)
+    notes = (*read.tags.notes, *filter(None, (detail.note,)))
+    made = replace(made, notes=(*made.notes, *notes))
+    if late or read.tags.late or not job.finished:
+        made = provisional(made, now)
+    done = _record(made, audit, detail, compared=heads, kept=kept is not None)
+    if done.recorded.verdict is not Verdict.OLDER:
+        recheck_family(job, made.family, done.key, deps.history, now=now)
+    if done.recorded.verdict is Verdict.RECORDED:
+        recheck_roll_up(job, done.recorded.version, deps.history, now=now)
+    return replace(done, notes=notes)
+
+
+def _judged(
+    job: Job, usage: Measurements, market: Market, audit: _Audit
+) -> tuple[Audit, tuple[Head, ...] | None]:
+    """The audit, and the earlier runs that it was judged with."""
+    deps, heads = audit.deps, _earlier(job, audit.deps, now=audit.now)
     made = audit_job(
         job,
         usage,
         market,
         deps.policy,
         deps.ruleset,
-        now=now,
+        now=audit.now,
         earlier=None if heads is None else runs_of(heads),
         pool=None if heads is None else family_pool(job, usage, market, heads, deps.history),
     )
-    detail = detail_of(read.answer, read.tags.tags, usage)
-    notes = (*read.tags.notes, *filter(None, (detail.note,)))
-    made = replace(made, notes=(*made.notes, *notes))
-    if late or read.tags.late or not job.finished:
-        made = provisional(made, now)
-    done = _record(made, audit, detail, compared=heads)
-    if done.recorded.verdict is not Verdict.OLDER:
-        recheck_family(job, made.family, done.key, deps.history, now=now)
-    return replace(done, notes=notes)
+    return made, heads
+
+
+def _settle(due: Head, why: str, audit: _Audit) -> Outcome:
+    """A second look without Describe: judged by what is kept, else as it stands; the last one."""
+    deps, now = audit.deps, audit.now
+    stored, kept = deps.history.audit(due.key), kept_run(due, deps.history.detail(due.key))
+    if stored is None:
+        return Repeated(due)
+    written, heads = settled_document(stored, why), heads_before(due, deps.history)
+    facts, fingerprint = due.facts, due.fingerprint
+    if kept is not None and kept.job.finished and not due.rollup:
+        market = deps.markets.market(kept.job, now)
+        made, _ = _judged(kept.job, kept.usage(market.types), market, audit)
+        made = made if made.final else settled(made, why)
+        written = document(made)
+        facts = due.facts if same_figures(stored, written) else run_facts(made)
+        written = amended(stored, written)
+    entry = Entry(
+        key=due.key,
+        last_modified_at=due.last_modified_at,
+        document=written,
+        family_version=due.family_version,
+        fingerprint=fingerprint,
+        detail=None,
+        again=True,
+        facts=facts,
+        compared=None if due.rollup else heads,
+    )
+    return Settled(deps.history.record(entry), due.key, written)
 
 
 def _with_regions(read: _Read, deps: AuditDependencies) -> _Read:
@@ -287,12 +362,21 @@ def _record(
     detail: Detail | None = None,
     *,
     compared: tuple[Head, ...] | None = None,
+    kept: bool = False,
 ) -> Done:
-    """Writes an audit under the job's ARN and creation time."""
+    """Writes an audit under the job's ARN and creation time. `kept`: made of kept measurements."""
+    if audit.due is not None:
+        made = with_next_look(made, audit.now)
     job, ended = made.job, audit.ended
     created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
     key, written = JobKey(job.arn or ended.ref.arn, created_at), document(made)
+    facts = run_facts(made) if made.usage is not None else None
+    if audit.due is not None:
+        stored = audit.deps.history.audit(key)
+        if kept and stored is not None and same_figures(stored, written):
+            facts = audit.due.facts
+        written = amended(stored, written)
     recorded = audit.deps.history.record(
         Entry(
             key=key,
@@ -302,9 +386,9 @@ def _record(
             family_version=FAMILY_VERSION,
             fingerprint=job.fingerprint,
             detail=detail,
-            facts=run_facts(made) if made.usage is not None else None,
+            facts=facts,
             compared=compared,
             again=audit.again,
         )
     )
-    return Done(recorded, key, made, written)
+    return Done(recorded, key, made, written, was_due=audit.due is not None)

@@ -17,7 +17,10 @@ from sageaudit.adapters.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.ports import Circuit, LastNotice
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import News, Said
+from sageaudit.ports import Circuit
 from tests.contract.entries import (
     ACCOUNT,
     NOON,
@@ -30,6 +33,8 @@ from tests.contract.entries import (
 )
 from tests.contract.faults import everything, meanwhile, refusal
 from tests.contract.tables import new_table
+
+SAID = Said(1, News(Severity.HIGH, None, None), NOON)
 
 
 @pytest.fixture
@@ -157,8 +162,8 @@ def _ask_family(history: DynamoHistory) -> None:
 
 def _tell(ledger: DynamoTellLedger) -> None:
     assert ledger.last_notice("a") is None
-    ledger.claim_family_day("f", NOON.date(), "a|1")
-    ledger.remember_notice("a", LastNotice(1, "high $2.04"))
+    day = ledger.family_day("f", NOON.date())
+    assert ledger.write("f", NOON.date(), day.told("a", SAID, NOON), ("a", SAID))
 
 
 def _send(ledger: DynamoSendLedger) -> None:
@@ -260,13 +265,12 @@ def test_a_row_of_an_older_version_keeps_its_meaning(client: Any, table: str) ->
 def test_ledger_items_expire(client: Any, table: str) -> None:
     """45 days after they were written, long after any redelivery; a job's last notice stays."""
     ledger, told = DynamoSendLedger(client, table), DynamoTellLedger(client, table)
-    told.claim_family_day("f", NOON.date(), "a|1")
+    told.write("f", NOON.date(), FamilyDay().told("a", SAID, NOON), ("a", SAID))
     ledger.claim_send("n", NOON, 60)
     ledger.claim_send("sent", NOON, 60)
     ledger.mark_sent("sent", NOON)
     ledger.mark_failed("failed", NOON, "no_service")
     ledger.change_circuit("slack", Circuit(), Circuit(1), NOON)
-    told.remember_notice("a", LastNotice(1, "high $2.04"))
 
     days = [
         (int(item["expires_at"]["N"]) - NOON.timestamp()) / 86_400

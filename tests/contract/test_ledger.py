@@ -1,11 +1,17 @@
-"""What the ledgers promise: one message for a family and day, one send for a notice."""
+"""What the ledgers promise: a family's day is written by one at a time, a notice sent once."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
 
 from sageaudit.domain.audit.record import Claim
-from sageaudit.ports import Circuit, LastNotice, SendLedger, TellLedger
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.telling.family_day import Claim as DayClaim
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import IdleHours, News, Said
+from sageaudit.ports import Circuit, SendLedger, TellLedger
 from tests.contract.entries import NOON
 
 DAY = date(2026, 11, 20)
@@ -14,39 +20,67 @@ LATER = NOON + timedelta(seconds=61)
 MUCH_LATER = LATER + timedelta(seconds=61)
 
 
-def test_a_family_speaks_once_a_day(told: TellLedger) -> None:
-    """The first audit has the day; asked again it still has; the next day is new."""
-    assert told.claim_family_day("resnet", DAY, "a|1")
-    assert not told.claim_family_day("resnet", DAY, "b|1")
-    assert told.claim_family_day("resnet", DAY, "a|1")
-    assert told.claim_family_day("bert", DAY, "b|1")
-    assert told.claim_family_day("resnet", DAY + timedelta(days=1), "b|1")
+NEWS = News(
+    Severity.HIGH,
+    Decimal("2.04"),
+    None,
+    Decimal("0.50"),
+    IdleHours("gpu_hours", Decimal("40.25"), None),
+)
+UNKNOWN = News(Severity.LOW, None, None)
+SAID = Said(1, NEWS, NOON)
 
 
-def test_any_text_can_be_a_family(told: TellLedger) -> None:
+def claim(version: int = 1, news: News = NEWS, *, corrects: bool = False) -> DayClaim:
+    """For a minute."""
+    return DayClaim(version, news, LATER, corrects)
+
+
+def test_a_familys_day_comes_back_as_it_was_written(told: TellLedger) -> None:
+    """Claims and figures, the unknown ones too; other days and families are their own."""
+    assert told.family_day("resnet", DAY) == FamilyDay()
+    claimed = FamilyDay().claimed("a", claim(), NOON)
+    assert told.write("resnet", DAY, claimed)
+    assert told.family_day("resnet", DAY) == claimed
+    both = claimed.told("a", SAID, NOON).claimed("b", claim(2, UNKNOWN, corrects=True), NOON)
+    both = replace(both, revision=claimed.revision + 1)
+    assert told.write("resnet", DAY, both)
+    assert told.family_day("resnet", DAY) == both
+    assert told.family_day("bert", DAY) == FamilyDay()
+    assert told.family_day("resnet", DAY + timedelta(days=1)) == FamilyDay()
+
+
+def test_a_day_that_was_written_since_is_not_overwritten(told: TellLedger) -> None:
+    """Of two that read the same day, the first one writes it; nothing of the second is kept."""
+    first, second = (FamilyDay().claimed(run, claim(), NOON) for run in ("a", "b"))
+    assert told.write("resnet", DAY, first)
+    assert not told.write("resnet", DAY, second, ("b", SAID))
+    assert told.family_day("resnet", DAY) == first
+    assert told.last_notice("b") is None
+    assert told.write("resnet", DAY, first.told("a", SAID, NOON), ("a", SAID))
+    assert not told.write("resnet", DAY, first.told("a", SAID, NOON))
+
+
+def test_any_text_can_be_a_family_or_a_run(told: TellLedger) -> None:
     """Long and hostile names are kept apart."""
-    assert told.claim_family_day("😀" * 1_000 + "a", DAY, "a|1")
-    assert told.claim_family_day("😀" * 1_000 + "b", DAY, "b|1")
-    assert told.claim_family_day("", DAY, "c|1")
+    for family in ("😀" * 1_000 + "a", "😀" * 1_000 + "b", ""):
+        day = FamilyDay().claimed(family, claim(), NOON)
+        assert told.write(family, DAY, day, (f"{family} run", SAID))
+        assert told.family_day(family, DAY) == day
+    assert told.last_notice("😀" * 1_000 + "a run") == SAID
+    assert told.last_notice("😀" * 1_000 + "c run") is None
 
 
-def test_what_was_told_of_a_job_is_known(told: TellLedger) -> None:
-    """The newest version that was sent, job by job."""
-    assert told.last_notice("job") is None
-    told.remember_notice("job", LastNotice(1, "high $2.04"))
-    told.remember_notice("job", LastNotice(1, "high $2.04"))
-    assert told.last_notice("job") == LastNotice(1, "high $2.04")
-    told.remember_notice("job", LastNotice(3, "low $0.10"))
-    told.remember_notice("job", LastNotice(2, "high $2.04"))
-    assert told.last_notice("job") == LastNotice(3, "low $0.10")
-    assert told.last_notice("another") is None
-
-
-def test_any_text_can_be_a_job(told: TellLedger) -> None:
-    """A name of any length, and news in any signs."""
-    told.remember_notice("😀" * 1_000 + "a", LastNotice(1, "…"))
-    assert told.last_notice("😀" * 1_000 + "a") == LastNotice(1, "…")
-    assert told.last_notice("😀" * 1_000 + "b") is None
+def test_what_was_told_of_a_run_is_known(told: TellLedger) -> None:
+    """The newest version that was told: an older one never replaces it, and its day stays."""
+    assert told.last_notice("a") is None
+    day = FamilyDay().claimed("a", claim(), NOON)
+    third = replace(SAID, version=3, news=UNKNOWN)
+    assert told.write("resnet", DAY, day, ("a", SAID))
+    day = day.told("a", third, NOON)
+    assert told.write("resnet", DAY, day, ("a", third))
+    assert not told.write("resnet", DAY, day.told("a", SAID, NOON), ("a", replace(SAID, version=2)))
+    assert (told.last_notice("a"), told.family_day("resnet", DAY)) == (third, day)
 
 
 def test_a_notice_is_claimed_first_once(sends: SendLedger) -> None:

@@ -22,7 +22,10 @@ from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry, Head, Verdict
 from sageaudit.domain.audit.sums import Scope, Sums, grouped
-from sageaudit.ports import Circuit, History, LastNotice, SendLedger, TellLedger
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import News, Said
+from sageaudit.ports import Circuit, History, SendLedger, TellLedger
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.contract.tables import dynamodb, new_table
 from tests.fakes.memory_ledger import MemoryLedger
@@ -196,12 +199,14 @@ def answer(told: TellLedger, sends: SendLedger, what: str, notice: str, second: 
     if what == "claim":
         return sends.claim_send(notice, now, 60)
     if what == "family":
-        return told.claim_family_day("family", NOON.date(), notice)
+        return told.family_day("family", NOON.date())
     if what == "last notice":
         return told.last_notice(notice)
     if what == "remember":
-        told.remember_notice(notice, LastNotice(second % 3, str(second)))
-    elif what == "sent":
+        said = Said(second % 3, News(Severity.LOW, Decimal(second), None), now)
+        seen = told.family_day("family", NOON.date()) if second % 2 else FamilyDay()
+        return told.write("family", NOON.date(), seen.told(notice, said, now), (notice, said))
+    if what == "sent":
         sends.mark_sent(notice, now)
     elif what == "failed":
         sends.mark_failed(notice, now, "reason")

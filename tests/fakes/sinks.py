@@ -26,6 +26,7 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.settings import AuditSettings
 from sageaudit.text.envelope import Notice, to_body
+from sageaudit.text.occasion import FIRST
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 
@@ -80,7 +81,7 @@ def sinks(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> d
     found["judged again"] = repr(again)
     channels = [channel.name for channel in CHANNELS]
     for channel, writer in writers(channels).items():
-        payload = writer(document, Policy())
+        payload = writer(document, Policy(), FIRST)
         found[f"posted to {channel}"] = json.dumps(payload, ensure_ascii=False)
         found[f"queued for {channel}"] = to_body(Notice(f"x|{channel}", channel, payload))
     out = io.StringIO()

@@ -11,9 +11,10 @@ import pytest
 from infra import sources
 from sageaudit import adapters
 from tests.infra.conftest import OTHER_ROLE
-from tests.infra.reading import of_type, statements
+from tests.infra.reading import of_type, one, statements
 
-ROLES = ("Audit", "Notify", "Deliver")
+ROLES = ("Audit", "Notify", "Deliver", "SweepRole")
+"""Of the functions. The schedule's own role invokes the sweep."""
 JOBS = {
     f"arn:${{AWS::Partition}}:sagemaker:${{AWS::Region}}:${{AWS::AccountId}}:{kind}/*"
     for kind in ("training-job", "processing-job", "transform-job", "hyper-parameter-tuning-job")
@@ -22,10 +23,18 @@ SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:
 TABLE = "${HistoryTable.Arn}"
 NOTICES = {"${NoticesQueueSns.Arn}", "${NoticesQueueSlack.Arn}"}
 BY_FAMILY = f"{TABLE}/index/by-family"
+INDEX_OF = {"Audit": f"{TABLE}/index/by-family", "SweepRole": f"{TABLE}/index/due"}
+LISTS = {
+    "sagemaker:ListTrainingJobs",
+    "sagemaker:ListProcessingJobs",
+    "sagemaker:ListTransformJobs",
+    "sagemaker:ListHyperParameterTuningJobs",
+}
 ON_THE_TABLE = {
     "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
     "Notify": {"GetItem", "PutItem", "Query"},
     "Deliver": {"DeleteItem", "GetItem", "PutItem", "UpdateItem"},
+    "SweepRole": {"DescribeTable", "GetItem", "PutItem"},
 }
 READING_VERBS = ("Describe", "Get", "List")
 
@@ -46,8 +55,18 @@ def test_every_role_is_a_lambdas_and_has_no_managed_policy(
 
 
 def test_there_are_no_other_roles(template: dict[str, Any]) -> None:
-    """One for each function."""
-    assert len(of_type(template, "AWS::IAM::Role")) == len(ROLES)
+    """One for each function, and the schedule's, which invokes the sweep and nothing else."""
+    assert len(of_type(template, "AWS::IAM::Role")) == len(ROLES) + 1
+    role = one(template, "AWS::IAM::Role", "SweepScheduleRole")
+    [statement] = role["AssumeRolePolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"Service": "scheduler.amazonaws.com"}
+    assert statement["Condition"] == {
+        "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+    }
+    assert set(statements(template, "SweepScheduleRole")) == {
+        ("lambda:InvokeFunction", "${SweepFunction.Arn}"),
+        ("sqs:SendMessage", "${SweepScheduleDeadLetters.Arn}"),
+    }
 
 
 def test_all_that_our_code_calls_is_granted_and_nothing_else(
@@ -68,14 +87,23 @@ def test_all_that_our_code_calls_is_granted_and_nothing_else(
     assert granted == called | lambdas_own
 
 
-def test_only_metrics_and_prices_are_unscoped(template: dict[str, Any]) -> None:
-    """CloudWatch and the Price List have no resources to name."""
+def test_only_metrics_prices_and_lists_are_unscoped(template: dict[str, Any]) -> None:
+    """CloudWatch, the Price List and SageMaker's lists have no resources to name."""
     unscoped = {s for role in ROLES for s in statements(template, role) if s[1] == "*"}
     assert unscoped == {
         ("cloudwatch:GetMetricData", "*"),
         ("cloudwatch:ListMetrics", "*"),
         ("pricing:GetProducts", "*"),
+        *((action, "*") for action in LISTS),
     }
+    assert {action for action, _ in statements(template, "SweepRole")} >= LISTS
+    assert not [
+        action
+        for role in ROLES
+        if role != "SweepRole"
+        for action, _ in statements(template, role)
+        if action in LISTS
+    ]
 
 
 @pytest.mark.parametrize("service", ["sagemaker", "iam", "s3", "cloudwatch"])
@@ -104,6 +132,16 @@ def test_audit_reads_jobs_and_writes_history(template: dict[str, Any]) -> None:
     }
 
 
+def test_the_sweep_lists_jobs_and_sends_what_it_finds(template: dict[str, Any]) -> None:
+    """It describes no job; Lambda sends what it could not invoke to the schedule's dead letters."""
+    assert _resources(template, "SweepRole") == {
+        "sagemaker": {"*"},
+        "dynamodb": {TABLE, f"{TABLE}/index/due"},
+        "sqs": {"${TriggerFinishedJobs.Arn}", "${SweepScheduleDeadLetters.Arn}"},
+        "logs": {"${SweepLog.Arn}"},
+    }
+
+
 def test_notify_reads_history_and_hands_notices_on(template: dict[str, Any]) -> None:
     """It knows neither SageMaker nor any channel."""
     assert _resources(template, "Notify") == {
@@ -128,12 +166,13 @@ def test_deliver_sends_and_keeps_the_ledger(template: dict[str, Any]) -> None:
 def test_the_table_is_open_as_far_as_a_function_needs_it(
     template: dict[str, Any], role: str
 ) -> None:
-    """Of the indexes, only families are asked for, and only by the function that compares runs."""
+    """Families are asked for by the function that compares runs, what is due by the sweep."""
     granted = list(statements(template, role))
     on_table = {a.removeprefix("dynamodb:") for a, resource in granted if resource == TABLE}
     on_indexes = {(a, resource) for a, resource in granted if "/index/" in resource}
     assert on_table == ON_THE_TABLE[role]
-    assert on_indexes == ({("dynamodb:Query", BY_FAMILY)} if role == "Audit" else set())
+    index = INDEX_OF.get(role)
+    assert on_indexes == ({("dynamodb:Query", index)} if index else set())
 
 
 def test_a_queues_consumer_cannot_send_where_it_need_not(template: dict[str, Any]) -> None:
@@ -145,6 +184,7 @@ def test_a_queues_consumer_cannot_send_where_it_need_not(template: dict[str, Any
         "Audit": {"${TriggerFinishedJobs.Arn}", "${TriggerFinishedJobsDeadLetters.Arn}"},
         "Notify": {*NOTICES, "${NoticesDecisions.Arn}", "${NoticesUndecidedAudits.Arn}"},
         "Deliver": {"${NoticesNoticesDeadLetters.Arn}"},
+        "SweepRole": {"${TriggerFinishedJobs.Arn}", "${SweepScheduleDeadLetters.Arn}"},
     }
 
 
@@ -152,9 +192,10 @@ def test_a_further_account_is_read_through_its_role_only(
     template: dict[str, Any], quiet_template: dict[str, Any]
 ) -> None:
     """The role of the policy, and none by default."""
-    assert not [a for a, _ in statements(template, "Audit") if a.startswith("sts:")]
-    assumed = [s for s in statements(quiet_template, "Audit") if s[0].startswith("sts:")]
-    assert assumed == [("sts:AssumeRole", OTHER_ROLE)]
+    for role in ("Audit", "SweepRole"):
+        assert not [a for a, _ in statements(template, role) if a.startswith("sts:")]
+        assumed = [s for s in statements(quiet_template, role) if s[0].startswith("sts:")]
+        assert assumed == [("sts:AssumeRole", OTHER_ROLE)]
 
 
 def _resources(template: dict[str, Any], role: str) -> dict[str, set[str]]:

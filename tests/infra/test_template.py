@@ -9,6 +9,7 @@ import pytest
 
 from sageaudit import delivering
 from sageaudit.adapters.dynamo import table
+from sweep import handler
 from tests.infra.conftest import OTHER_ACCOUNT
 from tests.infra.reading import of_type, one, text
 
@@ -111,7 +112,7 @@ def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
 def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:
     """The policies also let EventBridge in for this rule alone."""
     queues = of_type(template, "AWS::SQS::Queue")
-    assert len(queues) == 7
+    assert len(queues) == 8
     assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
     assert {queue["MessageRetentionPeriod"] for queue in queues.values()} == {14 * 24 * 3600}
     policies = of_type(template, "AWS::SQS::QueuePolicy").values()
@@ -123,6 +124,31 @@ def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -
         text(s["Condition"]["ArnEquals"]["aws:SourceArn"]) == "${TriggerJobEnded.Arn}"
         for s in services
     )
+
+
+def test_a_sweep_begins_every_quarter_of_an_hour_and_is_kept_where_it_cannot(
+    template: dict[str, Any],
+) -> None:
+    """The next sweep does what one left, so none is tried again by Lambda."""
+    schedule = one(template, "AWS::Scheduler::Schedule")
+    assert schedule["ScheduleExpression"] == "rate(15 minutes)"
+    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    target = schedule["Target"]
+    assert text(target["Arn"]) == "${SweepFunction.Arn}"
+    assert text(target["RoleArn"]) == "${SweepScheduleRole.Arn}"
+    assert text(target["DeadLetterConfig"]["Arn"]) == "${SweepScheduleDeadLetters.Arn}"
+    assert target["RetryPolicy"]["MaximumEventAgeInSeconds"] == 900
+    invocations = one(template, "AWS::Lambda::EventInvokeConfig")
+    assert invocations["MaximumRetryAttempts"] == 0
+    kept = invocations["DestinationConfig"]["OnFailure"]["Destination"]
+    assert text(kept) == "${SweepScheduleDeadLetters.Arn}"
+
+
+def test_a_turn_outlives_its_sweep_and_ends_before_the_next(template: dict[str, Any]) -> None:
+    """Two sweeps never work at once, and one that was killed holds up none."""
+    timeout_s = one(template, "AWS::Lambda::Function", "SweepFunction")["Timeout"]
+    assert timeout_s < handler.LEASE_S < 15 * 60
+    assert timeout_s * 1000 > handler.STOP_BEFORE_MS
 
 
 def test_topics_take_tls_only_and_notices_are_encrypted(template: dict[str, Any]) -> None:
@@ -179,13 +205,14 @@ def test_functions_share_one_asset_and_one_runtime(template: dict[str, Any]) -> 
         "audit.handler.handler",
         "notify.handler.handler",
         "deliver.handler.handler",
+        "sweep.handler.handler",
     }
     assert {f["Runtime"] for f in functions} == {"python3.13"}
-    assert [f["Architectures"] for f in functions] == [["arm64"]] * 3
-    assert len({text(f["Role"]) for f in functions}) == 3
+    assert [f["Architectures"] for f in functions] == [["arm64"]] * 4
+    assert len({text(f["Role"]) for f in functions}) == 4
     assert all(f["LoggingConfig"]["LogFormat"] == "JSON" for f in functions)
     logs = of_type(template, "AWS::Logs::LogGroup").values()
-    assert [log["RetentionInDays"] for log in logs] == [30] * 3
+    assert [log["RetentionInDays"] for log in logs] == [30] * 4
 
 
 def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]) -> None:
@@ -210,6 +237,7 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
         "TOPIC_ARN",
         "SLACK_SECRET_ID",
     }
+    assert _environment(template, "SweepFunction") == common | {"FINISHED_QUEUE_URL", "ACCOUNT_ID"}
 
 
 def test_without_slack_only_its_queue_remains(quiet_template: dict[str, Any]) -> None:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -20,9 +21,18 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import Malformed, Throttled
-from sageaudit.notifying import NewAudit, NotifyDependencies, Queued, Quiet, notify
-from sageaudit.ports import History, LastNotice, Queue
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.errors import BadHistory, Malformed, Throttled
+from sageaudit.notifying import (
+    LEASE_S,
+    Later,
+    NewAudit,
+    NotifyDependencies,
+    Queued,
+    Quiet,
+    notify,
+)
+from sageaudit.ports import History, Queue
 from sageaudit.text.envelope import Writer, read_body
 from sageaudit.text.money import usd
 from sageaudit.text.slack_fit import HEADER, TEXT, TOTAL, size
@@ -45,7 +55,7 @@ from tests.fakes.documents import (
 from tests.fakes.documents import unauditable_document as unauditable
 from tests.fakes.memory_ledger import MemoryLedger
 
-OTHER = PK.replace("0412", "0413")
+OTHER, THIRD = PK.replace("0412", "0413"), PK.replace("0412", "0414")
 FAMILY = "111122223333/us-east-1/train-bert"
 
 
@@ -59,6 +69,9 @@ class Family:
     def head(self, key: JobKey) -> None:
         return None
 
+    def audit(self, key: JobKey, version: int | None = None) -> None:
+        return None
+
     def sums(self, scope: Scope, since: date, until: date, **of: Any) -> Iterator[SumRow]:
         self.asked.append({"scope": scope, "since": since, "until": until, **of})
         row = SumRow(scope, of["account"], of["region"], of["name"], until, Sums())
@@ -70,6 +83,11 @@ def audit(changed: AuditDocument | None = None, *, version: int = 1, pk: str = P
     whole = document() if changed is None else changed
     pk, key, version = Change(stream_record(whole, version=version, pk=pk)).run()
     return NewAudit(pk, key, version, NOON, whole)
+
+
+def dearer(usd: int) -> AuditDocument:
+    """The audit with this avoidable instead."""
+    return document(avoidable_usd=Decimal(usd))
 
 
 def dependencies(
@@ -209,21 +227,25 @@ def test_a_roll_ups_dollars_are_its_childrens(floor: str, told: type[Queued | Qu
 
 
 def test_the_run_in_hand_counts_once_in_the_version_in_hand() -> None:
-    """The sums have it already, perhaps in a later version: that is taken out, this one added."""
+    """The sums have it already, in its newest version: that is taken out, this one added."""
     history = MemoryHistory()
     first, later = document(), document(avoidable_usd=Decimal(50))
     history.record(_recorded(first))
     history.record(_recorded(document(job=job(name="another"), avoidable_usd=Decimal(1))))
     deps = replace(dependencies(), history=history)
 
-    def reaches(floor: str) -> bool:
+    def reaches(given: NewAudit, floor: str, sums: str) -> bool:
         floor_usd = Decimal(floor)
-        outcome = notify(audit(first), replace(deps, policy=Policy(floor_usd=floor_usd)), now=NOON)
-        return outcome != Quiet(_under(Decimal("3.035"), floor_usd))
+        policy = Policy(floor_usd=floor_usd)
+        outcome = notify(given, replace(deps, policy=policy, ledger=MemoryLedger()), now=NOON)
+        if isinstance(outcome, Quiet):
+            assert outcome == Quiet(_under(Decimal(sums), floor_usd))
+        return isinstance(outcome, Queued)
 
-    assert (reaches("3.035"), reaches("3.04")) == (True, False)
+    one, two = audit(first), audit(later, version=2)
+    assert [reaches(one, floor, "3.035") for floor in ("3.035", "3.04")] == [True, False]
     history.record(replace(_recorded(later), last_modified_at=NOON))
-    assert (reaches("3.035"), reaches("3.04")) == (True, False)
+    assert [reaches(two, floor, "51") for floor in ("51", "51.01")] == [True, False]
 
 
 def test_a_run_that_ended_30_days_ago_counts_the_whole_day() -> None:
@@ -270,7 +292,7 @@ def test_a_family_has_one_message_a_day() -> None:
     ledger, queue = MemoryLedger(), RecordingQueue()
     notify(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
     assert notify(audit(pk=OTHER), dependencies(ledger=ledger, queue=queue), now=NOON) == Quiet(
-        "the family already had a message today"
+        "the family already had a message today, and this is no worse"
     )
     tomorrow = replace(audit(pk=OTHER), at=NOON + timedelta(days=1))
     assert isinstance(notify(tomorrow, dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
@@ -282,28 +304,51 @@ def test_one_name_in_two_accounts_is_two_families() -> None:
     ledger = MemoryLedger()
     abroad = document(job=job(account="444455556666"))
     assert isinstance(notify(audit(), dependencies(ledger=ledger), now=NOON), Queued)
-    assert isinstance(notify(audit(abroad), dependencies(ledger=ledger), now=NOON), Queued)
+    assert isinstance(
+        notify(audit(abroad, pk=OTHER), dependencies(ledger=ledger), now=NOON), Queued
+    )
 
 
 def test_a_second_delivery_after_midnight_is_still_of_its_day() -> None:
     """The day is that of the writing: the next day's message is not taken from the family."""
-    ledger = MemoryLedger()
+    ledger, queue = MemoryLedger(), RecordingQueue(answers=[Throttled("queue")])
     late = replace(audit(), at=datetime(2026, 5, 20, 23, 59, tzinfo=UTC))
-    for now in (late.at, late.at + timedelta(minutes=5)):
-        assert isinstance(notify(late, dependencies(ledger=ledger), now=now), Queued)
-    assert ledger.claim_family_day(FAMILY, date(2026, 5, 21), "another")
+    with pytest.raises(Throttled):
+        notify(late, dependencies(ledger=ledger, queue=queue), now=late.at)
+    after_midnight = late.at + timedelta(minutes=5)
+    deps = dependencies(ledger=ledger, queue=queue)
+    assert isinstance(notify(late, deps, now=after_midnight), Queued)
+    assert len(ledger.family_day(FAMILY, date(2026, 5, 20)).said()) == 1
+    assert ledger.family_day(FAMILY, date(2026, 5, 21)) == FamilyDay()
+    next_day = replace(audit(pk=OTHER), at=after_midnight)
+    assert isinstance(notify(next_day, deps, now=after_midnight), Queued)
+
+
+def test_a_large_loss_that_is_decided_days_later_is_compared_with_its_own_day() -> None:
+    """What was told of the family today does not silence it; its first line names its day."""
+    ledger, queue = MemoryLedger(), RecordingQueue()
+    deps = dependencies(ledger=ledger, queue=queue)
+    today = NOON + timedelta(days=2)
+    notify(replace(audit(dearer(4000), pk=OTHER), at=today), deps, now=today)
+    notify(audit(pk=THIRD), deps, now=NOON)
+    assert isinstance(notify(audit(dearer(5000)), deps, now=today), Queued)
+    first_line = sent(queue)[-2]["payload"]["message"].split("\n")[0]
+    assert first_line.endswith("(second message of 2026-05-20, after HIGH $2.04)")
 
 
 def test_a_delivery_that_died_between_two_sends_is_completed() -> None:
     """The same notices again: deliver knows them by their ids."""
     ledger, queue = MemoryLedger(), RecordingQueue()
-    notify(audit(), dependencies(ledger=ledger, queue=queue, channels=("sns",)), now=NOON)
-    queue.answers.append(Throttled("queue"))
+    broken = RecordingQueue(answers=[Throttled("queue")])
+    deps = dependencies(ledger=ledger, queue=queue)
+    half = replace(deps, queues={**deps.queues, "sns": cast("Queue", broken)})
     with pytest.raises(Throttled):
-        notify(audit(), dependencies(ledger=ledger, queue=queue), now=NOON)
-    assert isinstance(notify(audit(), dependencies(ledger=ledger, queue=queue), now=NOON), Queued)
-    ids = {message["notice_id"] for message in sent(queue)}
-    assert ids == {f"{PK}|1|sns", f"{PK}|1|slack"}
+        notify(audit(), half, now=NOON)
+    assert [message["channel"] for message in sent(queue)] == ["slack"]
+    assert isinstance(notify(audit(), deps, now=NOON), Queued)
+    ids = [message["notice_id"] for message in sent(queue)]
+    assert ids == [f"{PK}|1|slack", f"{PK}|1|sns", f"{PK}|1|slack"]
+    assert notify(audit(), deps, now=NOON) == Quiet("version 1 was told")
 
 
 @pytest.mark.parametrize(
@@ -360,25 +405,123 @@ def test_a_later_version_with_the_same_figures_is_not_sent_again() -> None:
     settled = document(avoidable_usd=Decimal("2.0351"), possible_usd=Decimal(3))
     for number, days in ((2, 1), (3, 60)):
         assert notify(version(number, days, settled), again, now=NOON) == Quiet(
-            "version 1 was sent with the same figures"
+            "version 1 was told, and what changed since does not matter"
         )
     assert len(queue.sent) == 2
-    assert ledger.claim_family_day(FAMILY, date(2026, 5, 21), "another")
+    assert ledger.family_day(FAMILY, date(2026, 5, 21)) == FamilyDay()
 
 
-MILDER = document(findings=[type_finding()])
-DEARER = document(lost_usd=Decimal("0.01"))
+DEARER = document(avoidable_usd=Decimal("9.04"))
 
 
-@pytest.mark.parametrize("changed", [MILDER, DEARER])
-def test_a_later_version_is_sent_when_dollars_or_severity_changed(changed: AuditDocument) -> None:
-    """Compared with the last notice: back to the first figures is a change as well."""
+def test_a_later_version_is_told_as_a_correction_when_what_was_told_changed() -> None:
+    """Compared with what was told last: back to the first figures is a change as well."""
     ledger, queue = MemoryLedger(), RecordingQueue()
     again = dependencies(ledger=ledger, queue=queue)
-    for number, figures in ((1, None), (2, changed), (3, None)):
+    for number, figures in ((1, None), (2, DEARER), (3, None)):
         assert isinstance(notify(version(number, number, figures), again, now=NOON), Queued)
     assert isinstance(notify(version(4, 4), again, now=NOON), Quiet)
-    assert len(queue.sent) == 6
+    subjects = [one["payload"]["subject"] for one in sent(queue) if one["channel"] == "sns"]
+    assert subjects[1:] == [
+        "Correction: $9.04, not $2.04, was avoidable - train-bert-0412",
+        "Correction: $2.04, not $9.04, was avoidable - train-bert-0412",
+    ]
+
+
+def test_a_correction_says_why_the_figure_changed() -> None:
+    """From the version that was told; where that cannot be read, it is told without."""
+
+    class Stored(Family):
+        """Knows the version that was told, as long as it can be read."""
+
+        first: Any = None
+
+        def audit(self, key: JobKey, version: int | None = None) -> Any:
+            return self.first
+
+    cheaper = document(
+        findings=[type_finding(saving_usd=Decimal("0.53"))], avoidable_usd=Decimal(1)
+    )
+    for first, said in ((document(), True), ({"bill": 7}, False), (None, False)):
+        ledger, queue, family = MemoryLedger(), RecordingQueue(), Stored()
+        family.first = first
+        deps = dependencies(family, ledger=ledger, queue=queue)
+        notify(audit(), deps, now=NOON)
+        assert isinstance(notify(version(2, 0, cheaper), deps, now=NOON), Queued)
+        text = sent(queue)[2]["payload"]["message"]
+        assert ("What changed: gpu-underused is $0.53, was $1.53; download" in text) is said
+
+
+def test_an_audit_waits_for_another_message_of_its_family_that_is_being_queued() -> None:
+    """Nobody knows yet whether it will be told; a claim that has run out holds nobody up."""
+    ledger, broken = MemoryLedger(), RecordingQueue(answers=[Throttled("q"), Throttled("q")])
+    with pytest.raises(Throttled):
+        notify(audit(), dependencies(ledger=ledger, queue=broken), now=NOON)
+    deps = dependencies(ledger=ledger)
+    soon = NOON + timedelta(seconds=20)
+    waits = notify(audit(pk=OTHER), deps, now=soon)
+    assert waits == Later("another message about the family is being queued", LEASE_S - 20 + 1)
+    late = NOON + timedelta(seconds=LEASE_S)
+    assert isinstance(notify(audit(pk=OTHER), deps, now=late), Queued)
+    assert isinstance(notify(audit(), deps, now=late), Quiet)
+    assert isinstance(notify(audit(dearer(5000), pk=THIRD), deps, now=late), Queued)
+
+
+def test_a_version_waits_for_an_earlier_one_that_is_being_queued() -> None:
+    """Whether it is news or a correction depends on it."""
+    ledger, broken = MemoryLedger(), RecordingQueue(answers=[Throttled("q"), Throttled("q")])
+    with pytest.raises(Throttled):
+        notify(audit(), dependencies(ledger=ledger, queue=broken), now=NOON)
+    deps = dependencies(ledger=ledger)
+    assert isinstance(notify(version(2, 0, DEARER), deps, now=NOON), Later)
+    late = NOON + timedelta(seconds=LEASE_S)
+    assert isinstance(notify(version(2, 0, DEARER), deps, now=late), Queued)
+
+
+def test_nothing_is_told_of_a_job_that_ended_before_the_installation() -> None:
+    """It is asked only for audits that would be told; one of the same moment is told."""
+    asked: list[datetime] = []
+    ended = datetime(2026, 5, 20, 13, tzinfo=UTC)
+
+    def installed_at() -> datetime:
+        asked.append(NOON)
+        return ended + timedelta(seconds=len(asked) == 1)
+
+    deps = replace(dependencies(), installed_at=installed_at)
+    notify(audit(document(findings=[])), deps, now=NOON)
+    assert asked == []
+    assert notify(audit(), deps, now=NOON) == Quiet("it ended before sageaudit was installed")
+    assert isinstance(notify(audit(), deps, now=NOON), Queued)
+
+
+def test_a_version_that_another_has_replaced_is_not_told() -> None:
+    """The newer one comes by itself, with its own figures."""
+
+    class Ahead(Family):
+        def head(self, key: JobKey) -> Any:
+            return SimpleNamespace(version=2)
+
+    assert notify(audit(), dependencies(Ahead()), now=NOON) == Quiet(
+        "version 2 of the audit has taken its place"
+    )
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
+def test_what_is_stored_of_the_family_and_cannot_be_read_is_malformed(error: Exception) -> None:
+    """No later try would read it: its keys and the reason are kept for somebody to look at."""
+
+    class Corrupt(Family):
+        def head(self, key: JobKey) -> Any:
+            raise error
+
+    class CorruptSums(Family):
+        def sums(self, *_: Any, **__: Any) -> Any:
+            raise error
+
+    policy = Policy(floor_usd=Decimal(5))
+    for family, what in ((Corrupt(), "head of the run"), (CorruptSums(), "sums of the family")):
+        with pytest.raises(Malformed, match=f"{what} cannot be read"):
+            notify(audit(), dependencies(family, policy=policy), now=NOON)
 
 
 @pytest.mark.parametrize(
@@ -396,7 +539,9 @@ def test_a_figure_beside_an_unknown_one_is_still_news(
     ledger = MemoryLedger()
     deps = dependencies(Family(Decimal(5)), ledger=ledger, policy=Policy(floor_usd=Decimal(2)))
     notify(audit(document(**one_unknown)), deps, now=NOON)
-    assert ledger.last_notice(PK) == LastNotice(1, f"high {dollars}")
+    last = ledger.last_notice(PK)
+    assert last is not None
+    assert (last.news.severity, usd(last.news.usd)) == ("high", dollars)
 
 
 def test_a_later_version_of_a_job_without_a_notice_is_sent() -> None:
@@ -406,6 +551,7 @@ def test_a_later_version_of_a_job_without_a_notice_is_sent() -> None:
     notify(audit(pk=OTHER), again, now=NOON)
     assert isinstance(notify(audit(), again, now=NOON), Quiet)
     assert isinstance(notify(version(2, 1), again, now=NOON), Queued)
+    assert not any("Correction" in body for body, _ in queue.sent)
 
 
 def test_a_version_that_a_later_one_overtook_stays_quiet() -> None:
@@ -414,10 +560,8 @@ def test_a_version_that_a_later_one_overtook_stays_quiet() -> None:
     notify(audit(), dependencies(ledger=ledger), now=NOON)
     newer = version(2, 1, DEARER)
     assert isinstance(notify(newer, dependencies(ledger=ledger), now=NOON), Queued)
-    assert notify(audit(), dependencies(ledger=ledger), now=NOON) == Quiet(
-        "the newer version 2 was already sent"
-    )
-    assert isinstance(notify(newer, dependencies(ledger=ledger), now=NOON), Queued)
+    assert notify(audit(), dependencies(ledger=ledger), now=NOON) == Quiet("version 2 was told")
+    assert notify(newer, dependencies(ledger=ledger), now=NOON) == Quiet("version 2 was told")
 
 
 def test_another_run_of_the_same_name_is_another_job() -> None:

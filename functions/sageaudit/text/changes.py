@@ -47,11 +47,14 @@ def _children(before: AuditDocument, now: AuditDocument) -> list[str]:
 def _findings(before: AuditDocument, now: AuditDocument) -> list[str]:
     """Rules whose counted dollars changed, the largest change first."""
     was, are = _dollars(before), _dollars(now)
-    changes = sorted(
-        (rule for rule in was.keys() | are.keys() if usd(was.get(rule)) != usd(are.get(rule))),
-        key=lambda rule: (-abs((are.get(rule) or 0) - (was.get(rule) or 0)), rule),
-    )
-    return [_finding(rule, was, are) for rule in changes]
+    none = Decimal(0)
+
+    def by_size(rule: str) -> tuple[Decimal, str]:
+        return -abs((are.get(rule) or none) - (was.get(rule) or none)), rule
+
+    rules = was.keys() | are.keys()
+    changed = (rule for rule in rules if usd(was.get(rule)) != usd(are.get(rule)))
+    return [_finding(rule, was, are) for rule in sorted(changed, key=by_size)]
 
 
 def _finding(rule: str, was: dict[str, Decimal | None], are: dict[str, Decimal | None]) -> str:

@@ -79,6 +79,11 @@ class Message:
     others: tuple[str, ...]
     context: tuple[str, ...]
 
+    @property
+    def gap(self) -> str:
+        """What stands between the lead and the headline, where there is room."""
+        return " " if self.lead.endswith(":") else "  "
+
 
 def message_of(
     document: AuditDocument, run_note: str | None = None, occasion: Occasion = FIRST

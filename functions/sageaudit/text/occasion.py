@@ -17,6 +17,7 @@ from sageaudit.text.headline import headline
 from sageaudit.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
 from sageaudit.text.money import usd
 from sageaudit.text.notice import news_of
+from sageaudit.text.words import capitalised
 
 _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 _NO_DOLLARS = "dollars not known"
@@ -64,10 +65,9 @@ def tail(occasion: Occasion, *, short: bool = False) -> str:
     tell = occasion.tell
     if tell.why is None or tell.after is None:
         return ""
-    when = "today" if occasion.day is None else f"of {occasion.day.isoformat()}"
     if short:
-        return f" (message {tell.nth} {when})"
-    return f" (message {tell.nth} {when}, after {_told(tell.after.news)})"
+        return f" ({_nth(tell.nth)} {_day(occasion)})"
+    return f" ({_nth(tell.nth)} message {_day(occasion)}, after {_told(tell.after.news)})"
 
 
 def note(document: AuditDocument, occasion: Occasion) -> tuple[str, str] | None:
@@ -77,35 +77,49 @@ def note(document: AuditDocument, occasion: Occasion) -> tuple[str, str] | None:
         return "Corrects", _what_is_corrected(document, tell.corrects, occasion)
     if tell.why is None or tell.after is None:
         return None
-    return "Told before", _why_again(tell, tell.why, tell.after, occasion.day)
+    at = f" at {tell.after.at.astimezone(UTC):%H:%M} UTC" if tell.after.at else ""
+    told = f"{document['job']['family']} was told with {_told(tell.after.news)}{at}"
+    because = {
+        Why.WORSE: "this is more severe",
+        Why.TEN_TIMES: f"this is {TIMES} times as much or more",
+        Why.IDLE: "that was not about idle hours",
+    }[tell.why]
+    return f"{capitalised(_nth(tell.nth))} message {_day(occasion)}", f"{told}; {because}."
 
 
 def _what_is_corrected(document: AuditDocument, before: Said, occasion: Occasion) -> str:
     when = f"on {_moment(before.at)}" if before.at else "earlier"
-    told = f"{_told(before.news)}, told {when}."
-    severity = news_of(document).severity
-    word = "IDLE" if occasion.tell.idle else severity.upper()
-    counts = occasion.tell.idle or severity is not Severity.INFO
-    state = idle_headline(document) if occasion.tell.idle else headline(document)
-    now = f"Now: {word}, {state}." if counts else f"Now: {state}."
-    if not occasion.changes:
-        return f"{told} {now}"
-    return f"{told} {now} What changed: {'; '.join(occasion.changes)}."
+    said = [f"{_told(before.news)}, told {when}.", f"Now: {_now(document, occasion)}."]
+    if occasion.changes:
+        said.append(f"What changed: {'; '.join(occasion.changes)}.")
+    news = news_of(document)
+    if not (news.at_stake_usd or news.idle):
+        said.append("Do not act on the earlier message.")
+    return " ".join(said)
 
 
-def _why_again(tell: Tell, why: Why, after: Said, day: date | None) -> str:
-    when = "today" if day is None else f"on {day.isoformat()} (UTC)"
-    nth = _ORDINALS.get(tell.nth, f"{tell.nth}th")
-    at = f", at {after.at.astimezone(UTC):%H:%M} UTC" if after.at else ""
-    told = f"{_told(after.news)}{at}"
-    because = {
-        Why.WORSE: "this is more severe",
-        Why.TEN_TIMES: f"this is {TIMES} times as much or more",
-        Why.IDLE: "idle hours were not among it",
-    }[why]
-    return (
-        f"This is the {nth} message about its family {when}. The most so far was {told}; {because}."
-    )
+def _now(document: AuditDocument, occasion: Occasion) -> str:
+    news = news_of(document)
+    if not occasion.tell.idle:
+        return (
+            f"{news.severity.upper()}, {headline(document)}"
+            if news.of_money
+            else headline(document)
+        )
+    return f"IDLE, {idle_headline(document)}" if news.idle else _few_idle(document)
+
+
+def _few_idle(document: AuditDocument) -> str:
+    known = document.get("idle_capacity") is not None
+    return "few or no hours were idle" if known else "the idle hours are not known"
+
+
+def _nth(number: int) -> str:
+    return _ORDINALS.get(number, f"{number}th")
+
+
+def _day(occasion: Occasion) -> str:
+    return "today" if occasion.day is None else f"of {occasion.day.isoformat()}"
 
 
 def _corrected(document: AuditDocument, now: News, before: News) -> str:
@@ -131,15 +145,15 @@ def _idle_corrected(
     document: AuditDocument, now: IdleHours | None, before: IdleHours | None
 ) -> str:
     told = _hours(before) if before else "idle hours"
-    if now is None:
-        return f"the {told} told as not used were used, or too few are left to tell"
-    return f"{idle_headline(document)}, not {told}"
+    if now is None or before is None or now.unit != before.unit:
+        return f"{_few_idle(document)}, not {told}"
+    return f"{_hours(now)} not used, not {shown_hours(before.hours)}"
 
 
 def _told(news: News) -> str:
     """`LOW $6.00`, `HIGH, dollars not known`, `IDLE 40 GPU-hours`."""
     if not news.of_money:
-        return f"IDLE {_hours(news.idle)}" if news.idle else "that nothing was avoidable"
+        return f"IDLE {_hours(news.idle)}" if news.idle else "nothing avoidable"
     if not news.at_stake_usd and news.usd is None:
         return f"{news.severity.upper()}, {_NO_DOLLARS}"
     return f"{news.severity.upper()} {_dollars(news)}"

@@ -118,7 +118,7 @@ def attributes(document: AuditDocument, occasion: Occasion = FIRST) -> dict[str,
 
 def _body(parts: Message) -> str:
     lines = [
-        f"{parts.lead}  {parts.headline} - {_line(parts.name)}{parts.tail}",
+        f"{parts.lead}{parts.gap}{parts.headline} - {_line(parts.name)}{parts.tail}",
         "",
         *_paragraph(*parts.before or ("", "")),
         *_paragraph("Why", parts.why or ""),

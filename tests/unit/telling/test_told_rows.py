@@ -29,7 +29,8 @@ ROWS = [
 ]
 DIFFERS = {
     "T07": "possible dollars are an idea for a trial: they never cause a message (decision 0003)",
-    "T82": "a trial is told in its tuning job's message, which has its dollars: else both tell them",
+    "T82": "a trial is told in its tuning job's message, which has its dollars: else both tell"
+    " them",
     "T102": "without the first sweep's item nothing says what is the past: it is told as usual, and"
     " nothing that ended more than 30 days ago",
 }
@@ -100,6 +101,7 @@ def audited(event: dict[str, Any], name: str) -> Any:
 
 
 def policy_of(event: dict[str, Any]) -> Policy:
+    """The floors of a row; where it names none, the defaults and 8 idle hours."""
     hours = Decimal(event.get("idle_floor_hours", "8"))
     return Policy(
         floor_usd=Decimal(event.get("floor_usd", "5")),
@@ -154,7 +156,7 @@ def _two_at_once(event: dict[str, Any]) -> str:
         story.audit(run_document(name, severity="high", avoidable="5000"), clock("09:10"))
         for name in ("train-bert-0001", "train-bert-0002")
     )
-    seen = []
+    seen: list[bool] = []
     write = story.ledger.write
 
     def racing(*args: Any, **kwargs: Any) -> bool:

@@ -158,7 +158,7 @@ def test_a_run_that_may_be_lost_is_a_message() -> None:
     """Its fix, and the most that was paid for nothing."""
     message = message_of(perhaps_lost_document())
     assert message.saving == "up to $4.55 was paid for nothing"
-    assert message.why.startswith("The run failed after 3 h")
+    assert (message.why or "").startswith("The run failed after 3 h")
 
 
 def test_why_names_rule_and_confidence() -> None:
@@ -171,7 +171,7 @@ def test_why_names_rule_and_confidence() -> None:
 def test_rollup_saves_over_its_jobs() -> None:
     """A roll-up's saving is that of all its jobs, at the prices of their bills."""
     message = message_of(rollup_document())
-    assert message.why.startswith("In 2 of 3 training jobs, such as: The GPU averaged 11%")
+    assert (message.why or "").startswith("In 2 of 3 training jobs, such as: The GPU averaged 11%")
     assert message.saving == "would have saved $3.80 over all its jobs"
     assert "2026-05-20" in " ".join(message.context)
 

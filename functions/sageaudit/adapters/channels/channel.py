@@ -18,7 +18,7 @@ from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.text.envelope import Payload
-from sageaudit.text.occasion import Occasion
+from sageaudit.text.occasion import FIRST, Occasion
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class NoticeChannel(ABC):
 
     @staticmethod
     @abstractmethod
-    def write(document: AuditDocument, policy: Policy, occasion: Occasion) -> Payload:
+    def write(document: AuditDocument, policy: Policy, occasion: Occasion = FIRST) -> Payload:
         """The payload for an audit on an occasion, within every size limit of the channel."""
 
     @staticmethod

@@ -13,7 +13,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.text import slack
 from sageaudit.text.envelope import Payload
-from sageaudit.text.occasion import Occasion
+from sageaudit.text.occasion import FIRST, Occasion
 
 _WEBHOOK = re.compile(
     r"https://(?:hooks\.slack\.com|hooks\.slack-gov\.com)(?::443)?/services(?:/[A-Za-z0-9_-]+)+"
@@ -49,7 +49,7 @@ class SlackChannel(NoticeChannel):
         )
 
     @staticmethod
-    def write(document: AuditDocument, policy: Policy, occasion: Occasion) -> Payload:
+    def write(document: AuditDocument, policy: Policy, occasion: Occasion = FIRST) -> Payload:
         """Block Kit; mentions an owner whose id the policy lists."""
         return slack.message(document, owner_ids=policy.mentions, occasion=occasion)
 

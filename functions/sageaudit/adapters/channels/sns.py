@@ -31,7 +31,7 @@ from sageaudit.errors import (
 )
 from sageaudit.text import plain
 from sageaudit.text.envelope import Payload
-from sageaudit.text.occasion import Occasion
+from sageaudit.text.occasion import FIRST, Occasion
 
 PERMISSIONS = ("sns:Publish",)
 
@@ -67,7 +67,7 @@ class SnsChannel(NoticeChannel):
         self._topic_arn = topic_arn
 
     @staticmethod
-    def write(document: AuditDocument, policy: Policy, occasion: Occasion) -> Payload:
+    def write(document: AuditDocument, policy: Policy, occasion: Occasion = FIRST) -> Payload:
         """Subject, text and attributes to filter by."""
         del policy  # e-mail mentions nobody
         return dict(plain.message(document, occasion=occasion))

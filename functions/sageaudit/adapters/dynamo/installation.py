@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import Dynamo
 from sageaudit.adapters.history.moments import read_moment
 from sageaudit.errors import Malformed
 
 PERMISSIONS = ("dynamodb:GetItem",)
 
-SWEEP_PK = "SWEEP"
-INSTALLED_SK = "INSTALLED"
 INSTALLED_AT = "installed_at"
 
 
@@ -26,7 +25,7 @@ class DynamoInstallation:
     def installed_at(self) -> datetime | None:
         """None before the first sweep. Raises AwsError, or Malformed."""
         if self._installed_at is None:
-            item = self._table.get(SWEEP_PK, INSTALLED_SK)
+            item = self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK)
             if item is not None:
                 self._installed_at = _moment(item.get(INSTALLED_AT))
         return self._installed_at
@@ -36,4 +35,4 @@ def _moment(text: object) -> datetime:
     try:
         return read_moment(str(text))
     except ValueError as error:
-        raise Malformed(f"the item {SWEEP_PK} {INSTALLED_SK}", "has no time") from error
+        raise Malformed(f"the item {keys.SWEEP_PK} {keys.INSTALLED_SK}", "has no time") from error

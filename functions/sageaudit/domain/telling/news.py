@@ -50,6 +50,11 @@ class News:
         """Whether a finding counts; else the message is about idle hours, or takes one back."""
         return self.severity is not Severity.INFO
 
+    @property
+    def stands(self) -> bool:
+        """False where everything was taken back: then it silences nobody."""
+        return bool(self.usd is None or self.at_stake_usd or self.idle)
+
 
 @dataclass(frozen=True, slots=True)
 class Said:

@@ -85,11 +85,10 @@ def decide(
     """
     if last is not None:
         return _correction(news, last, accepted_usd, floors)
+    today = [said for said in today if said.news.stands]
     idle = news.idle is not None and reaches_idle_floor(news.idle, floors)
     if not today:
-        if news.of_money and (_unknown(news) or family_usd() >= floors.usd):
-            return Tell()
-        return Tell(idle=True) if idle else Silent(_under(news, floors, family_usd))
+        return _first(news, floors, family_usd, idle=idle)
     money = _worse_money(news, today, floors) if news.of_money else None
     if money is not None:
         return Tell(nth=len(today) + 1, why=money, after=most(today))
@@ -120,11 +119,20 @@ def _unknown(news: News) -> bool:
     return news.usd is None and not news.perhaps_usd and news.severity.rank >= _UNKNOWN_FROM.rank
 
 
-def _under(news: News, floors: Floors, family_usd: Callable[[], Decimal]) -> str:
-    if not news.of_money:
-        return "no finding worth a message"
-    sums = f"family's avoidable and lost cost over 30 days, ${family_usd():,.2f},"
-    return f"{sums} is under the floor of ${floors.usd:,.2f}"
+def _first(
+    news: News, floors: Floors, family_usd: Callable[[], Decimal], *, idle: bool
+) -> Tell | Silent:
+    """The family's first message of the day."""
+    reason = "no finding worth a message"
+    if news.of_money:
+        if _unknown(news):
+            return Tell()
+        sum_usd = family_usd()
+        if sum_usd >= floors.usd:
+            return Tell()
+        sums = f"family's avoidable and lost cost over 30 days, ${sum_usd:,.2f},"
+        reason = f"{sums} is under the floor of ${floors.usd:,.2f}"
+    return Tell(idle=True) if idle else Silent(reason)
 
 
 def _worse_money(news: News, today: Sequence[Said], floors: Floors) -> Why | None:

@@ -26,6 +26,9 @@ SHIPPED = Path(__file__).parents[4] / "policy.toml"
 EXTENSIVE = """
 mode = "observe"
 floor_usd = 0.1
+idle_floor_usd = 50.5
+idle_floor_gpu_hours = 20
+idle_floor_vcpu_hours = 400
 owner_tags = ["team", "Besitzer"]
 family_tag = "model"
 [accounts]
@@ -145,6 +148,9 @@ POLICIES = st.builds(
     Policy,
     mode=st.sampled_from(["tell", "observe"]),
     floor_usd=AMOUNTS,
+    idle_floor_usd=AMOUNTS,
+    idle_floor_gpu_hours=AMOUNTS,
+    idle_floor_vcpu_hours=AMOUNTS,
     accounts=st.dictionaries(NAMES, st.none() | NAMES, max_size=2),
     owner_tags=st.lists(NAMES, max_size=3).map(tuple),
     family_tag=st.none() | NAMES,

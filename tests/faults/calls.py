@@ -1,0 +1,112 @@
+"""How the AWS calls of the handlers are named: operation, and what it is about."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from botocore.awsrequest import AWSPreparedRequest
+
+PAGED = frozenset(
+    {
+        "cloudwatch.GetMetricData",
+        "cloudwatch.ListMetrics",
+        "dynamodb.Query",
+        "pricing.GetProducts",
+        "sagemaker.ListTags",
+        "sagemaker.ListTrainingJobs",
+        "sagemaker.ListProcessingJobs",
+        "sagemaker.ListTransformJobs",
+        "sagemaker.ListHyperParameterTuningJobs",
+    }
+)
+_READS = re.compile(r"\.(Get|Describe|List|Query|Head)")
+_GENERATED = re.compile(r"[0-9A-F]{8}-[0-9A-Z]{12}$")
+_ATTEMPT = re.compile(r"attempt=([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Call:
+    """The `number`th call of a function with this name, from 1."""
+
+    function: str
+    name: str
+    number: int
+
+    @property
+    def operation(self) -> str:
+        """Service and operation, such as dynamodb.PutItem."""
+        return self.name.split(" ")[0]
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return _READS.search(self.operation) is not None
+
+    @property
+    def paged(self) -> bool:
+        """Whether its answer may name a next page."""
+        return self.operation in PAGED
+
+    def __str__(self) -> str:
+        return f"{self.function}/{self.name}#{self.number}"
+
+
+def call_name(operation: str, request: AWSPreparedRequest) -> str:
+    """The operation and what it is about: "dynamodb.PutItem NOTICE", "sqs.SendMessage Decisions".
+
+    Names have no part that differs between runs.
+    """
+    about = _about(operation, request)
+    return f"{operation} {about}" if about else operation
+
+
+def attempt_of(request: AWSPreparedRequest) -> int:
+    """Which try of the SDK this request is, from 1."""
+    said = request.headers.get("amz-sdk-request", b"attempt=1")
+    found = _ATTEMPT.search(said.decode() if isinstance(said, bytes) else said)
+    return int(found[1]) if found else 1
+
+
+def _about(operation: str, request: AWSPreparedRequest) -> str:
+    service = operation.split(".", maxsplit=1)[0]
+    body = request.body.decode() if isinstance(request.body, bytes) else str(request.body or "")
+    try:
+        asked: dict[str, Any] = json.loads(body)
+    except ValueError:
+        return ""
+    if service == "sqs":
+        return queue_name(urlsplit(asked["QueueUrl"]).path.rpartition("/")[2])
+    if service == "secrets-manager":
+        return str(asked["SecretId"]).rpartition(":")[2]
+    return _item(asked) if service == "dynamodb" else ""
+
+
+def queue_name(physical: str) -> str:
+    """A queue's name in the stack, without the parts that CloudFormation adds."""
+    return _GENERATED.sub("", physical).removeprefix("sageaudit-")
+
+
+def _item(asked: dict[str, Any]) -> str:
+    """The kind of an item by its keys, and the index that a query asks."""
+    key = asked.get("Key") or asked.get("Item")
+    if key is not None and "pk" in key:
+        return f"{_kind(key['pk']['S'])} {_kind(key['sk']['S'])}".strip()
+    if "TransactItems" in asked:
+        items = [part for one in asked["TransactItems"] for part in one.values()]
+        keys = [one.get("Key") or one.get("Item") for one in items]
+        return "+".join(sorted({_kind(key["pk"]["S"]) for key in keys if key}))
+    if "IndexName" in asked:
+        return str(asked["IndexName"])
+    values = asked.get("ExpressionAttributeValues", {})
+    texts = sorted(value["S"] for value in values.values() if "S" in value)
+    return min(filter(None, map(_kind, texts)), default="")
+
+
+def _kind(text: str) -> str:
+    """JOB of JOB#arn...; a sort key that is no word, such as a time, is left out."""
+    kind = text.split("#", maxsplit=1)[0]
+    return kind if re.fullmatch(r"[A-Z]+", kind) else ""

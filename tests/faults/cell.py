@@ -1,0 +1,29 @@
+"""Runs cells of the matrix by their names: python -m tests.faults.cell "told/audit/s3.HeadBucket#1/denied".
+
+A part of a name runs all cells that have it. Prints how each ended, and what is wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import tests.conftest  # noqa: F401 - no test reaches AWS
+from tests.faults.matrix import cells
+from tests.faults.verdict import judge
+
+
+def main(part: str) -> int:
+    """Exit code 1 when something is wrong."""
+    failed = 0
+    for cell in cells():
+        if part in cell.name:
+            verdict = judge(cell)
+            failed += bool(verdict.wrong)
+            print(f"{cell.name}: {verdict.ended or 'the fault was not met'}")  # noqa: T201
+            for wrong in verdict.wrong:
+                print(f"  {wrong}")  # noqa: T201
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

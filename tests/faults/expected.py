@@ -1,0 +1,190 @@
+"""What each cell must end in: few rules by what a call is for, and exceptions that have a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tests.faults.calls import Call
+from tests.faults.network import LASTING, Fault
+from tests.faults.stories import Story
+
+
+class End(StrEnum):
+    """How one cell can end."""
+
+    UNSEEN = "as if nothing had happened"
+    LATER = "delivered again, then as if nothing had happened"
+    SAID = "an audit that names what it could not read"
+    DEAD = "a dead letter with its reason, done after one redrive"
+
+
+class Use(StrEnum):
+    """What a call is for."""
+
+    DECIDES = "without its answer nothing can be done"
+    ENRICHES = "without its answer an audit can be made, and says so"
+    HELPS = "without its answer nothing is missing that people would see"
+    WRITES = "changes the table"
+    SENDS = "hands something on"
+    POSTS = "people see it"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The ends that are right. `marked`: a second copy may be seen, if it says so."""
+
+    ends: frozenset[End]
+    marked: bool = False
+    counted: str | None = None
+    """A metric that must be counted."""
+
+
+_UNSEEN, _LATER = frozenset({End.UNSEEN}), frozenset({End.LATER})
+_DEAD, _SAID = frozenset({End.DEAD}), frozenset({End.SAID})
+_HELPS = (
+    "sagemaker-runtime.",
+    "s3.HeadBucket",
+    "pricing.GetProducts",
+    "dynamodb.Query PRICE",
+    "dynamodb.PutItem PRICE",
+    "secrets-manager.GetSecretValue sageaudit/fingerprint-key",
+    "sqs.ChangeMessageVisibility",
+)
+_ENRICHES = (
+    "sagemaker.ListTags",
+    "cloudwatch.",
+)
+_WRITES = (
+    "dynamodb.PutItem",
+    "dynamodb.UpdateItem",
+    "dynamodb.DeleteItem",
+    "dynamodb.TransactWriteItems",
+)
+_FAILED = {"audit": "AuditFailed", "notify": "NotDecided", "deliver": "DeliveryFailed"}
+
+
+def use_of(call: Call) -> Use:
+    """What a call is for."""
+    for prefixes, use in (
+        (_HELPS, Use.HELPS),
+        (_ENRICHES, Use.ENRICHES),
+        (_WRITES, Use.WRITES),
+        (("sqs.SendMessage",), Use.SENDS),
+        (("sns.Publish",), Use.POSTS),
+    ):
+        if call.name.startswith(prefixes):
+            return use
+    return Use.DECIDES
+
+
+def expected(story: Story, call: Call, fault: Fault) -> Expected:
+    """By the first exception that is about this cell, or by the rules."""
+    for exception in EXCEPTIONS:
+        if exception.about(story, call, fault):
+            return exception.expected
+    return _by_rule(call, fault)
+
+
+def _by_rule(call: Call, fault: Fault) -> Expected:
+    use, failed = use_of(call), _FAILED.get(call.function)
+    if use is Use.HELPS:
+        return Expected(_UNSEEN | _SAID | (_LATER if "Visibility" in call.name else frozenset()))
+    match fault:
+        case Fault.THROTTLED | Fault.UNREACHED:
+            return Expected(_UNSEEN | _LATER if use is Use.POSTS else _UNSEEN)
+        case Fault.UNANSWERED | Fault.SERVER_ERROR:
+            return Expected(_LATER, marked=True) if use is Use.POSTS else Expected(_UNSEEN)
+        case Fault.GARBLED | Fault.EMPTY:
+            ends = _UNSEEN | _LATER | (_SAID if use is Use.ENRICHES else frozenset())
+            return Expected(ends, marked=use is Use.POSTS)
+        case Fault.DENIED if use is Use.ENRICHES:
+            return Expected(_SAID)
+        case Fault.DENIED if use is Use.POSTS:
+            return Expected(_DEAD, counted="NotifyFailed")
+        case Fault.HANGS | Fault.DOWN if use is Use.POSTS:
+            return Expected(_DEAD, marked=True, counted="NotifyUnknown")
+        case Fault.THROTTLED_LONG if use is Use.POSTS:
+            return Expected(_LATER)
+        case _ if use is Use.ENRICHES:
+            return Expected(_LATER | _SAID)
+    return Expected(_LATER, counted=failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Exception_:
+    """Cells that end in another way, and why that is right."""
+
+    why: str
+    about: Callable[[Story, Call, Fault], bool]
+    expected: Expected
+
+
+def _webhook(call: Call) -> bool:
+    return call.name.endswith("slack-webhook")
+
+
+EXCEPTIONS: tuple[Exception_, ...] = (
+    Exception_(
+        "the next sweep does what one could not; what lasts is counted",
+        lambda story, call, fault: call.function == "sweep" and fault in LASTING,
+        Expected(_UNSEEN | _LATER, counted="SweepFailed"),
+    ),
+    Exception_(
+        "the next sweep does what one could not",
+        lambda story, call, fault: call.function == "sweep",
+        Expected(_UNSEEN | _LATER),
+    ),
+    Exception_(
+        "what cannot be sent to the dead letters stays in its queue, and its age rings",
+        lambda story, call, fault: "DeadLetters" in call.name or "Undecided" in call.name,
+        Expected(_UNSEEN | _LATER),
+    ),
+    Exception_(
+        "a webhook that may not be read is a broken channel: no retry mends a permission",
+        lambda story, call, fault: _webhook(call) and fault is Fault.DENIED,
+        Expected(_DEAD, counted="NotifyFailed"),
+    ),
+    Exception_(
+        "an answer without a secret cannot be told from a secret without text, which a person mends",
+        lambda story, call, fault: _webhook(call) and fault in {Fault.EMPTY, Fault.GARBLED},
+        Expected(_UNSEEN | _LATER | _DEAD),
+    ),
+    Exception_(
+        "a channel whose secret does not come waits: this is no failure of its notice",
+        lambda story, call, fault: _webhook(call),
+        Expected(_UNSEEN | _LATER),
+    ),
+    Exception_(
+        "whether a lost answer was that of its own claim is not known, so the post is marked",
+        lambda story, call, fault: (
+            call.function == "deliver"
+            and call.operation == "dynamodb.PutItem"
+            and fault is Fault.UNANSWERED
+        ),
+        Expected(_UNSEEN | _LATER, marked=True),
+    ),
+    Exception_(
+        "posted, and the mark is not written: nobody knows, so the next post says so",
+        lambda story, call, fault: (
+            call.function == "deliver" and call.operation == "dynamodb.UpdateItem"
+        ),
+        Expected(_UNSEEN | _LATER, marked=True),
+    ),
+    Exception_(
+        "a lease that is not given back runs out: the next post says that it may be a repeat",
+        lambda story, call, fault: (
+            call.function == "deliver"
+            and call.operation in {"dynamodb.DeleteItem", "dynamodb.GetItem"}
+        ),
+        Expected(_UNSEEN | _LATER, marked=True),
+    ),
+    Exception_(
+        "GetItem without an item is an answer: this audit does not exist (any more)",
+        lambda story, call, fault: (
+            call.name == "dynamodb.GetItem JOB AUDIT" and fault in {Fault.EMPTY, Fault.GARBLED}
+        ),
+        Expected(_UNSEEN | _LATER | _DEAD),
+    ),
+)

@@ -1,0 +1,170 @@
+"""Faults of AWS as the network shows them, put between the SDK and the local AWS."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from itertools import count
+from typing import Any
+
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
+
+from local.requests import Send, http_answer
+from tests.faults.calls import Call, attempt_of, call_name
+
+CONNECT_S, READ_S = 3, 10
+"""The time-outs of this project's clients."""
+S3_CONNECT_S, S3_READ_S = 1, 2
+PAGE_S = 2.0
+"""How long a page of an endless list takes."""
+
+
+class Fault(StrEnum):
+    """What may happen to a call. Those that last are `LASTING`; the others happen once."""
+
+    THROTTLED = "throttled-once"
+    UNREACHED = "timeout-before"
+    UNANSWERED = "timeout-after-effect"
+    SERVER_ERROR = "error-500"
+    GARBLED = "malformed-body"
+    EMPTY = "empty-page"
+    THROTTLED_LONG = "throttled-for-ever"
+    DENIED = "denied"
+    HANGS = "hangs-for-ever"
+    DOWN = "500-for-ever"
+    ENDLESS = "endless-token"
+
+
+LASTING = frozenset({Fault.THROTTLED_LONG, Fault.DENIED, Fault.HANGS, Fault.DOWN, Fault.ENDLESS})
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A call that is broken, and until when: None for once."""
+
+    call: Call
+    fault: Fault
+    until: datetime | None = None
+
+
+@dataclass
+class Network:
+    """Between the handlers and AWS. `running` says which function asks; `wait` lets time pass."""
+
+    running: Callable[[], str]
+    wait: Callable[[float], None]
+    now: Callable[[], datetime]
+    broken: list[Broken] = field(default_factory=list)
+    seen: list[Call] = field(default_factory=list)
+    struck: int = 0
+    """How many requests met a fault."""
+    _numbers: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _tokens: Any = field(default_factory=count)
+
+    def __call__(self, operation: str, request: AWSPreparedRequest, send: Send) -> AWSResponse:
+        """Implements Between."""
+        function, name = self.running(), call_name(operation, request)
+        first = attempt_of(request) == 1
+        if first:
+            self._numbers[function, name] += 1
+            self.seen.append(Call(function, name, self._numbers[function, name]))
+        number = self._numbers[function, name]
+        for one in self.broken:
+            if (one.call.function, one.call.name) == (function, name) and (
+                (one.until is None and first and number == one.call.number)
+                or (one.until is not None and number >= one.call.number and self.now() < one.until)
+            ):
+                self.struck += 1
+                return self._struck(one.fault, operation, request, send)
+        return send()
+
+    def _struck(
+        self, fault: Fault, operation: str, request: AWSPreparedRequest, send: Send
+    ) -> AWSResponse:
+        service, url = operation.split(".", maxsplit=1)[0], request.url
+        connect_s, read_s = (S3_CONNECT_S, S3_READ_S) if service == "s3" else (CONNECT_S, READ_S)
+        match fault:
+            case Fault.THROTTLED | Fault.THROTTLED_LONG:
+                return _refused(service, url, *THROTTLES.get(service, _THROTTLE))
+            case Fault.DENIED:
+                return _refused(service, url, *DENIALS.get(service, _DENIAL), operation=operation)
+            case Fault.SERVER_ERROR | Fault.DOWN:
+                return _refused(service, url, 500, "InternalFailure")
+            case Fault.UNREACHED:
+                self.wait(connect_s)
+                raise ConnectTimeoutError(endpoint_url=url)
+            case Fault.HANGS:
+                self.wait(read_s)
+                raise ReadTimeoutError(endpoint_url=url)
+            case Fault.UNANSWERED:
+                send()
+                self.wait(read_s)
+                raise ReadTimeoutError(endpoint_url=url)
+            case Fault.GARBLED:
+                send()
+                return http_answer(url, 200, b"<html><body>Please log in to the proxy")
+            case Fault.EMPTY:
+                return http_answer(url, 200, b"{}" if service != "s3" else b"")
+            case Fault.ENDLESS:
+                self.wait(PAGE_S)
+                return http_answer(url, 200, _page(operation, next(self._tokens)))
+
+
+_THROTTLE = (400, "ThrottlingException")
+THROTTLES: Mapping[str, tuple[int, str]] = {
+    "sns": (429, "Throttled"),
+    "sqs": (400, "RequestThrottled"),
+    "s3": (503, "SlowDown"),
+    "dynamodb": (400, "ProvisionedThroughputExceededException"),
+}
+_DENIAL = (400, "AccessDeniedException")
+DENIALS: Mapping[str, tuple[int, str]] = {
+    "sns": (403, "AuthorizationError"),
+    "sqs": (403, "AccessDenied"),
+    "s3": (403, "AccessDenied"),
+}
+
+
+def _refused(service: str, url: str, status: int, code: str, *, operation: str = "") -> AWSResponse:
+    """An error in the form of the service."""
+    message = "refused by the test"
+    if operation:
+        action = operation.replace(".", ":")
+        message = f"User: someone is not authorized to perform: {action} on a resource"
+    if service == "s3":
+        return http_answer(url, status, b"")  # HeadBucket's answers have no body
+    if service == "sns":
+        xml = (
+            f"<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code>"
+            f"<Message>{message}</Message></Error><RequestId>r</RequestId></ErrorResponse>"
+        )
+        return http_answer(url, status, xml.encode())
+    return http_answer(url, status, {"__type": code, "message": message})
+
+
+def _page(operation: str, token: int) -> dict[str, Any]:
+    """A page without a row that names a next one, never the same."""
+    if operation == "dynamodb.Query":
+        last = {"pk": {"S": f"SUM#{token}"}, "sk": {"S": f"row {token}"}}
+        return {"Items": [], "Count": 0, "LastEvaluatedKey": last}
+    rows = {
+        "cloudwatch.GetMetricData": {"MetricDataResults": [], "Messages": []},
+        "cloudwatch.ListMetrics": {"Metrics": []},
+        "pricing.GetProducts": {"PriceList": []},
+        "sagemaker.ListTags": {"Tags": []},
+        "sagemaker.ListTrainingJobs": {"TrainingJobSummaries": []},
+        "sagemaker.ListProcessingJobs": {"ProcessingJobSummaries": []},
+        "sagemaker.ListTransformJobs": {"TransformJobSummaries": []},
+        "sagemaker.ListHyperParameterTuningJobs": {"HyperParameterTuningJobSummaries": []},
+    }[operation]
+    return {**rows, "NextToken": f"page-{token}"}
+
+
+def as_text(value: Any) -> str:
+    """One line, for messages of failed cells."""
+    return json.dumps(value, default=str)

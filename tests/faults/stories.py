@@ -1,0 +1,143 @@
+"""What happens in a cell: one or some jobs end, and something may already be wrong.
+
+A story with something wrong shows calls that are made only then: waiting, giving up, deciding again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cache
+
+from local.functions import Step
+from local.recorded import RecordedJob
+from tests.faults.calls import Call
+from tests.faults.network import Broken, Fault
+from tests.faults.webhook import Says
+from tests.faults.world import World, world
+from tests.integration.whole_flow import a_failed_job, recorded, tuning_set
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Story:
+    """`jobs` in the order of their ends; `play` lets them end and delivers until all is quiet."""
+
+    name: str
+    jobs: tuple[RecordedJob, ...]
+    play: Callable[[World, tuple[RecordedJob, ...]], None]
+    broken: tuple[tuple[Call, Fault, timedelta], ...] = ()
+    """What is broken from the start, and how long."""
+    slack: tuple[Says, ...] = ()
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """Which dead letters it ends with although nothing else fails: reason by queue."""
+
+    early: timedelta = timedelta(0)
+    """How long before the end of the first job the world begins."""
+
+    @property
+    def start(self) -> datetime:
+        """When the world begins."""
+        return min(job.ended_at for job in self.jobs) - self.early
+
+    def begin(self, one: World) -> None:
+        """Breaks what is broken, and lets the jobs end."""
+        one.slack.script.extend(self.slack)
+        one.network.broken += [
+            Broken(call, fault, self.start + lasts) for call, fault, lasts in self.broken
+        ]
+        self.play(one, self.jobs)
+
+
+def _ends(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    for job in jobs:
+        one.aws.ends(job)
+    one.quiet()
+
+
+def _late(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """The metrics come ten minutes after the end."""
+    [job] = jobs
+    one.aws.ends(job, measured=False)
+    one.quiet(job.ended_at + timedelta(minutes=10))
+    one.aws.measure(job)
+    one.quiet()
+
+
+def _roll_up_first(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """The tuning job's event comes before those of its children."""
+    *children, tuning = jobs
+    one.aws.ends(tuning)
+    one.quiet(tuning.ended_at + timedelta(minutes=10))
+    for child in children:
+        one.aws.ends(child)
+    one.quiet()
+
+
+def _forged(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """One message beside the job's event is no event."""
+    queue = one.aws.physical("TriggerFinishedJobs")
+    one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
+    _ends(one, jobs)
+
+
+def _gone_notice(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """One message among the notices is no notice."""
+    queue = one.aws.physical("NoticesQueueSlack")
+    one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
+    _ends(one, jobs)
+
+
+def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """No event comes: a sweep finds the job."""
+    [job] = jobs
+    one.sweep()
+    one.aws.clock.forward_to(job.ended_at)
+    one.aws.sagemaker.add(job)
+    one.aws.measure(job)
+    for _ in range(10):
+        one.quiet(one.now + HOUR)
+        one.sweep()
+
+
+DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
+TOLD = Call("notify", "dynamodb.GetItem TOLD", 1)
+
+
+@cache
+def stories() -> tuple[Story, ...]:
+    """All of them; the first one is what usually happens."""
+    failed = a_failed_job()
+    children, tuning = tuning_set("Failed")
+    return (
+        Story("told", (failed,), _ends),
+        Story("late metrics", (recorded("profiled-053-g4dn-xlarge"),), _late),
+        Story("processing", (recorded("processing-067-failed"),), _ends),
+        Story("transform", (recorded("transform-164-completed"),), _ends),
+        Story("roll-up", (*children, tuning), _roll_up_first),
+        Story("waiting", (failed,), _ends, broken=((DESCRIBE, Fault.THROTTLED_LONG, HOUR),)),
+        Story("set aside", (failed,), _ends, broken=((TOLD, Fault.THROTTLED_LONG, HOUR),)),
+        Story("slow channel", (failed,), _ends, slack=(Says(429, "rate_limited", (("Retry-After", "600"),)),)),
+        Story("revoked", (failed,), _ends, slack=(Says(404, "no_service"),) * 4),
+        Story("no event", (failed,), _forged),
+        Story("lost event", (failed,), _lost_event, early=HOUR),
+        Story("no notice", (failed,), _gone_notice),
+    )  # fmt: skip
+
+
+@contextmanager
+def told(story: Story, *broken: Broken, on_step: Step = lambda _: None) -> Iterator[World]:
+    """The world after a story, with these calls broken too."""
+    with world(story.start, on_step=on_step) as one:
+        one.network.broken += broken
+        story.begin(one)
+        yield one
+
+
+@cache
+def without_faults(story: Story) -> Story:
+    """The same jobs, with nothing wrong."""
+    return replace(story, broken=(), slack=())

@@ -1,0 +1,194 @@
+"""Runs one cell and says everything that is not right about its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sageaudit.domain.audit.document import AuditDocument
+from tests.faults.expected import End, expected
+from tests.faults.matrix import Cell
+from tests.faults.network import LASTING, Broken
+from tests.faults.stories import HOUR, Story, told, without_faults
+from tests.faults.world import REPEAT, World
+
+LASTS = 6 * HOUR
+"""How long "for ever" is here: an outage of hours must end in no dead letter."""
+CHANNELS = ("slack", "sns")
+FAILURES = ("AuditFailed", "NotDecided", "DeliveryFailed")
+COUNTED = (*FAILURES, "NotifyFailed", "NotifyUnknown", "SweepFailed")
+NEVER = ("Defects", "GivenUp", "JobsUnauditable", "RuleFailed")
+"""Metrics that no cell may count more of than its story does."""
+SECRETS = ("hooks.slack.com/services", "T00000000")
+_SAYS = frozenset({"note", "notes", "missing", "unknown", "price_source", "not_judged"})
+_OF_TIME = frozenset({"version", "due_at", "settled"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fair:
+    """How a story ends when nothing, or nothing else, goes wrong."""
+
+    audits: Mapping[str, AuditDocument]
+    told: Mapping[str, tuple[str, ...]]
+    counts: Mapping[str, int]
+    invocations: int
+    letters: int
+
+
+@cache
+def fair(story: Story) -> Fair:
+    """The end of a story."""
+    with told(story) as one:
+        one.settle()
+        return _fair(one, story)
+
+
+def _fair(one: World, story: Story) -> Fair:
+    audits = {job.name: found for job in story.jobs if (found := one.audit(job)) is not None}
+    return Fair(
+        audits,
+        {channel: tuple(one.told(channel)) for channel in CHANNELS},
+        {name: one.count(name) for name in (*COUNTED, *NEVER)},
+        one.invocations,
+        len(one.letters()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong, one sentence each; `met` is False where the fault never came to be."""
+
+    cell: Cell
+    wrong: tuple[str, ...]
+    met: bool
+    ended: End | None = None
+
+
+def judge(cell: Cell) -> Verdict:
+    """Runs a cell."""
+    for story in (cell.story, without_faults(cell.story)):
+        fair(story)  # before, as only one local AWS can be there at a time
+    until = cell.story.start + LASTS if cell.fault in LASTING else None
+    with told(cell.story, Broken(cell.call, cell.fault, until)) as one:
+        if not one.network.struck:
+            return Verdict(cell, (), met=False)
+        wrong: list[str] = []
+        ended = _end(one, cell, wrong)
+        one.settle()
+        wrong += _not_right(one, cell, ended)
+        return Verdict(cell, tuple(wrong), met=True, ended=ended)
+
+
+def _end(one: World, cell: Cell, wrong: list[str]) -> End:
+    """How it ended; dead letters are sent again."""
+    before, letters = fair(cell.story), one.letters()
+    if len(letters) > before.letters:
+        for letter in letters:
+            if not letter.reason or not letter.why:
+                wrong.append(f"a letter of {letter.queue} has no reason: {letter.body[:200]}")
+        one.settle()
+        one.redrive()
+        one.quiet()
+        return End.DEAD
+    right = {
+        name: essence(found) for name, found in fair(without_faults(cell.story)).audits.items()
+    }
+    found = {job.name: audit for job in cell.story.jobs if (audit := one.audit(job))}
+    if any(essence(audit) != right.get(name) for name, audit in found.items()):
+        return End.SAID
+    later = one.invocations > before.invocations
+    return End.LATER if later else End.UNSEEN
+
+
+def _not_right(one: World, cell: Cell, ended: End) -> Iterator[str]:
+    should, before = expected(cell.story, cell.call, cell.fault), fair(cell.story)
+    if ended not in should.ends:
+        yield f"ended: {ended}; expected: {' or '.join(sorted(should.ends))}"
+    yield from _audits(one, cell.story, said=ended is End.SAID)
+    yield from _messages(one, cell.story, marked=should.marked)
+    if one.due():
+        yield f"{len(one.due())} audits are due for ever"
+    if one.waiting():
+        yield f"{one.waiting()} messages still wait"
+    if len(one.letters()) > before.letters:
+        yield f"dead letters: {[(letter.queue, letter.reason) for letter in one.letters()]}"
+    if should.counted and one.count(should.counted) <= before.counts.get(should.counted, 0):
+        yield f"{should.counted} is not counted"
+    if ended is End.UNSEEN:
+        yield from (
+            f"{name} is counted" for name in FAILURES if one.count(name) > before.counts[name]
+        )
+    yield from (f"{name} is counted" for name in NEVER if one.count(name) > before.counts[name])
+    if one.timeouts:
+        yield f"Lambda ended {len(one.timeouts)} invocations of {sorted(set(one.timeouts))}"
+    for function in one.aws.functions.values():
+        for failure in function.failures[:1]:
+            yield f"{function.name} raised {failure}"
+        if any(secret in function.log.getvalue() for secret in SECRETS):
+            yield f"the log of {function.name} has a secret"
+
+
+def _audits(one: World, story: Story, *, said: bool) -> Iterator[str]:
+    """One audit a job, versions without a gap, each right or saying what it lacks."""
+    for name, right in fair(without_faults(story)).audits.items():
+        [job] = [job for job in story.jobs if job.name == name]
+        found, head = one.audit(job), one.head(job)
+        if found is None or head is None:
+            yield f"{name} has no audit"
+            continue
+        history = one.aws.history()
+        versions = [history.audit(job.key, number) for number in range(1, head.version + 1)]
+        if None in versions or history.audit(job.key, head.version + 1) is not None:
+            yield f"{name}: its versions have a gap"
+        if essence(found) == essence(right):
+            continue
+        where = ", ".join(sorted(differences(essence(found), essence(right)))[:6])
+        if not said or sayings(found) == sayings(right):
+            yield f"{name}: its audit is not right, and does not say so: {where}"
+
+
+def _messages(one: World, story: Story, *, marked: bool) -> Iterator[str]:
+    for channel in CHANNELS:
+        lines = one.told(channel)
+        plain = [line.replace(REPEAT, "").strip() for line in lines]
+        should = [
+            line.replace(REPEAT, "").strip() for line in fair(without_faults(story)).told[channel]
+        ]
+        if sorted(set(plain)) != sorted(set(should)):
+            yield f"{channel} was told {lines}, not {should}"
+        for text in set(plain):
+            copies = [line for line, bare in zip(lines, plain, strict=True) if bare == text]
+            if any(REPEAT not in copy for copy in copies[1:]):
+                yield f"{channel} was told twice without a mark: {text}"
+            if len(copies) > 2 or (not marked and len(copies) > 1):
+                yield f"{channel} was told {len(copies)} times: {text}"
+
+
+def essence(value: Any) -> Any:
+    """A document without what says where data came from, and without versions."""
+    if isinstance(value, dict):
+        kept = {k: essence(v) for k, v in value.items() if k not in _SAYS | _OF_TIME}
+        return kept
+    return [essence(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def sayings(value: Any) -> list[str]:
+    """Everything in a document that says what could not be read."""
+    if isinstance(value, dict):
+        return [
+            text
+            for key, inner in value.items()
+            for text in ([f"{key} {inner}"] if key in _SAYS else sayings(inner))
+        ]
+    return [text for item in value for text in sayings(item)] if isinstance(value, list) else []
+
+
+def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """Where two documents differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in one.keys() | other.keys():
+            yield from differences(one.get(key), other.get(key), f"{path}.{key}")
+    elif one != other:
+        yield f"{path} {str(one)[:60]} for {str(other)[:60]}"

@@ -1,0 +1,173 @@
+"""Slack at the end of a socket that is a script: what it answers, when it hangs, where it cuts."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from http.client import HTTPConnection
+from typing import Any
+
+CONNECT_S = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """What one post meets.
+
+    `accepts`: whether people see it. `raw` replaces the whole answer. `cut` is after how many bytes
+    the connection ends; `drips` sends one byte a second; `hangs` sends none at all.
+    """
+
+    status: int = 200
+    body: str = "ok"
+    headers: tuple[tuple[str, str], ...] = ()
+    accepts: bool | None = None
+    raw: bytes | None = None
+    cut: int | None = None
+    drips: bool = False
+    hangs: bool = False
+    slow_s: float = 0.0
+    connect: type[OSError] | None = None
+    """What connecting raises."""
+    resets: bool = False
+    """Whether the connection ends while the post is sent."""
+
+    @property
+    def seen(self) -> bool:
+        """Whether people see the post."""
+        if self.accepts is not None:
+            return self.accepts
+        return self.status == 200 and self.connect is None
+
+    @property
+    def answer(self) -> bytes:
+        """The bytes of the whole answer."""
+        if self.raw is not None:
+            return self.raw
+        body = self.body.encode()
+        named = (*self.headers, ("Content-Length", str(len(body))))
+        lines = "".join(f"{name}: {value}\r\n" for name, value in named)
+        return f"HTTP/1.1 {self.status} said\r\n{lines}\r\n".encode() + body
+
+
+OK = Says()
+
+
+@dataclass
+class Slack:
+    """Each post is answered by `script`: one after the other, then by `always`.
+
+    `seen` has the posts that people see; `tried` is how many connections were tried.
+    """
+
+    wait: Callable[[float], None]
+    now: Callable[[], datetime]
+    script: list[Says] = field(default_factory=list)
+    always: Says = OK
+    always_until: datetime | None = None
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    seen_at: list[datetime] = field(default_factory=list)
+    tried: int = 0
+    strangers: list[str] = field(default_factory=list)
+    """Hosts other than Slack's that were asked."""
+    revoked: str | None = None
+    """The path of a webhook that does not exist any more."""
+    on_step: Callable[[str], None] = lambda _: None
+
+    def next(self) -> Says:
+        """What the next post meets."""
+        if self.script:
+            return self.script.pop(0)
+        if self.always_until is not None and self.now() >= self.always_until:
+            return OK
+        return self.always
+
+    def connection(self, host: str, port: int | None = None, timeout: float = CONNECT_S) -> Any:
+        """In place of HTTPSConnection."""
+        return _Connection(self, host, port, timeout)
+
+
+class _Connection(HTTPConnection):
+    def __init__(self, slack: Slack, host: str, port: int | None, timeout: float) -> None:
+        super().__init__(host, port or 443, timeout=timeout)
+        self._slack = slack
+
+    def connect(self) -> None:
+        """No network: the script says whether it works."""
+        slack = self._slack
+        slack.tried += 1
+        says = slack.next()
+        if self.host != "hooks.slack.com":
+            slack.strangers.append(self.host)
+        if says.connect is not None:
+            if issubclass(says.connect, TimeoutError):
+                slack.wait(CONNECT_S)
+            raise says.connect("the test's network")
+        self.sock = _Socket(slack, says)  # type: ignore[assignment]
+
+
+class _Socket:
+    def __init__(self, slack: Slack, says: Says) -> None:
+        self._slack = slack
+        self._says = says
+        self._sent = b""
+        self._timeout_s: float | None = None
+
+    def settimeout(self, seconds: float | None) -> None:
+        self._timeout_s = seconds
+
+    def sendall(self, data: Any) -> None:
+        self._sent += bytes(data)
+        if self._says.resets:
+            raise ConnectionResetError("the test's network")
+
+    def close(self) -> None:
+        pass
+
+    def shutdown(self, how: int) -> None:
+        pass
+
+    def makefile(self, mode: str, *_: Any) -> io.BufferedReader:
+        assert mode == "rb"
+        slack, says = self._slack, self._says
+        slack.on_step("before POST")
+        if says.seen:
+            slack.seen.append(json.loads(self._sent.partition(b"\r\n\r\n")[2]))
+            slack.seen_at.append(slack.now())
+        slack.on_step("after POST")
+        return io.BufferedReader(_Answer(slack, says, self), buffer_size=1)
+
+    @property
+    def timeout_s(self) -> float:
+        return 60.0 if self._timeout_s is None else self._timeout_s
+
+
+class _Answer(io.RawIOBase):
+    def __init__(self, slack: Slack, says: Says, socket: _Socket) -> None:
+        self._slack = slack
+        self._says = says
+        self._socket = socket
+        self._left = says.answer[: says.cut]
+        self._slow_s = says.slow_s
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes, when they come; nothing where the connection was cut."""
+        if self._says.hangs or self._slow_s > self._socket.timeout_s:
+            self._slack.wait(self._socket.timeout_s)
+            raise TimeoutError("the test's network")
+        if self._slow_s:
+            self._slack.wait(self._slow_s)
+            self._slow_s = 0.0
+        most = len(buffer)
+        if self._says.drips:
+            self._slack.wait(1)
+            most = 1
+        part, self._left = self._left[:most], self._left[most:]
+        buffer[: len(part)] = part
+        return len(part)

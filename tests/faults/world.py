@@ -1,0 +1,279 @@
+"""The local AWS with a network that breaks, a Slack that lies and a clock that jumps to what is next.
+
+Nothing sleeps: what would wait, moves the clock. An invocation that waits longer than its function's
+timeout is ended there, as Lambda does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest import mock
+
+from moto.sqs.models import sqs_backends
+
+from local import ACCOUNT, REGION
+from local.aws import LocalAws, local_aws
+from local.demo import POLICY
+from local.functions import Killed, Step
+from local.recorded import RecordedJob
+from local.sources import QueueSource
+from sageaudit.adapters.channels import https_post as posting
+from sageaudit.adapters.files.policy_file import load
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.policy.policy import Policy
+from tests.fakes.delivering import counted
+from tests.fakes.one_copy import one_copy_a_transaction
+from tests.faults.calls import queue_name
+from tests.faults.network import Network
+from tests.faults.webhook import OK, Slack
+
+REPEAT = "(possible repeat)"
+DEAD = ("TriggerFinishedJobsDeadLetters", "NoticesUndecidedAudits", "NoticesNoticesDeadLetters")
+"""The dead-letter queues, by their names in the stack."""
+WORK = {
+    "TriggerFinishedJobsDeadLetters": "TriggerFinishedJobs",
+    "NoticesUndecidedAudits": "NoticesDecisions",
+}
+"""Where letters go back to; a notice goes to its channel's queue."""
+_MOST_SECOND_LOOKS = 12
+_MOST_INVOCATIONS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter: its queue, reason, sentence and body."""
+
+    queue: str
+    reason: str | None
+    why: str | None
+    body: str
+
+
+class World:
+    """One local AWS that breaks. `lost` events never reach the bus."""
+
+    def __init__(self, aws: LocalAws, slack: Slack, network: Network, timeouts: list[str]) -> None:
+        self.aws = aws
+        self.slack = slack
+        self.network = network
+        self.timeouts = timeouts
+        """The functions whose invocations Lambda ended."""
+        self.invocations = 0
+        self._queues = sqs_backends[ACCOUNT][REGION].queues
+
+    @property
+    def now(self) -> datetime:
+        """The time of the world."""
+        return self.aws.clock.now()
+
+    def quiet(self, until: datetime | None = None) -> None:
+        """Delivers what is due, and jumps to what is next, until nothing waits or until then."""
+        for _ in range(_MOST_INVOCATIONS):
+            if self.step():
+                continue
+            waiting = self._next()
+            if waiting is None or (until is not None and waiting > until):
+                break
+            self.aws.clock.forward_to(waiting)
+        else:
+            raise AssertionError("messages go round for ever")
+        if until is not None:
+            self.aws.clock.forward_to(until)
+        self.aws.advance(self.now)  # takes the mails
+
+    def step(self) -> bool:
+        """Polls each source that has something due once; whether any did."""
+        found = False
+        for source in self.aws.sources:
+            due = self._due(source) if isinstance(source, QueueSource) else True
+            if due and source.poll():
+                self.invocations += 1
+                found = True
+        return found
+
+    def sweep(self) -> None:
+        """One sweep, and what it sends."""
+        self.aws.sweep()
+        self.quiet()
+
+    def settle(self) -> None:
+        """Mends everything, and sweeps until no audit is due any more."""
+        self.network.broken.clear()
+        self.slack.script.clear()
+        self.slack.always = OK
+        for _ in range(_MOST_SECOND_LOOKS):
+            due = self.due()
+            if not due:
+                return
+            self.aws.clock.forward_to(max(due))
+            self.sweep()
+
+    def due(self) -> list[datetime]:
+        """When audits are due that are not settled."""
+        history = self.aws.history()
+        far = self.now + timedelta(days=400)
+        heads = history.due(far, limit=1_000).rows
+        return [head.due_at for head in heads if head.due_at is not None]
+
+    def letters(self) -> list[Letter]:
+        """What lies in the dead-letter queues; it stays there."""
+        found = []
+        for physical, queue in self._queues.items():
+            name = queue_name(physical)
+            for message in queue._messages if name in DEAD else ():
+                said = message.message_attributes
+                found.append(Letter(name, _text(said, "reason"), _text(said, "why"), message.body))
+        return found
+
+    def waiting(self) -> int:
+        """Messages of work queues that are not done."""
+        return sum(
+            len(queue._messages)
+            for physical, queue in self._queues.items()
+            if queue_name(physical) not in {*DEAD, "mailbox"}
+        )
+
+    def redrive(self) -> int:
+        """Sends each dead letter to its work queue again; how many."""
+        sqs, moved = self.aws.session.client("sqs"), 0
+        for name in DEAD:
+            for message in self.aws.messages(name):
+                body = message["Body"]
+                work = WORK.get(name)
+                if work is None:
+                    work = f"NoticesQueue{json.loads(body)['channel'].capitalize()}"
+                sqs.send_message(QueueUrl=self.aws.physical(work), MessageBody=body)
+                moved += 1
+        return moved
+
+    def counts(self) -> dict[tuple[str, str | None], int]:
+        """What the functions counted, by metric and channel."""
+        total: Counter[tuple[str, str | None]] = Counter()
+        for function in self.aws.functions.values():
+            total.update(counted(function.log.getvalue()))
+        return dict(total)
+
+    def count(self, name: str) -> int:
+        """One metric, over all channels."""
+        return sum(number for (metric, _), number in self.counts().items() if metric == name)
+
+    def log(self, name: str) -> str:
+        """A function's log."""
+        return self.aws.functions[name].log.getvalue()
+
+    def audit(self, job: RecordedJob) -> AuditDocument | None:
+        """The job's newest audit."""
+        return self.aws.history().audit(job.key)
+
+    def head(self, job: RecordedJob) -> Head | None:
+        """What the history says of a job."""
+        return self.aws.history().head(job.key)
+
+    def told(self, channel: str) -> list[str]:
+        """The first lines that people saw, in their order."""
+        if channel == "slack":
+            return [post["blocks"][0]["text"]["text"] for post in self.slack.seen]
+        return [json.loads(mail["Body"])["Subject"] for mail in self.aws.mails]
+
+    def _due(self, source: QueueSource) -> bool:
+        at = self._at(source.url)
+        return at is not None and at <= self.now
+
+    def _next(self) -> datetime | None:
+        urls = [source.url for source in self.aws.sources if isinstance(source, QueueSource)]
+        times = [at for at in map(self._at, urls) if at is not None]
+        return min(times, default=None)
+
+    def _at(self, url: str) -> datetime | None:
+        """When the queue's next message can be received."""
+        messages = self._queues[url.rpartition("/")[2]]._messages
+        times = [max(message.visible_at + 1, message.delayed_until) for message in messages]
+        if not times:
+            return None
+        return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=min(times))
+
+
+def _text(attributes: Any, name: str) -> str | None:
+    value = attributes.get(name) if attributes else None
+    if value is None:
+        return None
+    return value.get("string_value") if isinstance(value, dict) else str(value)
+
+
+@contextmanager
+def world(
+    start: datetime, *, policy: Policy | None = None, on_step: Step = lambda _: None
+) -> Iterator[World]:
+    """A world from `start` on. `on_step` runs before and after each call and post of a handler."""
+    timeouts: list[str] = []
+    holder: list[LocalAws] = []
+
+    def wait(seconds: float) -> None:
+        aws = holder[0]
+        aws.clock.forward(seconds)
+        for function in aws.functions.values():
+            if function.ends_at is not None and aws.clock.now() >= function.ends_at:
+                timeouts.append(function.name)
+                raise Killed("timed out")
+
+    def now() -> datetime:
+        return holder[0].clock.now() if holder else start
+
+    def running() -> str:
+        return next((f.name for f in holder[0].functions.values() if f.ends_at is not None), "")
+
+    slack = Slack(wait, now, on_step=on_step)
+    network = Network(running, wait, now)
+    with ExitStack() as stack:
+        stack.enter_context(one_copy_a_transaction())
+        stack.enter_context(mock.patch.object(posting, "HTTPSConnection", slack.connection))
+        aws = stack.enter_context(
+            local_aws(
+                start, policy=policy or load(POLICY), transport=posting.https_post, on_step=on_step
+            )
+        )
+        holder.append(aws)
+        stack.enter_context(mock.patch("time.sleep", wait))
+        stack.enter_context(mock.patch("time.monotonic", lambda: now().timestamp()))
+        aws.requests.between = network
+        yield World(aws, slack, network, timeouts)
+
+
+def renamed(job: RecordedJob, name: str, *, later: timedelta = timedelta(0)) -> RecordedJob:
+    """The same job under another name, and at another time."""
+    prefix = job.kind.row.prefix
+    arn = f"{job.arn.rpartition('/')[0]}/{name}"
+    old = job.name
+    describe = json.loads(
+        json.dumps(dict(job.describe)), object_hook=lambda found: _shifted(found, later)
+    )
+    describe |= {f"{prefix}JobName": name, f"{prefix}JobArn": arn}
+    series = tuple(
+        replace(one, host=one.host.replace(old, name, 1), start=one.start + later)
+        for one in job.series
+    )
+    return replace(job, describe=describe, series=series)
+
+
+def _shifted(found: dict[str, Any], later: timedelta) -> dict[str, Any]:
+    if not later:
+        return found
+    return {key: _later(key, value, later) for key, value in found.items()}
+
+
+def _later(key: str, value: Any, later: timedelta) -> Any:
+    if not key.endswith("Time"):
+        return value
+    if isinstance(value, int | float):
+        return value + later.total_seconds()
+    try:
+        return (datetime.fromisoformat(value) + later).isoformat()
+    except (TypeError, ValueError):
+        return value
