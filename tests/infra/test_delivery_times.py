@@ -17,7 +17,8 @@ _TRIES_OF_ONE_REQUEST_S = 6 * 13 + 4
 
 def hidden_s(name: str) -> list[int]:
     """How long a message is hidden after each failure, until it is given up."""
-    queue, clock, hidden = RecordingQueue(), Clock(), []
+    queue, clock = RecordingQueue(), Clock()
+    hidden: list[int] = []
     retries = QueueRetries([queue], RecordingQueue(), clock)  # type: ignore[list-item]
     sent_ms = str(round(clock.now.timestamp() * 1000))
     while True:
