@@ -21,6 +21,7 @@ from local import ACCOUNT, REGION
 from local.clock import LocalClock
 from local.functions import FunctionError, LocalFunction, Step
 from local.pricing import refuse_prices
+from local.queues import hidden_from_the_receive
 from local.recorded import RecordedJob
 from local.requests import Requests
 from local.sagemaker import RecordedSageMaker, put_series
@@ -203,6 +204,7 @@ def local_aws(
     with ExitStack() as stack:
         stack.enter_context(mock_aws())
         stack.enter_context(clock.of_moto())
+        stack.enter_context(hidden_from_the_receive())
         stack.enter_context(
             # moto sends stream records to functions even where the mapping is disabled
             mock.patch("moto.awslambda.models.LambdaBackend.send_dynamodb_items", return_value=None)

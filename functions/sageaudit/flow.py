@@ -252,7 +252,7 @@ def _audit_one_job(read: _Read, audit: _Audit) -> Done | Later:
     notes = (*read.tags.notes, *filter(None, (detail.note,)))
     made = replace(made, notes=(*made.notes, *notes))
     if late or read.tags.late or not job.finished:
-        made = provisional(made, now)
+        made = _open(made, audit)
     done = _record(made, audit, detail, compared=heads, kept=kept is not None)
     if done.recorded.verdict is not Verdict.OLDER:
         recheck_family(job, made.family, done.key, deps.history, now=now)
@@ -305,7 +305,11 @@ def _settle(due: Head, why: str, audit: _Audit) -> Outcome:
         facts=facts,
         compared=None if due.rollup else heads,
     )
-    return Settled(deps.history.record(entry), due.key, written)
+    recorded = deps.history.record(entry)
+    if kept is not None and recorded.verdict is Verdict.RECORDED:
+        recheck_family(kept.job, due.family, due.key, deps.history, now=now)
+        recheck_roll_up(kept.job, recorded.version, deps.history, now=now)
+    return Settled(recorded, due.key, written)
 
 
 def _with_regions(read: _Read, deps: AuditDependencies) -> _Read:
@@ -328,6 +332,11 @@ def _with_regions(read: _Read, deps: AuditDependencies) -> _Read:
 def provisional(audit: Audit, now: datetime) -> Audit:
     """The audit of a job that is due again: it has not ended, or its metrics are late."""
     return replace(audit, final=False, recheck_at=audit.recheck_at or now + RECHECK_AFTER)
+
+
+def _open(made: Audit, audit: _Audit) -> Audit:
+    """An audit that is due again; of a second look, `with_next_look` says when."""
+    return provisional(made, audit.now) if audit.due is None else replace(made, final=False)
 
 
 def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head, ...] | None:
@@ -353,7 +362,7 @@ def _audit_tuning_job(job: Job, audit: _Audit) -> Done | Later:
         if (audited := deps.history.audit(head.key)) is not None
     ]
     made = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
-    return _record(made if made.final else provisional(made, now), audit)
+    return _record(made if made.final else _open(made, audit), audit)
 
 
 def _record(

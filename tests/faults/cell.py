@@ -1,4 +1,4 @@
-"""Runs cells of the matrix by their names: python -m tests.faults.cell "told/audit/s3.HeadBucket#1/denied".
+"""Runs cells by their names: python -m tests.faults.cell "told/audit/s3.HeadBucket#1/denied".
 
 A part of a name runs all cells that have it. Prints how each ended, and what is wrong.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 
 import tests.conftest  # noqa: F401 - no test reaches AWS
+from tests.faults.channels import channel_cells
+from tests.faults.crashes import crash_cells
 from tests.faults.matrix import cells
 from tests.faults.verdict import judge
 
@@ -15,7 +17,7 @@ from tests.faults.verdict import judge
 def main(part: str) -> int:
     """Exit code 1 when something is wrong."""
     failed = 0
-    for cell in cells():
+    for cell in (*cells(), *channel_cells(), *crash_cells()):
         if part in cell.name:
             verdict = judge(cell)
             failed += bool(verdict.wrong)

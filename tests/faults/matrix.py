@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from tests.faults.calls import Call
-from tests.faults.network import Fault
-from tests.faults.stories import Story, stories, told
+from tests.faults.expected import expected
+from tests.faults.network import LASTING, Broken, Fault
+from tests.faults.stories import HOUR, Story, stories, told
+from tests.faults.verdict import Case
 
+LASTS = 6 * HOUR
+"""How long "for ever" is here: an outage of hours must end in no dead letter."""
 MOST_OF_A_CALL = 2
 """Later calls of the same name are for the same: the second is one of another message or page."""
 
@@ -22,16 +26,23 @@ class Cell:
     call: Call
     fault: Fault
 
-    @property
-    def name(self) -> str:
-        """Names it, for `python -m tests.faults.cell`."""
-        return f"{self.story.name}/{self.call}/{self.fault}"
+    def case(self) -> Case:
+        """What is done, and how it must end."""
+        until = self.story.start + LASTS if self.fault in LASTING else None
+        broken = Broken(self.call, self.fault, until)
+        return Case(
+            f"{self.story.name}/{self.call}/{self.fault}",
+            self.story,
+            expected(self.story, self.call, self.fault),
+            breaks=lambda one: one.network.broken.append(broken),
+            met=lambda one: one.network.struck > 0,
+        )
 
 
 @cache
-def cells() -> tuple[Cell, ...]:
+def cells() -> tuple[Case, ...]:
     """Every call with every fault that it can meet; a story adds the calls that no earlier made."""
-    return tuple(_cells())
+    return tuple(cell.case() for cell in _cells())
 
 
 def _cells() -> Iterator[Cell]:

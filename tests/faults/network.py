@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -45,11 +44,12 @@ LASTING = frozenset({Fault.THROTTLED_LONG, Fault.DENIED, Fault.HANGS, Fault.DOWN
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A call that is broken, and until when: None for once."""
+    """A call that is broken, and until when: None for once. `error` is in place of the fault."""
 
     call: Call
     fault: Fault
     until: datetime | None = None
+    error: tuple[int, str] | None = None
 
 
 @dataclass
@@ -80,6 +80,8 @@ class Network:
                 or (one.until is not None and number >= one.call.number and self.now() < one.until)
             ):
                 self.struck += 1
+                if one.error is not None:
+                    return _refused(operation.split(".", maxsplit=1)[0], request.url, *one.error)
                 return self._struck(one.fault, operation, request, send)
         return send()
 
@@ -163,8 +165,3 @@ def _page(operation: str, token: int) -> dict[str, Any]:
         "sagemaker.ListHyperParameterTuningJobs": {"HyperParameterTuningJobSummaries": []},
     }[operation]
     return {**rows, "NextToken": f"page-{token}"}
-
-
-def as_text(value: Any) -> str:
-    """One line, for messages of failed cells."""
-    return json.dumps(value, default=str)

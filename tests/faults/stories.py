@@ -129,10 +129,15 @@ def stories() -> tuple[Story, ...]:
 
 
 @contextmanager
-def told(story: Story, *broken: Broken, on_step: Step = lambda _: None) -> Iterator[World]:
-    """The world after a story, with these calls broken too."""
+def told(
+    story: Story,
+    breaks: Callable[[World], None] = lambda _: None,
+    *,
+    on_step: Step = lambda _: None,
+) -> Iterator[World]:
+    """The world after a story in which something else broke too."""
     with world(story.start, on_step=on_step) as one:
-        one.network.broken += broken
+        breaks(one)
         story.begin(one)
         yield one
 

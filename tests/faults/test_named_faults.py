@@ -317,7 +317,7 @@ def test_fault_11_billable_seconds_are_missing() -> None:
         one.aws.ends(job)
         one.quiet()
         bill = audited(one, job)["bill"]
-        assert bill["basis"] == "estimated_from_times"
+        assert bill["basis"] in {"estimated_from_times", "upper_bound"}
         assert bill["spot_saved_usd"] is None
         fine(one)
 
@@ -381,9 +381,8 @@ def test_fault_15_hostile_text(document: AuditDocument) -> None:
         payload = dict(write(document))
         CHECKS[name](payload)
         text = json.dumps(payload, ensure_ascii=False)
-        assert "<!channel>" not in text
-        assert "<!here" not in text
         assert not set("\x1b\x00\u202e") & set(text)
+        assert name == "sns" or not any(mention in text for mention in ("<!", "<@U"))
 
 
 def test_fault_16_secrets_in_what_users_wrote(one: World) -> None:
@@ -559,7 +558,9 @@ def test_fault_23_evidence_that_is_too_large_and_a_table_that_is_gone(one: World
     one.aws.ends(large)
     one.quiet()
     audited(one, large)
-    one.aws.session.client("dynamodb").delete_table(TableName=one.aws.physical("HistoryTable"))
+    table, dynamodb = one.aws.physical("HistoryTable"), one.aws.session.client("dynamodb")
+    dynamodb.update_table(TableName=table, DeletionProtectionEnabled=False)
+    dynamodb.delete_table(TableName=table)
     sent(one, event(renamed(JOB, "after-that")))
     one.quiet(one.now + 4 * DAY)
     [letter] = one.letters()

@@ -1,21 +1,18 @@
-"""Runs one cell and says everything that is not right about its end."""
+"""Runs one case and says everything that is not right about its end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from local.functions import Step
 from sageaudit.domain.audit.document import AuditDocument
-from tests.faults.expected import End, expected
-from tests.faults.matrix import Cell
-from tests.faults.network import LASTING, Broken
-from tests.faults.stories import HOUR, Story, told, without_faults
+from tests.faults.expected import End, Expected
+from tests.faults.stories import Story, told, without_faults
 from tests.faults.world import REPEAT, World
 
-LASTS = 6 * HOUR
-"""How long "for ever" is here: an outage of hours must end in no dead letter."""
 CHANNELS = ("slack", "sns")
 FAILURES = ("AuditFailed", "NotDecided", "DeliveryFailed")
 COUNTED = (*FAILURES, "NotifyFailed", "NotifyUnknown", "SweepFailed")
@@ -57,33 +54,47 @@ def _fair(one: World, story: Story) -> Fair:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is wrong, one sentence each; `met` is False where the fault never came to be."""
+class Case:
+    """A story in which `breaks` breaks something, and how it must end.
 
-    cell: Cell
+    `met` says whether that came to be: a case in which nothing broke shows nothing.
+    """
+
+    name: str
+    story: Story
+    expected: Expected
+    breaks: Callable[[World], None]
+    met: Callable[[World], bool] = lambda _: True
+    on_step: Step = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong, one sentence each; `met` is False where nothing broke."""
+
+    case: Case
     wrong: tuple[str, ...]
     met: bool
     ended: End | None = None
 
 
-def judge(cell: Cell) -> Verdict:
-    """Runs a cell."""
-    for story in (cell.story, without_faults(cell.story)):
+def judge(case: Case) -> Verdict:
+    """Runs a case."""
+    for story in (case.story, without_faults(case.story)):
         fair(story)  # before, as only one local AWS can be there at a time
-    until = cell.story.start + LASTS if cell.fault in LASTING else None
-    with told(cell.story, Broken(cell.call, cell.fault, until)) as one:
-        if not one.network.struck:
-            return Verdict(cell, (), met=False)
+    with told(case.story, case.breaks, on_step=case.on_step) as one:
+        if not case.met(one):
+            return Verdict(case, (), met=False)
         wrong: list[str] = []
-        ended = _end(one, cell, wrong)
+        ended = _end(one, case, wrong)
         one.settle()
-        wrong += _not_right(one, cell, ended)
-        return Verdict(cell, tuple(wrong), met=True, ended=ended)
+        wrong += _not_right(one, case, ended)
+        return Verdict(case, tuple(wrong), met=True, ended=ended)
 
 
-def _end(one: World, cell: Cell, wrong: list[str]) -> End:
+def _end(one: World, case: Case, wrong: list[str]) -> End:
     """How it ended; dead letters are sent again."""
-    before, letters = fair(cell.story), one.letters()
+    before, letters = fair(case.story), one.letters()
     if len(letters) > before.letters:
         for letter in letters:
             if not letter.reason or not letter.why:
@@ -93,21 +104,21 @@ def _end(one: World, cell: Cell, wrong: list[str]) -> End:
         one.quiet()
         return End.DEAD
     right = {
-        name: essence(found) for name, found in fair(without_faults(cell.story)).audits.items()
+        name: essence(found) for name, found in fair(without_faults(case.story)).audits.items()
     }
-    found = {job.name: audit for job in cell.story.jobs if (audit := one.audit(job))}
+    found = {job.name: audit for job in case.story.jobs if (audit := one.audit(job))}
     if any(essence(audit) != right.get(name) for name, audit in found.items()):
         return End.SAID
     later = one.invocations > before.invocations
     return End.LATER if later else End.UNSEEN
 
 
-def _not_right(one: World, cell: Cell, ended: End) -> Iterator[str]:
-    should, before = expected(cell.story, cell.call, cell.fault), fair(cell.story)
+def _not_right(one: World, case: Case, ended: End) -> Iterator[str]:
+    should, before = case.expected, fair(case.story)
     if ended not in should.ends:
         yield f"ended: {ended}; expected: {' or '.join(sorted(should.ends))}"
-    yield from _audits(one, cell.story, said=ended is End.SAID)
-    yield from _messages(one, cell.story, marked=should.marked)
+    yield from _audits(one, case.story, said=ended is End.SAID)
+    yield from _messages(one, case.story, marked=should.marked)
     if one.due():
         yield f"{len(one.due())} audits are due for ever"
     if one.waiting():

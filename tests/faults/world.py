@@ -1,7 +1,7 @@
-"""The local AWS with a network that breaks, a Slack that lies and a clock that jumps to what is next.
+"""The local AWS with a network that breaks, a Slack that lies, and a clock that jumps.
 
-Nothing sleeps: what would wait, moves the clock. An invocation that waits longer than its function's
-timeout is ended there, as Lambda does.
+Nothing sleeps: what would wait moves the clock. An invocation that waits longer than the timeout of
+its function is ended there, as Lambda does.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _text(attributes: Any, name: str) -> str | None:
     value = attributes.get(name) if attributes else None
     if value is None:
         return None
-    return value.get("string_value") if isinstance(value, dict) else str(value)
+    return value.get("StringValue") if isinstance(value, dict) else str(value)
 
 
 @contextmanager
@@ -226,6 +226,9 @@ def world(
     def now() -> datetime:
         return holder[0].clock.now() if holder else start
 
+    def seconds() -> float:
+        return now().timestamp()
+
     def running() -> str:
         return next((f.name for f in holder[0].functions.values() if f.ends_at is not None), "")
 
@@ -241,7 +244,7 @@ def world(
         )
         holder.append(aws)
         stack.enter_context(mock.patch("time.sleep", wait))
-        stack.enter_context(mock.patch("time.monotonic", lambda: now().timestamp()))
+        stack.enter_context(mock.patch("time.monotonic", seconds))
         aws.requests.between = network
         yield World(aws, slack, network, timeouts)
 

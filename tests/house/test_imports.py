@@ -33,7 +33,8 @@ MAY_IMPORT = {
     "listing": {"errors", "domain", "ports"},
     "read_ahead": {"errors", "domain", "flow"},
     "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
-    "notifying": {"errors", "domain", "ports", "text"},
+    "family_dollars": {"errors", "domain", "ports"},
+    "notifying": {"errors", "domain", "ports", "text", "family_dollars"},
     "delivering": {"errors", "domain", "ports", "text"},
     "sweeping": {"errors", "domain", "ports"},
     "queries": {"errors", "domain", "ports"},
@@ -97,7 +98,17 @@ ORDER = {
 """Folders of one part that follow the flow: each may import those before it."""
 
 PURE = (
-    *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
+    *(
+        "domain",
+        "rules",
+        "text",
+        "ports",
+        "auditing",
+        "family_runs",
+        "flow",
+        "family_dollars",
+        "notifying",
+    ),
     *("checking", "delivering", "listing", "read_ahead", "scanning", "waiting", "described"),
     *("second_look", "sweeping"),
     *("queries", "report", "errors"),

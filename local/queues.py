@@ -1,0 +1,40 @@
+"""Where moto's queues are not as SQS's, and it matters here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from moto.core.utils import unix_time_millis
+from moto.sqs.models import SQSBackend
+
+
+@contextmanager
+def hidden_from_the_receive() -> Iterator[None]:
+    """Twelve hours are the longest that a received message is hidden; moto counts from its send.
+
+    A message that comes back for days could not be hidden any more.
+    """
+    change = SQSBackend.change_message_visibility
+
+    def from_now(
+        self: SQSBackend, queue_name: str, receipt_handle: str, visibility_timeout: int
+    ) -> None:
+        found: list[Any] = [
+            message
+            for message in self.get_queue(queue_name)._messages
+            if message.had_receipt_handle(receipt_handle)
+        ]
+        sent = [message.sent_timestamp for message in found]
+        try:
+            for message in found:
+                message.sent_timestamp = int(unix_time_millis())
+            change(self, queue_name, receipt_handle, visibility_timeout)
+        finally:
+            for message, timestamp in zip(found, sent, strict=True):
+                message.sent_timestamp = timestamp
+
+    with mock.patch.object(SQSBackend, "change_message_visibility", from_now):
+        yield

@@ -1,0 +1,163 @@
+"""What a channel may answer, once and for hours: hangs, cuts and lies too. Rows, not rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tests.faults.calls import Call
+from tests.faults.expected import End, Expected
+from tests.faults.network import Broken, Fault
+from tests.faults.stories import HOUR, stories
+from tests.faults.verdict import Case
+from tests.faults.webhook import Says
+from tests.faults.world import World
+
+PUBLISH = Call("deliver", "sns.Publish", 1)
+_HTML = "<html><body>Welcome to the hotel's network</body></html>"
+_LATER = frozenset({End.UNSEEN, End.LATER})
+_ANY = frozenset({End.UNSEEN, End.LATER, End.DEAD})
+
+SENT = Expected(frozenset({End.UNSEEN}))
+WAITS = Expected(_LATER)
+"""Nothing was posted, and this may pass: it waits, and is sent without a mark."""
+REFUSED = Expected(frozenset({End.DEAD}), counted="NotifyFailed")
+"""Nothing was posted, and a person must act: a dead letter, sent without a mark after that."""
+UNKNOWN = Expected(_LATER, marked=True)
+"""Nobody knows whether it was posted: one repeat that says so."""
+UNKNOWN_TWICE = Expected(frozenset({End.DEAD}), marked=True, counted="NotifyUnknown")
+"""A second time nobody knows: a dead letter."""
+STRANGE = Expected(_ANY, marked=True)
+"""No answer of Slack's: nobody may call it sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What Slack says, and how it ends: said once, and said for hours."""
+
+    name: str
+    says: Says
+    once: Expected
+    for_hours: Expected
+
+
+def _retry(value: str) -> tuple[tuple[str, str], ...]:
+    return (("Retry-After", value),)
+
+
+SLACK: tuple[Row, ...] = (
+    Row("200 ok, slowly", Says(slow_s=8), SENT, SENT),
+    Row("200 ok and a line end", Says(body="ok\n"), Expected(_ANY, marked=True), STRANGE),
+    Row("429 for 30 s", Says(429, "rate_limited", _retry("30")), WAITS, WAITS),
+    Row("429 for 600 s", Says(429, "rate_limited", _retry("600")), WAITS, WAITS),
+    Row("429 without a time", Says(429, "rate_limited"), WAITS, WAITS),
+    Row("429 for a text", Says(429, "", _retry("soon")), WAITS, WAITS),
+    Row("429 for -1 s", Says(429, "", _retry("-1")), WAITS, WAITS),
+    Row("429 until a date", Says(429, "", _retry("Wed, 21 Oct 2026 07:28:00 GMT")), WAITS, WAITS),
+    Row("429 for 31 years", Says(429, "", _retry("999999999")), WAITS, WAITS),
+    Row("500, posted", Says(500, "rollup_error", accepts=True), UNKNOWN, UNKNOWN_TWICE),
+    Row("500", Says(500, "rollup_error"), UNKNOWN, UNKNOWN_TWICE),
+    Row("502 as a page", Says(502, _HTML), UNKNOWN, UNKNOWN_TWICE),
+    Row("503 with a time", Says(503, "busy", _retry("120")), UNKNOWN, UNKNOWN_TWICE),
+    Row("504", Says(504, ""), UNKNOWN, UNKNOWN_TWICE),
+    Row("200 as a page", Says(body=_HTML, accepts=False), STRANGE, STRANGE),
+    Row("200 and nothing", Says(body="", accepts=False), STRANGE, STRANGE),
+    Row("200 OK", Says(body="OK", accepts=False), STRANGE, STRANGE),
+    Row("200 not ok", Says(body='{"ok":false}', accepts=False), STRANGE, STRANGE),
+    Row("201", Says(201, "", accepts=False), STRANGE, STRANGE),
+    Row("204", Says(204, "", accepts=False), STRANGE, STRANGE),
+    Row("302", Says(302, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
+    Row("302 inside", Says(302, "", (("Location", "http://169.254.169.254/"),)), REFUSED, REFUSED),
+    Row("307", Says(307, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
+    Row("308", Says(308, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
+    Row("400 invalid_payload", Says(400, "invalid_payload"), REFUSED, REFUSED),
+    Row("400 invalid_blocks", Says(400, "invalid_blocks"), REFUSED, REFUSED),
+    Row("401 of a proxy", Says(401, _HTML), REFUSED, REFUSED),
+    Row("403 invalid_token", Says(403, "invalid_token"), REFUSED, REFUSED),
+    Row("403 action_prohibited", Says(403, "action_prohibited"), REFUSED, REFUSED),
+    Row("404 no_service", Says(404, "no_service"), REFUSED, REFUSED),
+    Row("404 channel_not_found", Says(404, "channel_not_found"), REFUSED, REFUSED),
+    Row("407 of a proxy", Says(407, _HTML), REFUSED, REFUSED),
+    Row("410 channel_is_archived", Says(410, "channel_is_archived"), REFUSED, REFUSED),
+    Row("413", Says(413, ""), REFUSED, REFUSED),
+    Row("451", Says(451, ""), REFUSED, REFUSED),
+    Row("408", Says(408, ""), STRANGE, STRANGE),
+    Row("425", Says(425, ""), STRANGE, STRANGE),
+    Row("no connection", Says(connect=ConnectionRefusedError), WAITS, WAITS),
+    Row("no name", Says(connect=OSError), WAITS, WAITS),
+    Row("no answer to the connection", Says(connect=TimeoutError), WAITS, WAITS),
+    Row("hangs, posted", Says(hangs=True), UNKNOWN, UNKNOWN_TWICE),
+    Row("hangs", Says(hangs=True, accepts=False), UNKNOWN, UNKNOWN_TWICE),
+    Row("cut before the answer", Says(cut=0), UNKNOWN, UNKNOWN_TWICE),
+    Row("cut in the first line", Says(cut=9), UNKNOWN, UNKNOWN_TWICE),
+    Row("cut in the body", Says(cut=-1), UNKNOWN, UNKNOWN_TWICE),
+    Row("reset while posting", Says(resets=True, accepts=False), UNKNOWN, UNKNOWN_TWICE),
+    Row("a byte a second", Says(body="ok" + " " * 600, drips=True), STRANGE, STRANGE),
+    Row("a line without end", Says(raw=b"HTTP/1.1 200 " + b"x" * 70_000), STRANGE, STRANGE),
+    Row("headers without end", Says(raw=b"HTTP/1.1 200 ok\r\n" + b"a: b\r\n" * 200 + b"\r\nok"),
+        STRANGE, STRANGE),
+    Row("no HTTP", Says(raw=b"\x00\x01\x02 nothing\r\n\r\n"), STRANGE, STRANGE),
+    Row("a body without end", Says(body="y" * 200_000, accepts=False), STRANGE, STRANGE),
+)  # fmt: skip
+
+SNS: tuple[tuple[int, str, Expected, Expected], ...] = (
+    (400, "KMSDisabled", REFUSED, REFUSED),
+    (400, "KMSAccessDenied", REFUSED, REFUSED),
+    (400, "KMSNotFound", REFUSED, REFUSED),
+    (400, "KMSOptInRequired", REFUSED, REFUSED),
+    (400, "KMSInvalidState", REFUSED, REFUSED),
+    (403, "AuthorizationError", REFUSED, REFUSED),
+    (404, "NotFound", REFUSED, REFUSED),
+    (400, "InvalidParameter", REFUSED, REFUSED),
+    (400, "ParameterValueInvalid", REFUSED, REFUSED),
+    (403, "ExpiredToken", WAITS, WAITS),
+    (403, "InvalidClientTokenId", WAITS, WAITS),
+    (403, "SignatureDoesNotMatch", WAITS, WAITS),
+    (400, "KMSThrottling", WAITS, WAITS),
+    (429, "Throttled", WAITS, WAITS),
+    (500, "InternalError", UNKNOWN, UNKNOWN_TWICE),
+    (503, "ServiceUnavailable", UNKNOWN, UNKNOWN_TWICE),
+)
+HOURS = 5 * HOUR
+
+
+def channel_cells() -> tuple[Case, ...]:
+    """Each answer of each channel, once and for hours."""
+    return tuple(_cells())
+
+
+def _cells() -> Iterator[Case]:
+    story = stories()[0]
+    for row in SLACK:
+        for often, lasts, ends in (("once", None, row.once), ("hours", HOURS, row.for_hours)):
+            breaks, met = _slack(row.says, lasts), _slack_met
+            yield Case(f"slack/{row.name}/{often}", story, ends, breaks, met)
+    for status, code, once, for_hours in SNS:
+        for often, lasts, ends in (("once", None, once), ("hours", HOURS, for_hours)):
+            breaks = _sns(status, code, lasts)
+            yield Case(
+                f"sns/{code}/{often}", story, ends, breaks, lambda one: one.network.struck > 0
+            )
+
+
+def _slack(says: Says, lasts: timedelta | None) -> Callable[[World], None]:
+    def breaks(one: World) -> None:
+        if lasts is None:
+            one.slack.script.append(says)
+        else:
+            one.slack.always, one.slack.always_until = says, one.now + lasts
+
+    return breaks
+
+
+def _slack_met(one: World) -> bool:
+    return one.slack.tried > 0
+
+
+def _sns(status: int, code: str, lasts: timedelta | None) -> Callable[[World], None]:
+    def breaks(one: World) -> None:
+        until = None if lasts is None else one.now + lasts
+        one.network.broken.append(Broken(PUBLISH, Fault.DENIED, until, (status, code)))
+
+    return breaks

@@ -1,0 +1,18 @@
+"""Counts the cells of a run, over all its processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CELLS, EMPTY = "cells", "cells that could not be"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints how many cells were run, and how many were left out as nothing could break there."""
+    counted = {CELLS: 0, EMPTY: 0}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            for name, number in getattr(report, "user_properties", ()):
+                counted[name] = counted.get(name, 0) + number
+    if counted[CELLS]:
+        terminalreporter.write_line(f"{counted[CELLS]} cells ({counted[EMPTY]} could not be)")

@@ -1,0 +1,81 @@
+"""Each handler killed before and after each step of a story, once and twice in a row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+from local.functions import Killed
+from tests.faults.expected import End, Expected
+from tests.faults.stories import Story, stories, told
+from tests.faults.verdict import Case
+
+MOST_OF_A_STEP = 2
+"""Later steps of the same name are for the same."""
+_GAPS = ("POST", "Publish", "UpdateItem", "PutItem", "answered deliver", "TransactWriteItems")
+"""From the claim to the mark nobody knows whether it was posted."""
+
+
+class Kills:
+    """Ends the process at one step; `times` in a row."""
+
+    def __init__(self, name: str, number: int, times: int) -> None:
+        self._name = name
+        self._number = number
+        self._left = times
+        self._times = times
+        self._seen = 0
+
+    def __call__(self, name: str) -> None:
+        """One step."""
+        if name != self._name:
+            return
+        self._seen += 1
+        if self._left and self._seen >= self._number:
+            self._left -= 1
+            raise Killed(name)
+
+    @property
+    def killed(self) -> bool:
+        """Whether it came to that."""
+        return self._left < self._times
+
+
+@cache
+def crash_cells() -> tuple[Case, ...]:
+    """Each step of each story; a story adds the steps that no earlier one had."""
+    return tuple(_cells())
+
+
+def _cells() -> Iterator[Case]:
+    known: set[tuple[str, int]] = set()
+    for story in stories():
+        names: list[str] = []
+        with told(story, on_step=names.append):
+            pass
+        seen: Counter[str] = Counter()
+        for name in names:
+            seen[name] += 1
+            place = (name, seen[name])
+            if place not in known and seen[name] <= MOST_OF_A_STEP:
+                known.add(place)
+                yield _case(story, name, seen[name], 1)
+                if seen[name] == 1:
+                    yield _case(story, name, 1, 2)
+
+
+def _case(story: Story, name: str, number: int, times: int) -> Case:
+    kills = Kills(name, number, times)
+    ends = {End.UNSEEN, End.LATER}
+    if times > 1 and any(gap in name for gap in _GAPS):
+        ends.add(End.DEAD)
+    marked = any(gap in name for gap in _GAPS) or "Secret" in name
+    return Case(
+        f"{story.name}/killed {name}#{number}/{times}",
+        story,
+        Expected(frozenset(ends), marked=marked),
+        breaks=lambda _: None,
+        met=lambda _: kills.killed,
+        on_step=kills,
+    )

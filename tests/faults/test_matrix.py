@@ -1,0 +1,79 @@
+"""Whatever one call, one answer or one crash does: one audit, told once, nothing lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from tests.faults.channels import channel_cells
+from tests.faults.conftest import CELLS, EMPTY
+from tests.faults.crashes import crash_cells
+from tests.faults.matrix import cells
+from tests.faults.verdict import Case, judge
+
+PARTS = 48
+Record = Callable[[str, object], None]
+SAMPLE = (
+    "told/audit/sagemaker.DescribeTrainingJob#1/throttled-for-ever",
+    "told/audit/dynamodb.TransactWriteItems JOB+RUNS+SUM#1/timeout-after-effect",
+    "told/audit/cloudwatch.GetMetricData#1/denied",
+    "told/notify/sqs.SendMessage NoticesQueueSns#1/hangs-for-ever",
+    "told/notify/dynamodb.GetItem TOLD#1/500-for-ever",
+    "told/deliver/dynamodb.PutItem NOTICE NOTICE#1/timeout-after-effect",
+    "told/deliver/sns.Publish#1/timeout-after-effect",
+    "lost event/sweep/sagemaker.ListTrainingJobs#1/endless-token",
+    "slack/hangs, posted/hours",
+    "slack/404 no_service/hours",
+    "slack/200 as a page/once",
+    "sns/KMSDisabled/hours",
+    "told/killed after POST#1/1",
+    "told/killed after TransactWriteItems#1/1",
+)
+"""Of each kind one or two, for every run of the tests."""
+
+
+def run(chosen: Sequence[Case], record: Record) -> None:
+    """Runs cells, and names each one that is not right."""
+    verdicts = [judge(case) for case in chosen]
+    record(CELLS, sum(verdict.met for verdict in verdicts))
+    record(EMPTY, sum(not verdict.met for verdict in verdicts))
+    wrong = [
+        f"{verdict.case.name}\n    " + "\n    ".join(verdict.wrong)
+        for verdict in verdicts
+        if verdict.wrong
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("part", range(PARTS))
+def test_each_call_with_each_fault(part: int, record_property: Record) -> None:
+    """Throttled, denied, hanging, answered with nonsense, without an end: as the table says."""
+    run(cells()[part::PARTS], record_property)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("part", range(12))
+def test_each_answer_of_a_channel(part: int, record_property: Record) -> None:
+    """Sent, or a dead letter with its reason; never twice without a mark."""
+    run(channel_cells()[part::12], record_property)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("part", range(24))
+def test_a_crash_at_each_step(part: int, record_property: Record) -> None:
+    """Delivered again, it ends as if nothing had happened."""
+    run(crash_cells()[part::24], record_property)
+
+
+def test_a_sample_of_the_matrix(record_property: Record) -> None:
+    """One or two cells of each kind; `make faults` runs all."""
+    known = {case.name: case for case in (*cells(), *channel_cells(), *crash_cells())}
+    run([known[name] for name in SAMPLE], record_property)
+
+
+def test_the_matrix_is_large() -> None:
+    """At least 500 cells, each with a name of its own."""
+    names = [case.name for case in (*cells(), *channel_cells(), *crash_cells())]
+    assert len(names) == len(set(names)) >= 500
