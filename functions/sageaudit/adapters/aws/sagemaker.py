@@ -39,7 +39,7 @@ class SageMakerJobs:
                 raise
         answer.pop("ResponseMetadata", None)
         # A page of a proxy is an empty answer to the SDK, and must not pass for a job's.
-        part_of(answer, f"{ref.kind.row.prefix}JobName")
+        part_of(answer, f"{ref.kind.row.prefix}JobArn")
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
