@@ -93,6 +93,7 @@ class SageAuditStack(cdk.Stack):
             "DecisionsQueueUrl": self.notices.decisions.queue_url,
             "UndecidedAuditsUrl": self.notices.undecided.queue_url,
             "NoticesDeadLettersUrl": self.notices.dead_letters.queue_url,
+            "SweepDeadLettersUrl": self.sweep.dead_letters.queue_url,
             **{
                 # Of those that are on: `sageaudit redrive` sends nothing to one that is off.
                 f"NoticesQueueUrl{channel.name.capitalize()}": (
