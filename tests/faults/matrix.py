@@ -12,7 +12,7 @@ from tests.faults.network import LASTING, Broken, Fault
 from tests.faults.stories import HOUR, Story, stories, told
 from tests.faults.verdict import Case
 
-LASTS = 6 * HOUR
+LASTS = 3 * HOUR
 """How long "for ever" is here: an outage of hours must end in no dead letter."""
 MOST_OF_A_CALL = 2
 """Later calls of the same name are for the same: the second is one of another message or page."""
