@@ -18,7 +18,12 @@ from sageaudit.adapters.channels.catalogue import CHANNELS
 
 PAGE = Path(__file__).parent / "alarms.md"
 TEMPLATE = Path(__file__).parent.parent / "local" / "template.json"
-DEAD_LETTERS = ("FinishedJobsDeadLetters", "UndecidedAudits", "NoticesDeadLetters")
+DEAD_LETTERS = (
+    "FinishedJobsDeadLetters",
+    "UndecidedAudits",
+    "NoticesDeadLetters",
+    "SweepDeadLetters",
+)
 _PAGE = """\
 # Alarms
 
@@ -48,7 +53,6 @@ def listed() -> list[Watch]:
             functions={
                 name: FunctionFacts(name, functions[name])
                 for name in ("audit", "notify", "deliver", "sweep")
-                if name in functions
             },
             work_queues={name: name for name in QUEUE_LATE_S},
             notices_queues={channel.name: channel.name for channel in CHANNELS},

@@ -11,6 +11,7 @@ from sageaudit.cli.sources.permissions import (
     COMMANDS,
     COVERAGE,
     IN_EACH_ACCOUNT,
+    OF_STACK,
     ORGANIZATION,
     ROLE,
     TABLE,
@@ -19,7 +20,7 @@ from sageaudit.cli.sources.permissions import (
 )
 
 PAGE = Path(__file__).parent / "permissions.md"
-_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE)
+_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK)
 _PAGE = """\
 # Permissions of the command line
 

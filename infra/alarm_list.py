@@ -63,8 +63,8 @@ def watches(
 ) -> Iterator[Watch]:
     """All alarms.
 
-    `functions` is by the name of the handler, `notices_queues` by channel, the other queues by
-    their name here; the values of the queues are their physical names.
+    `functions` is by the name of the handler, `notices_queues` by each channel that is on, the
+    other queues by their name here; the values of the queues are their physical names.
     """
     for handler, function in functions.items():
         yield from _of_function(handler, function)
@@ -85,8 +85,7 @@ def watches(
     )
     for channel in notices_queues:
         yield from _of_channel(channel)
-    if "sweep" in functions:
-        yield from _of_sweep()
+    yield from _of_sweep()
 
 
 def _of_function(handler: str, function: FunctionFacts) -> Iterator[Watch]:
@@ -273,19 +272,18 @@ def _of_sweep() -> Iterator[Watch]:
         "JobsMissing",
         "jobs-missing",
         "JobsMissing",
-        "jobs ended that have no audit, although the time for it is over",
-        "the sweep sends a lost job's event itself, and its audit is there at the next sweep or "
-        "the one after; an hour is four sweeps",
+        "three or more jobs ended within an hour and had no audit when it was time for it",
+        "the sweep counts a job once and sends its event itself, which repairs a lost one; three "
+        "in an hour mean that events or audits do not come at all",
         dimensions=sweep,
-        statistic="Maximum",
-        period_s=15 * MINUTE_S,
-        periods=4,
+        period_s=HOUR_S,
+        above=2,
     )
     yield Watch(
         "SweepSilent",
         "sweep-silent",
         "JobsEnded",
-        "no sweep has ended for an hour, so nobody notices events that are lost",
+        "no sweep has listed jobs for an hour, so nobody notices events that are lost",
         "it runs every 15 minutes, and counts also when no job ended; two half hours without a "
         "value are four sweeps",
         dimensions=sweep,

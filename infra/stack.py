@@ -83,7 +83,7 @@ class SageAuditStack(cdk.Stack):
         self.sweep = SweepSchedule(self, "SweepSchedule", function=workers["sweep"].function)
         # Where Lambda hands on what it could not invoke.
         workers["sweep"].may(HAND_ON, self.sweep.dead_letters.queue_arn)
-        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers))
+        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers, channels))
         for name, value in {
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
@@ -93,6 +93,7 @@ class SageAuditStack(cdk.Stack):
             "DecisionsQueueUrl": self.notices.decisions.queue_url,
             "UndecidedAuditsUrl": self.notices.undecided.queue_url,
             "NoticesDeadLettersUrl": self.notices.dead_letters.queue_url,
+            "SweepDeadLettersUrl": self.sweep.dead_letters.queue_url,
             **{
                 # Of those that are on: `sageaudit redrive` sends nothing to one that is off.
                 f"NoticesQueueUrl{channel.name.capitalize()}": (
@@ -103,7 +104,9 @@ class SageAuditStack(cdk.Stack):
         }.items():
             cdk.CfnOutput(self, name, value=value)
 
-    def _watches(self, workers: Mapping[str, Worker]) -> Iterator[Watch]:
+    def _watches(
+        self, workers: Mapping[str, Worker], channels: Sequence[type[NoticeChannel]]
+    ) -> Iterator[Watch]:
         return watches(
             functions={
                 name: FunctionFacts(worker.function.function_name, int(worker.timeout.to_seconds()))
@@ -114,7 +117,7 @@ class SageAuditStack(cdk.Stack):
                 "Decisions": self.notices.decisions.queue_name,
             },
             notices_queues={
-                channel: queue.queue_name for channel, queue in self.notices.queues.items()
+                channel.name: self.notices.queues[channel.name].queue_name for channel in channels
             },
             dead_letters={
                 "FinishedJobsDeadLetters": self.trigger.dead_letters.queue_name,

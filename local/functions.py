@@ -55,7 +55,7 @@ class LocalFunction:
     """One function of the stack.
 
     Its handler is built at the first invocation, kept, and built again after a crash. `wiring` has
-                self.ends_at = context.ends_at
+    the arguments of its module's `build` other than the environment, which is `variables`.
     """
 
     def __init__(

@@ -121,7 +121,7 @@ def _report_repeat(head: Head, message: SqsMessage, history: History, report: Re
         report.info("already audited", version=head.version)
         return
     known = Recorded(Verdict.DUPLICATE, head.version)
-    _report_audit(known, document, report, "JobsAudited")
+    _report_audit(known, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
 
 
 def _report_audit(

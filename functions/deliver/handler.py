@@ -87,9 +87,11 @@ def _deliver(
     named = {"notice": notice.notice_id, "channel": notice.channel}
     report.about(**named)
     match deliver(notice, deps, received=message.received):
-        case Posted(repeat):
+        case Posted(repeat, unmarked):
             report.count("NoticesSent", channel=notice.channel)
             report.info("posted", **named, repeat=repeat)
+            if unmarked is not None:
+                report.warning("posted, not marked", **named, reason=str(unmarked))
         case AlreadySent():
             report.count("DuplicateNotices", channel=notice.channel)
         case GivenUp() as given_up:

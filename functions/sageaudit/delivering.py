@@ -33,6 +33,7 @@ LEASE_S = 180
 POST_WITHIN_S = 40
 """A post starts this long after its delivery began, at most: it and its mark need the rest."""
 TRY_AGAIN_S = 30
+"""Also the least after "too many requests": a service of one a second then takes many at once."""
 REPEAT_AFTER_S = 300
 """A repeat waits until a short outage is over, else the same outage takes both tries."""
 LONGEST_BACKOFF_S = 3_600
@@ -59,9 +60,14 @@ class DeliverDependencies:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """The notice was posted; `repeat` is True when an earlier try may have posted it too."""
+    """The notice was posted; `repeat` is True when an earlier try may have posted it too.
+
+    `unmarked` is the ledger's error where it does not know: the message is done all the same, and
+    only a second delivery of it would post again, as a repeat.
+    """
 
     repeat: bool
+    unmarked: AwsError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +89,8 @@ class GivenUp:
 
     @property
     def unknown(self) -> bool:
-        """Whether it is given up since nobody knows if it was posted, twice."""
-        return self.code == UNKNOWN_OUTCOME
+        """Whether it is given up since nobody knows if it was posted: a person has to look."""
+        return self.code in (UNKNOWN_OUTCOME, UNEXPECTED_ANSWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,7 @@ class TryLater:
 Outcome = Posted | AlreadySent | GivenUp | TryLater
 
 UNKNOWN_OUTCOME = "unknown_outcome"
+UNEXPECTED_ANSWER = "unexpected_answer"
 _SPENT = (
     "two tries ended without an answer: look whether the notice was posted; if it was not, send it"
     " again with `sageaudit redrive notices`"
@@ -181,7 +188,10 @@ class _Held:
             self.channel.post(self.channel.as_repeat(payload) if self.repeat else payload)
         except ChannelError as error:
             return self._refused(error, circuit)
-        self.deps.ledger.mark_sent(self.notice.notice_id, self.deps.clock())
+        try:
+            self.deps.ledger.mark_sent(self.notice.notice_id, self.deps.clock())
+        except AwsError as unmarked:
+            return Posted(self.repeat, unmarked)
         self._change(circuit, Circuit())
         return Posted(self.repeat)
 
@@ -200,7 +210,8 @@ class _Held:
         now_s = int(self.deps.clock().timestamp())
         outcome: Outcome
         match error:
-            case RateLimited(retry_after_s=wait_s):
+            case RateLimited(retry_after_s=asked_s):
+                wait_s = max(asked_s, TRY_AGAIN_S)
                 answered = Circuit(0, now_s + wait_s)
                 outcome = self._later(error, max(wait_s, _backoff_s(wait_s, self.received)))
             case ChannelUnavailable():
@@ -213,7 +224,7 @@ class _Held:
                 outcome = GivenUp(code, untrusted.log(str(error)), maybe_posted=self.repeat)
             case _:  # UnexpectedAnswer
                 why = untrusted.log(str(error))
-                outcome = GivenUp("unexpected_answer", why, maybe_posted=True)
+                outcome = GivenUp(UNEXPECTED_ANSWER, why, maybe_posted=True)
         self._change(circuit, answered)
         return outcome
 

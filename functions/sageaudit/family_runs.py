@@ -26,7 +26,7 @@ _WORKED = frozenset({"Completed", "Stopped"})
 POOL_WITHIN = timedelta(days=30)
 """Older runs of a family may be of other code: our choice, as for its dollars in messages."""
 _SUMMED_AFTER = timedelta(hours=1)
-_NEWEST = 3
+_NEWEST = 10
 """A tuning job ends after its training jobs, or together with the last of them."""
 
 

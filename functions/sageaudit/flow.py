@@ -5,7 +5,7 @@ Every collaborator is an argument, so Lambda, CLI and tests run the same lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,13 +13,12 @@ from typing import Any
 from sageaudit.auditing import Child, audit_job, audit_tuning, run_facts
 from sageaudit.described import Described, Gone, Tags, describe, read_tags, unreadable
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.record import (
     Detail,
     Entry,
     Head,
     JobKey,
-    Recorded,
     Verdict,
 )
 from sageaudit.domain.audit.sanitize import detail_of
@@ -31,7 +30,6 @@ from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
-from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import Malformed
@@ -43,8 +41,8 @@ from sageaudit.family_runs import (
     recheck_roll_up,
     runs_of,
 )
-from sageaudit.ports import Buckets, History, Jobs, Markets, Metrics
-from sageaudit.rules.card import Ruleset
+from sageaudit.outcomes import AuditDependencies, Done, Dropped, Outcome, Repeated, Settled
+from sageaudit.ports import History
 from sageaudit.second_look import (
     amended,
     kept_run,
@@ -56,66 +54,20 @@ from sageaudit.second_look import (
 )
 from sageaudit.waiting import Deliveries, Later, Wait, later, metrics_are_late
 
+__all__ = [
+    "AuditDependencies",
+    "Done",
+    "Dropped",
+    "Outcome",
+    "Repeated",
+    "Settled",
+    "audit_finished_job",
+    "provisional",
+]
+
 RECHECK_AFTER = timedelta(hours=1)
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditDependencies:
-    """What an audit reads from, writes to and is judged by."""
-
-    jobs: Jobs
-    metrics: Metrics
-    history: History
-    markets: Markets
-    buckets: Buckets
-    policy: Policy
-    ruleset: Ruleset
-    fingerprint_key: Callable[[], bytes | None]
-    history_is_whole: bool = True
-    """False for the command line's empty history: family rules then answer Unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The audit is in the history: recorded now, or by an earlier delivery.
-
-    `notes`: those of its audit that say what could not be read or kept.
-    """
-
-    recorded: Recorded
-    key: JobKey
-    audit: Audit
-    document: AuditDocument
-    notes: tuple[str, ...] = ()
-    was_due: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """This state of the run is in the history already: nothing but Describe and `head` was read."""
-
-    head: Head
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """An event that a person sent again names no run that ended: nothing is recorded of it."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """The last look at a run that Describe does not answer any more, by what the history keeps."""
-
-    recorded: Recorded
-    key: JobKey
-    document: AuditDocument
-
-
-Outcome = Done | Later | Repeated | Dropped | Settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +204,7 @@ def _audit_one_job(read: _Read, audit: _Audit) -> Done | Later:
     notes = (*read.tags.notes, *filter(None, (detail.note,)))
     made = replace(made, notes=(*made.notes, *notes))
     if late or read.tags.late or not job.finished:
-        made = provisional(made, now)
+        made = _open(made, audit)
     done = _record(made, audit, detail, compared=heads, kept=kept is not None)
     if done.recorded.verdict is not Verdict.OLDER:
         recheck_family(job, made.family, done.key, deps.history, now=now)
@@ -305,7 +257,11 @@ def _settle(due: Head, why: str, audit: _Audit) -> Outcome:
         facts=facts,
         compared=None if due.rollup else heads,
     )
-    return Settled(deps.history.record(entry), due.key, written)
+    recorded = deps.history.record(entry)
+    if kept is not None and recorded.verdict is Verdict.RECORDED:
+        recheck_family(kept.job, due.family, due.key, deps.history, now=now)
+        recheck_roll_up(kept.job, recorded.version, deps.history, now=now)
+    return Settled(recorded, due.key, written)
 
 
 def _with_regions(read: _Read, deps: AuditDependencies) -> _Read:
@@ -328,6 +284,11 @@ def _with_regions(read: _Read, deps: AuditDependencies) -> _Read:
 def provisional(audit: Audit, now: datetime) -> Audit:
     """The audit of a job that is due again: it has not ended, or its metrics are late."""
     return replace(audit, final=False, recheck_at=audit.recheck_at or now + RECHECK_AFTER)
+
+
+def _open(made: Audit, audit: _Audit) -> Audit:
+    """An audit that is due again; of a second look, `with_next_look` says when."""
+    return provisional(made, audit.now) if audit.due is None else replace(made, final=False)
 
 
 def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head, ...] | None:
@@ -353,7 +314,7 @@ def _audit_tuning_job(job: Job, audit: _Audit) -> Done | Later:
         if (audited := deps.history.audit(head.key)) is not None
     ]
     made = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
-    return _record(made if made.final else provisional(made, now), audit)
+    return _record(made if made.final else _open(made, audit), audit)
 
 
 def _record(

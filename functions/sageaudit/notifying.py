@@ -9,29 +9,36 @@ queued, so that it silences nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import NOT_NAMED, Head, JobKey
-from sageaudit.domain.audit.sums import Scope, sums_of, total
+from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.telling.family_day import Claim, FamilyDay
 from sageaudit.domain.telling.news import News, Said
 from sageaudit.domain.telling.rule import Floors, Silent, Tell, decide
 from sageaudit.errors import AwsError, BadHistory, Malformed, Throttled
+from sageaudit.family_dollars import (
+    day_of,
+    days_until,
+    family_of,
+    moment_of,
+    others_usd,
+    own_usd,
+)
 from sageaudit.ports import History, Queue, TellLedger
 from sageaudit.text.changes import what_changed
 from sageaudit.text.envelope import Notice, Payload, Writer, to_body
 from sageaudit.text.notice import accepted_usd, news_of, why_never
 from sageaudit.text.occasion import Occasion
 
-LOOK_BACK = timedelta(days=30)
 LEASE_S = 120
 """How long a claim holds: longer than the function's timeout, so that its holder has ended."""
+_COMES_BACK_S = 60
 _TRIES = 8
 """A family's day is written by one process at a time; each try means that another one was."""
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -92,6 +99,14 @@ class Later:
     wait_s: int
 
 
+class _NoneQueued(Exception):
+    """No channel's queue took its notice."""
+
+    def __init__(self, error: AwsError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 @dataclass(frozen=True, slots=True)
 class _Audited:
     """What of an audit the decision needs. `own_usd`: what it adds to its family's 30 days."""
@@ -120,8 +135,6 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
         return Quiet("it ended before sageaudit was installed")
     with _reading("head of the run"):
         newest = deps.history.head(audit.key)
-    if newest is not None and newest.version > audit.version:
-        return Quiet(f"version {newest.version} of the audit has taken its place")
     return _tell(audit, audited, newest, deps, now=now)
 
 
@@ -143,17 +156,21 @@ def _tell(
     now: datetime,
 ) -> Queued | Quiet | Later:
     """Claims the family's day for the message, queues its notices, and keeps what was told."""
-    family, day = "/".join(audited.family), _day(audit.at)
+    family, day = "/".join(audited.family), day_of(audit.at)
     for _ in range(_TRIES):
         seen, last = deps.ledger.family_day(family, day), deps.ledger.last_notice(audit.pk)
         if last is not None and last.version >= audit.version:
             return Quiet(f"version {last.version} was told")
+        overtaken = newest is not None and newest.version > audit.version
+        if overtaken and not seen.is_claimed(audit.pk, audit.version):
+            return Quiet("a newer version of the audit has taken its place")
+        if unfinished := seen.unfinished(audit.pk, audit.version, now):
+            return Later("another version of the audit is being told", _rest_s(unfinished, now))
         verdict = _decided(audited, newest, seen, last, deps, now=now)
         if isinstance(verdict, Silent):
             return Quiet(verdict.reason)
-        if busy := seen.busy(audit.pk, audit.version, now):
-            rest_s = int((busy.until - now).total_seconds()) + 1
-            return Later("another message about the family is being queued", rest_s)
+        if busy := seen.busy(audit.pk, now):
+            return Later("another message about the family is being queued", _rest_s(busy, now))
         payloads = _payloads(audit, verdict, deps, now=now)
         until = now + timedelta(seconds=LEASE_S)
         claim = Claim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
@@ -161,9 +178,19 @@ def _tell(
             break
     else:
         raise Throttled("Too many audits of one family are decided at once.")
-    _queue(audit, payloads, deps.queues)
-    _keep(audit, audited, family, deps.ledger, now=now)
+    try:
+        _queue(audit, payloads, deps.queues)
+    except _NoneQueued as none:
+        _release(audit, family, deps.ledger, now=now)
+        raise none.error from none
+    _keep(audit, claim, family, deps.ledger, now=now)
     return Queued(tuple(payloads))
+
+
+def _rest_s(claim: Claim, now: datetime) -> int:
+    """Until the claim ends; a minute where it has, and its own delivery is still to come."""
+    rest_s = int((claim.until - now).total_seconds()) + 1
+    return rest_s if rest_s > 0 else _COMES_BACK_S
 
 
 def _decided(
@@ -176,15 +203,15 @@ def _decided(
     now: datetime,
 ) -> Tell | Silent:
     policy = deps.policy
-    since, until = _days(now)
-    if last is None and audited.ended_at and _day(audited.ended_at) < since:
+    since, until = days_until(now)
+    if last is None and audited.ended_at and day_of(audited.ended_at) < since:
         return Silent("it ended more than 30 days ago")
 
     def family_usd() -> Decimal:
         if audited.own_usd >= policy.floor_usd:
             return audited.own_usd
         with _reading("sums of the family"):
-            return audited.own_usd + _others_usd(deps.history, newest, audited.family, since, until)
+            return audited.own_usd + others_usd(deps.history, newest, audited.family, since, until)
 
     return decide(
         audited.news,
@@ -206,9 +233,9 @@ def _decided(
 def _payloads(
     audit: NewAudit, tell: Tell, deps: NotifyDependencies, *, now: datetime
 ) -> dict[str, Payload]:
-    day = _day(audit.at)
+    day = day_of(audit.at)
     changes = _changes(audit, tell.corrects, deps.history) if tell.corrects else ()
-    occasion = Occasion(tell, day=None if day == _day(now) else day, changes=changes)
+    occasion = Occasion(tell, day=None if day == day_of(now) else day, changes=changes)
     return {
         name: write(audit.document, deps.policy, occasion) for name, write in deps.writers.items()
     }
@@ -226,8 +253,8 @@ def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
 def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str, Queue]) -> None:
     """Tries every channel: one that fails keeps no other from its notice.
 
-    Raises the first AwsError. The claim then stays until it runs out or this audit comes again,
-    which sends the same notices: deliver knows by their ids which it has had.
+    Raises the first AwsError, or _NoneQueued with it. After some were queued the claim stays, until
+    this audit comes again: deliver knows by their ids which notices it has had.
     """
     failed: list[AwsError] = []
     for channel, payload in payloads.items():
@@ -235,21 +262,30 @@ def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str
             queues[channel].send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
         except AwsError as error:
             failed.append(error)
+    if failed and len(failed) == len(payloads):
+        raise _NoneQueued(failed[0])
     if failed:
         raise failed[0]
 
 
-def _keep(
-    audit: NewAudit, audited: _Audited, family: str, ledger: TellLedger, *, now: datetime
-) -> None:
+def _release(audit: NewAudit, family: str, ledger: TellLedger, *, now: datetime) -> None:
+    """So that another audit need not wait for the claim to run out; it does so in any case."""
+    day = day_of(audit.at)
+    with suppress(AwsError):
+        ledger.write(family, day, ledger.family_day(family, day).released(audit.pk, now))
+
+
+def _keep(audit: NewAudit, claim: Claim, family: str, ledger: TellLedger, *, now: datetime) -> None:
     """The claim becomes what was told."""
-    day, said = _day(audit.at), Said(audit.version, audited.news, now)
+    day, said = day_of(audit.at), Said(claim.version, claim.news, now)
     for _ in range(_TRIES):
         last = ledger.last_notice(audit.pk)
+        if last and last.version == said.version:
+            return  # our own write, whose answer was lost
         notice = None if last and last.version > said.version else (audit.pk, said)
-        if ledger.write(
-            family, day, ledger.family_day(family, day).told(audit.pk, said, now), notice
-        ):
+        seen = ledger.family_day(family, day)
+        told = seen.told(audit.pk, said, now, corrects=claim.corrects)
+        if ledger.write(family, day, told, notice):
             return
     raise Throttled("Too many audits of one family are decided at once.")
 
@@ -260,69 +296,15 @@ def _nothing_found(document: AuditDocument) -> str:
 
 
 def _audited(document: AuditDocument, now: datetime) -> _Audited:
-    since, _ = _days(now)
+    since, _ = days_until(now)
     ended_at = document["job"]["ended_at"]
     return _Audited(
         news=news_of(document),
         accepted_usd=accepted_usd(document),
-        own_usd=_own_usd(document, since),
-        family=_family(document),
-        ended_at=_moment(ended_at) if ended_at else None,
+        own_usd=own_usd(document, since),
+        family=family_of(document),
+        ended_at=moment_of(ended_at) if ended_at else None,
     )
-
-
-def _days(now: datetime) -> tuple[date, date]:
-    """The first and last day (UTC) of a family's dollars: 30 days ago and today, both whole."""
-    return _day(now - LOOK_BACK), _day(now)
-
-
-def _own_usd(document: AuditDocument, since: date) -> Decimal:
-    """What this audit adds to its family's USD; of a roll-up, whose children are counted, what its
-    own findings do.
-
-    What may be lost counts at its upper end: its owner can still resume the run.
-    """
-    ended_at = document["job"]["ended_at"]
-    if ended_at and _day(_moment(ended_at)) < since:
-        return Decimal(0)
-    if document["rollup"]:
-        own = sums_of(document)
-        return own.avoidable_usd + own.lost_up_to_usd
-    return (document["avoidable_usd"] or Decimal(0)) + (lost_up_to(document) or Decimal(0))
-
-
-def _others_usd(
-    history: History, newest: Head | None, family: tuple[str, str, str], since: date, until: date
-) -> Decimal:
-    """Avoidable and certainly lost USD of the family's other audits.
-
-    The sums have this run in its newest version, which may be later than the one in hand: exactly
-    that is taken out.
-    """
-    if newest is not None:
-        family = newest.account, newest.region, newest.family
-    account, region, name = family
-    rows = history.sums(Scope.FAMILY, since, until, account=account, region=region, name=name)
-    sums = total(rows)
-    others_usd = sums.waste_usd
-    if newest is None or newest.sums is None or not since <= _day(newest.ended_at) <= until:
-        return others_usd
-    return others_usd - newest.sums.avoidable_usd - newest.sums.lost_usd
-
-
-def _family(document: AuditDocument) -> tuple[str, str, str]:
-    """Account, region and family name."""
-    job = document["job"]
-    return job["account"] or NOT_NAMED, job["region"] or NOT_NAMED, job["family"]
-
-
-def _day(moment: datetime) -> date:
-    return moment.astimezone(UTC).date()
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.job.kinds import JobKind
@@ -32,6 +32,7 @@ from sageaudit.ports import History, JobPages, Queue, SweepNotes
 AT_ONCE_S = 1
 """The shortest delay of a message: at 0, the queue's own applies, which waits for metrics."""
 DUE_PAGE = 100
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 DUE_AGAIN_AFTER = timedelta(hours=6)
 """What was sent as due and still is, is sent again after this time: its message may be lost among
 dead letters. Our choice."""
@@ -67,9 +68,10 @@ class Swept:
     """One list of jobs, read as far as it went.
 
     `ended`: jobs that ended in the time that this sweep is the first to look at, and should be
-    audited by now; `missing`: those of them without an audit. `found`: sent, as no event told of
-    them. `looked_back`: sent, as they ended before the list was swept first. `whole`: read to its
-    last page. `error` is why it was not.
+    audited by now. `missing`: jobs without an audit that ended since, or in the OVERLAP before: one
+    that stays so is in it for hours. `found`: sent, once, as no event told of them. `looked_back`:
+    sent, as they ended before the list was swept first. `whole`: read to its last page. `error` is
+    why it was not.
     """
 
     of: ListOfJobs
@@ -84,7 +86,8 @@ class Swept:
 def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept]:
     """One sweep, part by part. A part that fails stops no other. Raises AwsError before the first.
 
-    The lists whose watermark is the oldest come first, so that none waits for ever.
+    The lists that were not tried for the longest time come first: one that always takes long, or
+    hangs, holds up no other for ever.
     """
     deps.notes.note_installation()
     states = {
@@ -92,15 +95,14 @@ def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept]:
         for one in (ListOfJobs(a, deps.region, k) for a in deps.accounts for k in JobKind)
     }
     yield _send_due(deps)
-    now = deps.clock()
-    for one in sorted(states, key=lambda one: _watermark(states[one], now)):
+    for one in sorted(states, key=lambda one: _tried_at(states[one])):
         if deps.out_of_time():
             return
         yield _ListSweep(deps, one).run(states[one])
 
 
-def _watermark(state: ListState | None, now: datetime) -> datetime:
-    return first_state(now).watermark if state is None else state.watermark
+def _tried_at(state: ListState | None) -> datetime:
+    return (state and state.tried_at) or _NEVER
 
 
 class _ListSweep:
@@ -121,8 +123,8 @@ class _ListSweep:
     def _run(self, kept: ListState | None) -> Swept:
         deps, of, now = self._deps, self._of, self._deps.clock()
         state = first_state(now) if kept is None else sound(kept, of.kind, now)
-        if state != kept:
-            deps.notes.keep(of, state)
+        state = replace(state, tried_at=now)
+        deps.notes.keep(of, state)
         under_way = begun(state, now)
         try:
             for page in deps.pages.pages(
@@ -142,21 +144,24 @@ class _ListSweep:
     def _page(self, page: Sequence[Listed], state: ListState, under_way: UnderWay) -> UnderWay:
         """Looks at each row; returns how far the list is read now."""
         for row in page:
-            what = seen(row, state, under_way)
-            if what.stays_open:
+            if row.ref.arn not in under_way.edge and self._must_be_listed_again(
+                row, state, under_way
+            ):
                 open_from = min(under_way.open_from or row.created_at, row.created_at)
                 under_way = replace(under_way, open_from=open_from)
-            elif what.look:
-                key = JobKey(row.ref.arn, row.created_at)
-                audited = self._deps.history.head(key) is not None
-                self._count(ended=what.counts, missing=what.counts and not audited)
-                if not audited and self._send(row, key):
-                    self._count(found=what.told_by_event, looked_back=not what.told_by_event)
-        if page:
-            last = min(row.created_at for row in page)
-            # jobs that were created in the same moment may stand on two pages
-            under_way = replace(under_way, created_before=last + timedelta(milliseconds=1))
-        return under_way
+        return under_way.after(page)
+
+    def _must_be_listed_again(self, row: Listed, state: ListState, under_way: UnderWay) -> bool:
+        """Looks at a row. One that ended and has no audit is looked at while the overlap lasts."""
+        what = seen(row, state, under_way)
+        if not what.look:
+            return what.stays_open
+        key = JobKey(row.ref.arn, row.created_at)
+        audited = self._deps.history.head(key) is not None
+        self._count(ended=what.counts, missing=what.told_by_event and not audited)
+        if not audited and self._send(row, key):
+            self._count(found=what.told_by_event, looked_back=not what.told_by_event)
+        return not audited
 
     def _count(self, **more: bool) -> None:
         swept = self._swept

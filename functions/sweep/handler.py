@@ -17,8 +17,9 @@ import boto3
 from sageaudit import sweeping
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.swept_lists import SweptLists
+from sageaudit.adapters.aws.time_limit import TimeLimit
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.files import stored_policy
@@ -26,11 +27,12 @@ from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_poin
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError
+from sageaudit.ports import SweepNotes
 from sageaudit.settings import SweepSettings
 from sageaudit.sweeping import DueSent, SweepDependencies, Swept
 
 STOP_BEFORE_MS = 60_000
-"""Below this remaining time, no further page is read: a request that fails takes half of it."""
+"""Below this remaining time, no further page is read, and no request of one is tried again."""
 LEASE_S = 660
 """A turn: longer than a sweep may run, shorter than the time to the next."""
 
@@ -41,18 +43,21 @@ class Sweeper:
     def __init__(
         self,
         deps: Callable[[Callable[[], bool]], SweepDependencies],
-        notes: DynamoSweepNotes,
+        notes: SweepNotes,
         clock: Callable[[], datetime],
         report: Report,
+        begin: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._deps = deps
         self._notes = notes
         self._clock = clock
         self._report = report
+        self._begin = begin
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers how many parts of the sweep failed. Raises what is not an AwsError."""
         del event
+        self._report.begin(context)
         try:
             failed = self._turn(context)
         except AwsError as error:
@@ -68,6 +73,7 @@ class Sweeper:
         return {"failed": failed}
 
     def _turn(self, context: Any) -> int:
+        self._begin(context.get_remaining_time_in_millis())
         owner = context.aws_request_id
         if not self._notes.take_turn(owner, self._clock(), LEASE_S):
             self._report.info("another sweep runs")
@@ -80,15 +86,15 @@ class Sweeper:
 
     def _told(self, part: DueSent | Swept) -> bool:
         """Logs and counts one part at once, so that a later one cannot lose it."""
-        if isinstance(part, DueSent):
-            self._report.info("due audits sent", sent=part.sent)
-        else:
-            self._list_told(part)
-        if part.error is not None:
-            named = {} if isinstance(part, DueSent) else _named(part)
-            self._failed(
-                "due audits not all sent" if not named else "list failed", part.error, named
-            )
+        match part:
+            case DueSent(sent, error):
+                self._report.info("due audits sent", sent=sent)
+                if error is not None:
+                    self._failed("due audits not all sent", error)
+            case Swept(error=error):
+                self._list_told(part)
+                if error is not None:
+                    self._failed("list failed", error, **_named(part))
         self._report.flush()
         return part.error is not None
 
@@ -106,12 +112,9 @@ class Sweeper:
         more = {"looked_back": swept.looked_back, "whole": swept.whole}
         self._report.info("list swept", **_named(swept), **counts, **more)
 
-    def _failed(
-        self, message: str, error: AwsError, named: Mapping[str, str] | None = None
-    ) -> None:
+    def _failed(self, message: str, error: AwsError, **named: str) -> None:
         self._report.count("SweepFailed")
-        said = {"error": type(error).__name__, "reason": str(error)}
-        self._report.error(message, **(named or {}), **said)
+        self._report.error(message, **named, error=type(error).__name__, reason=str(error))
 
 
 def _named(swept: Swept) -> dict[str, str]:
@@ -133,13 +136,17 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = SweepSettings.from_env(environ), session or boto3.Session()
-    report, policy = Report(environ), policy or stored_policy.load()
-    dynamodb = client(session, "dynamodb")
-    accounts = Accounts(session, settings.account_id, policy.accounts, time.time)
-    notes = DynamoSweepNotes(dynamodb, settings.table_name)
+    report, policy, limit = (
+        Report(environ),
+        policy or stored_policy.load(),
+        TimeLimit(session, clock),
+    )
+    accounts = Accounts(limit, settings.account_id, policy.accounts, time.time)
+    # Its notes are not limited: where a sweep stops for want of time, it notes how far it came.
+    notes = DynamoSweepNotes(client(session, "dynamodb"), settings.table_name)
     pages = SweptLists(accounts.of("sagemaker"), seconds, sleep)
-    history = DynamoHistory(dynamodb, settings.table_name)
-    queue = SqsQueue(client(session, "sqs"), settings.finished_queue_url)
+    history = DynamoHistory(client(limit, "dynamodb"), settings.table_name)
+    queue = SqsQueue(client(session, "sqs", config=QUEUE_CONFIG), settings.finished_queue_url)
 
     def deps(out_of_time: Callable[[], bool]) -> SweepDependencies:
         return SweepDependencies(
@@ -153,7 +160,7 @@ def build(
             out_of_time=out_of_time,
         )
 
-    return Sweeper(deps, notes, clock, report)
+    return Sweeper(deps, notes, clock, report, limit.begin)
 
 
 handler = entry_point(build)

@@ -522,6 +522,7 @@ def test_a_letter_that_sqs_refuses_to_send_stays(
     done = redrive("finished", "--output", "json")
     counts = json.loads(done.stdout)["counts"]
     assert (done.exit_code, counts["moved"], counts["failed"]) == (1, 2, 1)
+    assert "failed (1): SQS refused it: InternalError" in done.stderr
     assert stack.left("finished") == 1
 
 

@@ -163,7 +163,7 @@ def _ask_family(history: DynamoHistory) -> None:
 def _tell(ledger: DynamoTellLedger) -> None:
     assert ledger.last_notice("a") is None
     day = ledger.family_day("f", NOON.date())
-    assert ledger.write("f", NOON.date(), day.told("a", SAID, NOON), ("a", SAID))
+    assert ledger.write("f", NOON.date(), day.told("a", SAID, NOON, corrects=False), ("a", SAID))
 
 
 def _send(ledger: DynamoSendLedger) -> None:
@@ -265,7 +265,7 @@ def test_a_row_of_an_older_version_keeps_its_meaning(client: Any, table: str) ->
 def test_ledger_items_expire(client: Any, table: str) -> None:
     """45 days after they were written, long after any redelivery; a job's last notice stays."""
     ledger, told = DynamoSendLedger(client, table), DynamoTellLedger(client, table)
-    told.write("f", NOON.date(), FamilyDay().told("a", SAID, NOON), ("a", SAID))
+    told.write("f", NOON.date(), FamilyDay().told("a", SAID, NOON, corrects=False), ("a", SAID))
     ledger.claim_send("n", NOON, 60)
     ledger.claim_send("sent", NOON, 60)
     ledger.mark_sent("sent", NOON)

@@ -42,7 +42,9 @@ def test_a_familys_day_comes_back_as_it_was_written(told: TellLedger) -> None:
     claimed = FamilyDay().claimed("a", claim(), NOON)
     assert told.write("resnet", DAY, claimed)
     assert told.family_day("resnet", DAY) == claimed
-    both = claimed.told("a", SAID, NOON).claimed("b", claim(2, UNKNOWN, corrects=True), NOON)
+    both = claimed.told("a", SAID, NOON, corrects=False).claimed(
+        "b", claim(2, UNKNOWN, corrects=True), NOON
+    )
     both = replace(both, revision=claimed.revision + 1)
     assert told.write("resnet", DAY, both)
     assert told.family_day("resnet", DAY) == both
@@ -57,8 +59,8 @@ def test_a_day_that_was_written_since_is_not_overwritten(told: TellLedger) -> No
     assert not told.write("resnet", DAY, second, ("b", SAID))
     assert told.family_day("resnet", DAY) == first
     assert told.last_notice("b") is None
-    assert told.write("resnet", DAY, first.told("a", SAID, NOON), ("a", SAID))
-    assert not told.write("resnet", DAY, first.told("a", SAID, NOON))
+    assert told.write("resnet", DAY, first.told("a", SAID, NOON, corrects=False), ("a", SAID))
+    assert not told.write("resnet", DAY, first.told("a", SAID, NOON, corrects=False))
 
 
 def test_any_text_can_be_a_family_or_a_run(told: TellLedger) -> None:
@@ -77,9 +79,11 @@ def test_what_was_told_of_a_run_is_known(told: TellLedger) -> None:
     day = FamilyDay().claimed("a", claim(), NOON)
     third = replace(SAID, version=3, news=UNKNOWN)
     assert told.write("resnet", DAY, day, ("a", SAID))
-    day = day.told("a", third, NOON)
+    day = day.told("a", third, NOON, corrects=False)
     assert told.write("resnet", DAY, day, ("a", third))
-    assert not told.write("resnet", DAY, day.told("a", SAID, NOON), ("a", replace(SAID, version=2)))
+    assert not told.write(
+        "resnet", DAY, day.told("a", SAID, NOON, corrects=False), ("a", replace(SAID, version=2))
+    )
     assert (told.last_notice("a"), told.family_day("resnet", DAY)) == (third, day)
 
 

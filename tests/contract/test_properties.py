@@ -205,7 +205,9 @@ def answer(told: TellLedger, sends: SendLedger, what: str, notice: str, second: 
     if what == "remember":
         said = Said(second % 3, News(Severity.LOW, Decimal(second), None), now)
         seen = told.family_day("family", NOON.date()) if second % 2 else FamilyDay()
-        return told.write("family", NOON.date(), seen.told(notice, said, now), (notice, said))
+        return told.write(
+            "family", NOON.date(), seen.told(notice, said, now, corrects=False), (notice, said)
+        )
     if what == "sent":
         sends.mark_sent(notice, now)
     elif what == "failed":

@@ -168,7 +168,9 @@ def notice_body(channel: str = "slack", *, version: int = 1) -> str:
     return to_body(Notice(f"{PK}|{version}|{channel}", channel, PAYLOADS[channel]))
 
 
-def sqs_record(body: str, *, message_id: str = "m1", received: int = 1) -> dict[str, Any]:
+def sqs_record(
+    body: str, *, message_id: str = "m1", received: int = 1, queue: str = QUEUE
+) -> dict[str, Any]:
     """A message as Lambda hands it over."""
     return {
         "messageId": message_id,
@@ -177,7 +179,7 @@ def sqs_record(body: str, *, message_id: str = "m1", received: int = 1) -> dict[
         "attributes": {"ApproximateReceiveCount": str(received)},
         "messageAttributes": {},
         "eventSource": "aws:sqs",
-        "eventSourceARN": f"arn:aws:sqs:us-east-1:111122223333:{QUEUE}",
+        "eventSourceARN": f"arn:aws:sqs:us-east-1:111122223333:{queue}",
     }
 
 

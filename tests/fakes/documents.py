@@ -330,6 +330,34 @@ def idle_document() -> AuditDocument:
     )
 
 
+def unpriced_idle_document() -> AuditDocument:
+    """The same on a type that has no price."""
+    whole = idle_document()
+    return cast(
+        "AuditDocument",
+        {
+            **whole,
+            "bill": {
+                **whole["bill"],
+                "total_usd": None,
+                "complete": False,
+                "missing": ["no price is known for ml.p9.48xlarge"],
+                "lines": [],
+            },
+            "job": job(name="llm-0413", instances="8 x ml.p9.48xlarge"),
+            "phases": [phase("Training", 86400, None)],
+            "avoidable_usd": None,
+            "lost_usd": None,
+            "lost_up_to_usd": None,
+            "idle_capacity": {
+                **(whole["idle_capacity"] or {}),
+                "list_usd": None,
+                "counted_usd": None,
+            },
+        },
+    )
+
+
 GUESSED = "SageMaker's rate for ml.m6i.2xlarge is not known here; estimated from EC2's rate x 1.20"
 
 

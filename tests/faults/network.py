@@ -81,7 +81,7 @@ class Network:
             ):
                 self.struck += 1
                 if one.error is not None:
-                    return _refused(operation.split(".")[0], request.url, *one.error)
+                    return _refused(operation.split(".", maxsplit=1)[0], request.url, *one.error)
                 return self._struck(one.fault, operation, request, send)
         return send()
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sageaudit.domain.audit.document import AuditDocument
 from local.functions import Step
+from sageaudit.domain.audit.document import AuditDocument
 from tests.faults.expected import End, Expected
 from tests.faults.stories import Story, told, without_faults
 from tests.faults.world import REPEAT, World

@@ -5,13 +5,19 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 from rich.console import Console
 
 from sageaudit.cli.views.render import render
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.telling.news import IdleHours, News, Said
+from sageaudit.domain.telling.rule import Tell, Why
 from sageaudit.text import plain, slack
+from sageaudit.text.occasion import FIRST, Occasion
 from tests.fakes import documents
 from tests.labelled import confusion, expert_jobs
 
@@ -31,7 +37,38 @@ _SHOWN = {
     "not-judged": documents.not_judged_document,
     "still-running": documents.running_document,
 }
+_NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 _WIDTHS = (60, 80, 120)
+
+
+def _occasions() -> dict[str, tuple[AuditDocument, Occasion]]:
+    """Messages that are not the first of their family's day, or not about money."""
+    low = News(Severity.LOW, Decimal(6), Decimal(0))
+    high = News(Severity.HIGH, Decimal(412), Decimal(0))
+    hours = News(Severity.INFO, None, None, idle=IdleHours("gpu_hours", Decimal(1300), None))
+    after, told, idle_told = (Said(1, news, _NINE) for news in (low, high, hours))
+    plain_idle = documents.idle_document()
+    unpriced = documents.unpriced_idle_document()
+    changes = ("the run's cost is $4.55, was $440.00", "gpu-idle ($410.00) is no longer found")
+    return {
+        "second-more-severe": (
+            documents.lost_document(),
+            Occasion(Tell(nth=2, why=Why.WORSE, after=after)),
+        ),
+        "third-of-a-past-day": (
+            documents.document(),
+            Occasion(Tell(nth=3, why=Why.TEN_TIMES, after=after), day=_NINE.date()),
+        ),
+        "correction": (documents.document(), Occasion(Tell(corrects=told), changes=changes)),
+        "correction-to-nothing": (
+            documents.document(findings=[], avoidable_usd=Decimal(0)),
+            Occasion(Tell(corrects=told)),
+        ),
+        "correction-idle": (unpriced, Occasion(Tell(idle=True, corrects=idle_told))),
+        "idle": (plain_idle, Occasion(Tell(idle=True))),
+        "idle-unpriced": (unpriced, Occasion(Tell(idle=True))),
+        "second-idle": (plain_idle, Occasion(Tell(idle=True, nth=2, why=Why.IDLE, after=after))),
+    }
 
 
 def goldens() -> dict[str, Callable[[], str]]:
@@ -40,6 +77,9 @@ def goldens() -> dict[str, Callable[[], str]]:
     for name, make in _TOLD.items():
         files[f"slack/{name}.json"] = lambda make=make: _slack(make())  # type: ignore[misc]
         files[f"sns/{name}.txt"] = lambda make=make: _sns(make())  # type: ignore[misc]
+    for name, (whole, occasion) in _occasions().items():
+        files[f"slack/{name}.json"] = lambda whole=whole, on=occasion: _slack(whole, on)  # type: ignore[misc]
+        files[f"sns/{name}.txt"] = lambda whole=whole, on=occasion: _sns(whole, on)  # type: ignore[misc]
     for name, make in _SHOWN.items():
         for width in _WIDTHS:
             files[f"terminal/{name}-{width}.txt"] = (
@@ -57,13 +97,13 @@ def on_terminal(document: AuditDocument, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def _slack(document: AuditDocument) -> str:
-    payload = slack.message(document, owner_ids={"anna": "U0123ABC"})
+def _slack(document: AuditDocument, occasion: Occasion = FIRST) -> str:
+    payload = slack.message(document, owner_ids={"anna": "U0123ABC"}, occasion=occasion)
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
-def _sns(document: AuditDocument) -> str:
-    notice = plain.message(document)
+def _sns(document: AuditDocument, occasion: Occasion = FIRST) -> str:
+    notice = plain.message(document, occasion=occasion)
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 

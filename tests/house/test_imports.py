@@ -26,14 +26,16 @@ MAY_IMPORT = {
     "second_look": {"errors", "domain", "ports"},
     "waiting": {"errors", "domain"},
     "described": {"errors", "domain", "ports"},
+    "outcomes": {"errors", "domain", "rules", "ports", "waiting"},
     "flow": {
         *("errors", "domain", "rules", "ports", "auditing", "family_runs"),
-        *("waiting", "described", "second_look"),
+        *("waiting", "described", "second_look", "outcomes"),
     },
     "listing": {"errors", "domain", "ports"},
     "read_ahead": {"errors", "domain", "flow"},
     "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
-    "notifying": {"errors", "domain", "ports", "text"},
+    "family_dollars": {"errors", "domain", "ports"},
+    "notifying": {"errors", "domain", "ports", "text", "family_dollars"},
     "delivering": {"errors", "domain", "ports", "text"},
     "sweeping": {"errors", "domain", "ports"},
     "queries": {"errors", "domain", "ports"},
@@ -97,8 +99,19 @@ ORDER = {
 """Folders of one part that follow the flow: each may import those before it."""
 
 PURE = (
-    *("domain", "rules", "text", "ports", "auditing", "family_runs", "flow", "notifying"),
+    *(
+        "domain",
+        "rules",
+        "text",
+        "ports",
+        "auditing",
+        "family_runs",
+        "flow",
+        "family_dollars",
+        "notifying",
+    ),
     *("checking", "delivering", "listing", "read_ahead", "scanning", "waiting", "described"),
+    "outcomes",
     *("second_look", "sweeping"),
     *("queries", "report", "errors"),
 )

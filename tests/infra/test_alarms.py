@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from docs import build_alarms
-from infra.alarm_list import FunctionFacts, Watch, watches
+from infra.alarm_list import FunctionFacts, watches
 from infra.alarms import RUNBOOK, description
 from sageaudit.adapters.lambda_runtime import batch
 from tests.fakes.runbook import entries, named
@@ -41,16 +41,15 @@ def test_each_alarm_has_its_entry_and_each_entry_its_alarms() -> None:
 
 
 def test_the_template_has_the_alarms_of_the_list(template: dict[str, Any]) -> None:
-    """For each function of the stack, each queue and each channel that is on."""
-    handlers = {
-        f["Handler"].split(".")[0] for f in of_type(template, "AWS::Lambda::Function").values()
-    }
-    wanted = {watch.name for watch in EVERY if "sweep" in handlers or not _of_sweep(watch)}
-    assert set(by_name(template)) == wanted
+    """For each function of the stack, each queue and each channel."""
+    assert set(by_name(template)) == {watch.name for watch in EVERY}
 
 
-def _of_sweep(watch: Watch) -> bool:
-    return "sweep" in watch.dimensions.values()
+def test_a_channel_that_is_off_has_no_alarms(quiet_template: dict[str, Any]) -> None:
+    """Its last notices become dead letters, which have theirs."""
+    off = {name for name in by_name(quiet_template) if "Slack" in name}
+    assert not off
+    assert set(by_name(quiet_template)) == {w.name for w in EVERY if "Slack" not in w.name}
 
 
 def test_an_entry_says_how_to_see_what_to_do_and_when_it_is_over() -> None:

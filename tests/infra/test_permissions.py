@@ -33,7 +33,7 @@ LISTS = {
 ON_THE_TABLE = {
     "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
     "Notify": {"GetItem", "PutItem", "Query"},
-    "Deliver": {"DeleteItem", "GetItem", "PutItem", "UpdateItem"},
+    "Deliver": {"GetItem", "PutItem", "UpdateItem"},
     "SweepRole": {"DescribeTable", "GetItem", "PutItem"},
 }
 READING_VERBS = ("Describe", "Get", "List")

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from tests.fakes import log_insights, runbook
-from tests.infra.reading import of_type
 
 COMMANDS = sorted(set(runbook.aws_commands(runbook.PAGE)))
 QUERIES = sorted(set(runbook.queries(runbook.PAGE)))
-BY_SWEEP = ("SweepLog", "SweepFunction")
 LINES = "\n".join(
     json.dumps(line)
     for line in (
@@ -46,9 +44,6 @@ def test_every_resource_and_output_that_a_command_names_is_in_the_stack(
     """`physical` finds by the start of a logical id: exactly one must have it."""
     starts = set(re.findall(r"\$\(physical (\w+)\)", runbook.PAGE))
     starts |= {f"{function.capitalize()}Log" for function, _ in QUERIES}
-    functions = of_type(template, "AWS::Lambda::Function")
-    if not any(name.startswith("Sweep") for name in functions):
-        starts -= set(BY_SWEEP)
     found = {start: [n for n in template["Resources"] if n.startswith(start)] for start in starts}
     assert [start for start, names in found.items() if len(names) != 1] == []
     outputs = set(re.findall(r"\$\(output (\w+)\)", runbook.PAGE))

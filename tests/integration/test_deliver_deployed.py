@@ -9,7 +9,9 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from moto import mock_aws
+from moto.core.botocore_stubber import MockRawResponse
 
 from deliver.handler import build
 from sageaudit.adapters.channels.webhook import Response
@@ -18,7 +20,9 @@ from sageaudit.errors import BadSettings
 from tests.contract.tables import new_table
 from tests.fakes.delivering import PAYLOADS, Clock, batch, failures, notice_body, sqs_record
 
-RECORD = sqs_record(notice_body())
+RECORD = sqs_record(notice_body(), queue="slack")
+MAIL = sqs_record(notice_body("sns"), message_id="m2", queue="sns")
+OK = Response(200, {}, b"ok")
 WEBHOOK = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
 DONE: dict[str, list[Any]] = {"batchItemFailures": []}
 
@@ -73,7 +77,7 @@ def test_deployed_it_posts_to_both_channels_once(aws: boto3.Session) -> None:
         return Response(200, {}, b"ok")
 
     handle = build(environ, session=aws, clock=Clock(), transport=transport)
-    event = batch(RECORD, sqs_record(notice_body("sns"), message_id="m2"))
+    event = batch(RECORD, MAIL)
     assert handle(event, None) == DONE
     assert handle(event, None) == DONE
     assert posted == [(WEBHOOK, PAYLOADS["slack"])]
@@ -85,17 +89,78 @@ def test_deployed_it_posts_to_both_channels_once(aws: boto3.Session) -> None:
 def test_deployed_it_makes_a_message_wait(aws: boto3.Session) -> None:
     """Through its real receipt handle; after that it is posted as the first."""
     environ, clock = deployed(aws), Clock()
-    answers = [Response(429, {"retry-after": "1"}, b""), Response(200, {}, b"ok")]
+    answers = [Response(429, {"retry-after": "40"}, b""), Response(200, {}, b"ok")]
     handle = build(environ, session=aws, clock=clock, transport=lambda *_: answers.pop(0))
     url = environ["NOTICES_QUEUE_URL_SLACK"]
     aws.client("sqs").send_message(QueueUrl=url, MessageBody=notice_body())
     [message] = messages(aws, url)
-    arn = "arn:aws:sqs:us-east-1:111122223333:slack"
-    record = {**RECORD, "receiptHandle": message["ReceiptHandle"], "eventSourceARN": arn}
+    record = {**RECORD, "receiptHandle": message["ReceiptHandle"]}
     assert failures(handle(batch(record), None)) == ["m1"]
-    clock.move(1)
+    clock.move(40)
     assert handle(batch(record), None) == DONE
     assert answers == []
+
+
+def test_a_throttled_mark_is_written_in_the_same_call(aws: boto3.Session) -> None:
+    """The SDK repeats the write, so the notice is known as sent."""
+    environ, throttled = deployed(aws), [1]
+
+    def throttle(request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
+        if not throttled:
+            return None
+        throttled.pop()
+        body = b'{"__type":"com.amazonaws.dynamodb#ProvisionedThroughputExceededException"}'
+        return AWSResponse(request.url, 400, {}, MockRawResponse(body))
+
+    aws.events.register_first("before-send.dynamodb.UpdateItem", throttle)
+    handle = build(environ, session=aws, clock=Clock(), transport=lambda *_: OK)
+    assert handle(batch(RECORD), None) == DONE
+    assert throttled == []
+    [row] = aws.client("dynamodb").scan(TableName=environ["TABLE_NAME"])["Items"]
+    assert row["state"] == {"S": "SENT"}
+
+
+def test_deployed_what_was_refused_is_sent_from_the_dead_letters(aws: boto3.Session) -> None:
+    """With its reason and its first sending there; unmarked, when the webhook is a new one."""
+    environ, posted = deployed(aws), []
+    answers = [Response(404, {}, b"no_service"), OK]
+
+    def transport(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
+        posted.append(json.loads(body)["text"])
+        return answers.pop(0)
+
+    handle = build(environ, session=aws, clock=Clock(), transport=transport)
+    sent = {"ApproximateReceiveCount": "1", "SentTimestamp": "1779282600000"}
+    assert handle(batch(RECORD | {"attributes": sent}), None) == DONE
+    [dead] = messages(aws, environ["NOTICES_DLQ_URL"])
+    said = {name: one["StringValue"] for name, one in dead["MessageAttributes"].items()}
+    assert said.pop("why").startswith("slack: 404 no_service: the webhook is revoked")
+    assert said == {"reason": "channel_broken", "first-sent": "1779282600000"}
+    assert handle(batch(sqs_record(dead["Body"], queue="slack")), None) == DONE
+    assert posted == [PAYLOADS["slack"]["text"]] * 2
+
+
+def test_deployed_an_unknown_outcome_is_repeated_with_its_mark(aws: boto3.Session) -> None:
+    """Once; the second is in the dead letters, and comes back from there with the mark."""
+    environ, clock, posted = deployed(aws), Clock(), []
+    answers = [Response(500, {}, b"rollup_error"), Response(502, {}, b"<html>"), OK]
+
+    def transport(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
+        posted.append("(possible repeat)" in json.loads(body)["text"])
+        return answers.pop(0)
+
+    url = environ["NOTICES_QUEUE_URL_SLACK"]
+    aws.client("sqs").send_message(QueueUrl=url, MessageBody=notice_body())
+    [message] = messages(aws, url)
+    record = {**RECORD, "receiptHandle": message["ReceiptHandle"]}
+    handle = build(environ, session=aws, clock=clock, transport=transport)
+    assert failures(handle(batch(record), None)) == ["m1"]
+    clock.move(300)
+    assert handle(batch(record), None) == DONE
+    [dead] = messages(aws, environ["NOTICES_DLQ_URL"])
+    assert dead["MessageAttributes"]["reason"]["StringValue"] == "unknown_outcome"
+    assert handle(batch(sqs_record(dead["Body"], queue="slack")), None) == DONE
+    assert posted == [False, True, True]
 
 
 def test_deployed_it_keeps_what_is_malformed(aws: boto3.Session) -> None:
@@ -125,7 +190,7 @@ def test_deployed_it_never_posts_to_another_host_nor_tells_the_secret(
         pytest.fail("nothing may be sent")
 
     handle = build(environ, session=aws, clock=Clock(), transport=transport)
-    assert handle(batch(RECORD, sqs_record(notice_body("sns"))), None) == DONE
+    assert handle(batch(RECORD, MAIL), None) == DONE
     told = capsys.readouterr()
     assert "the stored webhook is refused" in told.out
     assert "s3cr3t" not in told.out + told.err + caplog.text

@@ -19,6 +19,7 @@ from sageaudit.adapters.channels.catalogue import CHECKS, writers
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.keys import audit_sk, job_pk
 from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.lambda_runtime.batch import Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -26,7 +27,7 @@ from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy, BadSettings, Throttled
-from sageaudit.notifying import NotifyDependencies
+from sageaudit.notifying import LEASE_S, NotifyDependencies
 from sageaudit.ports import Queue
 from sageaudit.text.envelope import Notice, Writer, read_body
 from tests.contract.tables import new_table
@@ -65,6 +66,7 @@ def notifier(
     undecided: Any = None,
     policy: Policy = POLICY,
     broken: Mapping[str, Writer] | None = None,
+    clock: Clock | None = None,
     service: str = "notify-tests",
 ) -> Handler:
     """Notify over fakes."""
@@ -78,7 +80,7 @@ def notifier(
         ),
         decisions=cast("SqsQueue", decisions or RecordingQueue()),
         undecided=cast("Queue", undecided or RecordingQueue()),
-        clock=Clock(),
+        clock=clock or Clock(),
         report=Report({"POWERTOOLS_SERVICE_NAME": service}),
     )
 
@@ -157,6 +159,74 @@ def test_a_record_that_nobody_can_be_shown_is_not_done() -> None:
     assert failures(handle(batch(stream_record("{", number=2)), None)) == ["2"]
 
 
+def _corrupt(path: list[str | int], junk: Any) -> str:
+    """A stored document with something else inside."""
+    whole: Any = json.loads(stored_text(document(), 1))
+    holder = whole
+    for key in path[:-1]:
+        holder = holder[key]
+    if junk is MISSING:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = junk
+    return json.dumps(whole)
+
+
+MISSING = object()
+DEEP = "[" * 100_000 + "]" * 100_000
+CORRUPT = {
+    "not JSON": "{",
+    "a list": "[]",
+    "a number": "7",
+    "nothing": "null",
+    "empty": "",
+    "too deep": DEEP,
+    "too deep inside": json.dumps({"job": 1})[:-1] + f', "findings": {DEEP}}}',
+    "no job": _corrupt(["job"], MISSING),
+    "no bill": _corrupt(["bill"], MISSING),
+    "no findings": _corrupt(["findings"], MISSING),
+    "a finding is a text": _corrupt(["findings", 0], "x"),
+    "no severity": _corrupt(["findings", 0, "severity"], MISSING),
+    "a severity of later": _corrupt(["findings", 0, "severity"], "worst"),
+    "a summary is a list": _corrupt(["findings", 0, "summary"], []),
+    "a fix is a number": _corrupt(["findings", 0, "fix"], [7]),
+    "evidence is a text": _corrupt(["findings", 0, "evidence"], "x"),
+    "dollars are a text": _corrupt(["avoidable_usd"], "much"),
+    "dollars are a list": _corrupt(["lost_usd"], [1]),
+    "the bill is a text": _corrupt(["bill", "total_usd"], "much"),
+    "hours are a text": _corrupt(["idle_capacity", "idle"], "many"),
+    "no hours": _corrupt(["idle_capacity", "paid"], 0),
+    "a unit of later": _corrupt(["idle_capacity", "unit"], "tpu_hours"),
+    "the end is a number": _corrupt(["job", "ended_at"], 7),
+    "the end is no time": _corrupt(["job", "ended_at"], "yesterday"),
+    "the family is missing": _corrupt(["job", "family"], MISSING),
+    "the phases are a number": _corrupt(["phases"], 7),
+    "coverage is missing": _corrupt(["audit"], {}),
+    **{
+        f"dollars of {number}": stored_text(document(), 1).replace(
+            '"avoidable_usd":2.035', f'"avoidable_usd":{number}'
+        )
+        for number in ("1E+999999", "1E-999999", "-1E+400", "9" * 5_000, "NaN", "Infinity")
+    },
+}
+
+
+@pytest.mark.parametrize("text", CORRUPT.values(), ids=CORRUPT)
+def test_no_corrupt_document_holds_its_shard(text: str) -> None:
+    """It is told, or set aside with its keys; what stands before and after it is told.
+
+    From the queue of decisions it is told, or kept with its reason, or comes back later.
+    """
+    queue, undecided, decisions = RecordingQueue(), RecordingQueue(), RecordingQueue()
+    handle = notifier(queue, undecided=undecided, decisions=decisions)
+    record = stream_record(text, number=2, pk=PK.replace("0412", "9999"))
+    assert handle(batch(run_of(1), record, run_of(3)), None) == DONE
+    assert {run_id(1, "sns"), run_id(3, "slack")} <= set(queued_ids(queue))
+    for body, _ in (*undecided.sent, *decisions.sent):
+        assert json.loads(body)["pk"] == PK.replace("0412", "9999")
+    assert len(undecided.sent) + len(decisions.sent) <= 1
+
+
 def test_a_writer_that_fails_fails_its_record(capsys: pytest.CaptureFixture[str]) -> None:
     """No notice is lost silently: the stream tries again, and at last somebody sees it."""
 
@@ -193,6 +263,48 @@ def test_a_second_look_with_the_same_figures_is_sent_once() -> None:
     second["dynamodb"]["ApproximateCreationDateTime"] += 86_400
     assert handle(batch(stream_record(document()), second, second), None) == DONE
     assert queued_ids(queue) == [f"{PK}|1|sns", f"{PK}|1|slack"]
+
+
+def test_an_audit_that_waits_for_another_of_its_family_is_decided_from_the_queue(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its shard goes on; the wait is no failure, and lasts as long as the other's claim."""
+    down = RecordingQueue(answers=[Throttled("queue")])
+    ledger, clock = MemoryLedger(), Clock()
+    first, second = (
+        stream_record(document(), number=number, pk=PK.replace("0412", f"{number:04d}"))
+        for number in (1, 2)
+    )
+    decisions = RecordingQueue()
+    handle = notifier(down, ledger=ledger, decisions=decisions, service="waiting")
+    assert handle(batch(first, second), None) == DONE
+    assert [json.loads(body)["sequence_number"] for body, _ in decisions.sent] == ["1", "2"]
+    assert decisions.sent[1][1]["why"] == "another message about the family is being queued"
+    counts = counted(capsys.readouterr().out)
+    assert (counts["NotDecided", None], counts["SetAside", None]) == (1, 2)
+
+    history = MemoryHistory()
+    for record in (first, second):
+        pk, key, _ = Change(record).run()
+        history.record(Entry(key, NOON, document(job=job(name=pk[-18:-14])), 1, None, None))
+    later = notifier(
+        RecordingQueue(),
+        ledger=ledger,
+        history=history,
+        decisions=decisions,
+        clock=clock,
+        service="waited",
+    )
+    waits = later(batch(sqs_record(Change(second).letter)), None)
+    assert failures(waits) == ["m1"]
+    assert decisions.waits_s == [LEASE_S + 1]
+    clock.move(LEASE_S + 1)
+    assert later(batch(sqs_record(Change(second).letter)), None) == DONE
+    assert later(batch(sqs_record(Change(first).letter)), None) == DONE
+    assert counted(capsys.readouterr().out) == {
+        ("NoticesQueued", "sns"): 1,
+        ("NoticesQueued", "slack"): 1,
+    }
 
 
 def test_a_failure_names_the_first_record_that_can_be_kept_nowhere() -> None:

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 from botocore.exceptions import ClientError
+from click.testing import CliRunner
 
+from local import REGION
 from local.functions import LocalFunction
 from local.recorded import RecordedJob
 from local.slack import Answer
 from local.stack import TEMPLATE
+from sageaudit.adapters.aws import dead_letters
+from sageaudit.cli import main
+from sageaudit.domain.job import fields
 from sageaudit.rules import catalogue
 from tests.fakes import log_insights, runbook
 from tests.integration.alarm_states import NOT_LOCAL, AlarmStates
@@ -67,12 +74,14 @@ class World:
         """A name of the stack, as the functions of the runbook's preparation ask for it."""
         [command] = [line for line in runbook.aws_commands(runbook.PAGE) if asks in line]
         command = command.replace("$STACK", "sageaudit").replace("$1", name)
-        found = runbook.run(self.aws.session, command)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # moto names again what it does not create
+            found = runbook.run(self.aws.session, command)
         return str(found[0] if isinstance(found, list) else found)
 
 
 @contextmanager
-def world(job: RecordedJob) -> Iterator[World]:
+def world(job: RecordedJob, *, sweeps: bool = False) -> Iterator[World]:
     """One from the end of a job on. A fault is named by its function and operation."""
     faults: dict[str, Exception] = {}
     running: list[str] = []
@@ -94,7 +103,7 @@ def world(job: RecordedJob) -> Iterator[World]:
 
         return invoked
 
-    with scene(job.ended_at, step) as one, pytest.MonkeyPatch.context() as patch:
+    with scene(job.ended_at, step, sweeps=sweeps) as one, pytest.MonkeyPatch.context() as patch:
         for function in one.aws.functions.values():
             patch.setattr(function, "invoke", named(function))
         yield World(one, AlarmStates(one.aws), faults)
@@ -186,7 +195,9 @@ def test_failing_decisions() -> None:
     job = a_failed_job()
     with world(job) as one:
         one.aws.ends(job)
-        one.faults["notify PutItem"] = refused("ProvisionedThroughputExceededException", "PutItem")
+        one.faults["notify TransactWriteItems"] = refused(
+            "ProvisionedThroughputExceededException", "TransactWriteItems"
+        )
         rises(one, "NotifyFailing")
         assert one.ask("failing", "notify")[1][0]["error"] == "Throttled"
         assert not one.slack_posts()
@@ -196,10 +207,10 @@ def test_failing_decisions() -> None:
 
 
 def test_a_failing_channel() -> None:
-    """Slack is down for hours; the message comes when it is back, and once."""
+    """Slack asks to wait for hours; the message comes when it is taken, and once."""
     job = a_failed_job()
     with world(job) as one:
-        one.scene.slack.will_answer(*[Answer(503, "busy")] * 12)
+        one.scene.slack.will_answer(*[Answer(429, "rate_limited", {"Retry-After": "1800"})] * 12)
         one.aws.ends(job)
         rises(one, "SlackFailing")
         row = one.ask("failing", "deliver")[2][0]
@@ -234,8 +245,9 @@ def test_events_rejected(alarm: str) -> None:
         [[row]] = one.ask("events-rejected", "audit")
         assert row["error"] == "wrong_account"
         assert row["function_request_id"]
-        [letter] = one.scene.dead_letters()  # what redrive shows, and then sends again or deletes
-        assert letter["MessageAttributes"]["reason"]["StringValue"] == "wrong_account"
+        assert "wrong_account" in redrive(one, "finished", "--dry-run")
+        redrive(one, "finished", "--yes")  # it would be refused again, so it stays
+        assert len(one.scene.dead_letters()) == 1
         ends(one, alarm)
 
 
@@ -306,7 +318,7 @@ def test_channel_broken() -> None:
     """The webhook was revoked."""
     job = a_failed_job()
     with world(job) as one:
-        one.scene.slack.will_answer(*[Answer(404, "no_service")] * 3)
+        one.scene.slack.will_answer(Answer(404, "no_service"))
         one.aws.ends(job)
         rises(one, "SlackBroken")
         counted, failed = one.ask("channel-broken", "deliver")
@@ -314,6 +326,113 @@ def test_channel_broken() -> None:
         assert failed[0]["notice"].endswith("|slack")
         assert len(one.aws.mails) == 1
         ends(one, "SlackBroken")
+        assert "channel_broken" in redrive(one, "notices", "--dry-run")
+        redrive(one, "notices", "--yes")
+        one.aws.advance()
+        assert len(one.slack_posts()) == len(one.aws.mails) == 1
+        ends(one, "NoticesDeadLettersNotEmpty")
+
+
+def redrive(one: World, kind: str, *words: str) -> str:
+    """What the entries have their reader type, and what it prints."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # moto names again what it does not create
+        patch.setattr(dead_letters, "LONG_POLL_S", 0)
+        patch.setenv("AWS_DEFAULT_REGION", REGION)
+        result = CliRunner().invoke(
+            main.commands, ["redrive", kind, *words, "--stack", "sageaudit", "--region", REGION]
+        )
+    assert result.exit_code == 0, result.output
+    one.aws.clock.forward(1)  # in moto, what was put back is visible after that moment
+    return result.output
+
+
+def test_channel_unknown() -> None:
+    """Slack fails twice after it took the post; it is well again, and the notice sent again."""
+    job = a_failed_job()
+    with world(job) as one:
+        one.scene.slack.will_answer(*[Answer(500, "server_error")] * 2)
+        one.aws.ends(job)
+        rises(one, "SlackUnknown")
+        counted, given_up = one.ask("channel-unknown", "deliver")
+        assert {row["channel"] for row in counted} == {"slack"}
+        assert given_up[0]["notice"].endswith("|slack")
+        ends(one, "SlackUnknown")
+        assert "unknown_outcome" in redrive(one, "notices", "--dry-run")
+        redrive(one, "notices", "--yes")
+        one.aws.advance()
+        assert [headline[:17] for headline in one.scene.headlines()] == ["(possible repeat)"]
+        ends(one, "NoticesDeadLettersNotEmpty")
+
+
+def test_jobs_missing() -> None:
+    """Events are lost, and the audits that the sweep asks for are refused for hours."""
+    job = a_failed_job()
+    with world(job, sweeps=True) as one:
+        one.faults["audit DescribeTrainingJob"] = refused("AccessDeniedException", "Describe")
+        jobs = [later(job, f"job-{minute}", timedelta(minutes=minute)) for minute in (20, 21, 22)]
+        for lost in jobs:
+            one.aws.sagemaker.add(lost)
+        rises(one, "JobsMissing")
+        one.aws.advance(one.aws.clock.now() + timedelta(minutes=10))
+        missing, failures = one.ask("jobs-missing", "sweep")[0], one.ask("jobs-missing", "audit")[1]
+        assert sum(row["missing"] for row in missing) == 3
+        assert {row["job"] for row in failures} == {lost.arn for lost in jobs}
+        one.faults.clear()
+        ends(one, "JobsMissing")
+        one.aws.advance(one.aws.clock.now() + timedelta(hours=2))
+        assert all(one.scene.versions(lost) for lost in jobs)
+
+
+def test_sweep_silent() -> None:
+    """Somebody disabled the schedule."""
+    job = a_failed_job()
+    with world(job, sweeps=True) as one:
+        ends(one, "SweepSilent")
+        one.aws.schedule.on = False
+        rises(one, "SweepSilent")
+        one.aws.schedule.on = True
+        ends(one, "SweepSilent")
+
+
+def test_events_lost() -> None:
+    """The rule was disabled: no event comes, and the sweep finds each job."""
+    job = a_failed_job()
+    with world(job, sweeps=True) as one:
+        one.aws.advance(one.aws.clock.now() + timedelta(hours=1))
+        jobs = [later(job, f"job-{hour}", timedelta(hours=hour)) for hour in (2, 3, 4)]
+        for lost in jobs:
+            one.aws.sagemaker.add(lost)
+        rises(one, "EventsLost")
+        found = one.ask("events-lost", "sweep")[0]
+        assert sum(row["found"] for row in found) == 3
+        ends(one, "EventsLost")
+        assert [one.scene.versions(lost) for lost in jobs] == [1, 1, 1]
+
+
+def test_a_failing_sweep() -> None:
+    """SageMaker refuses a list for an hour."""
+    with world(a_failed_job(), sweeps=True) as one:
+        one.faults["sweep ListTrainingJobs"] = refused("AccessDeniedException", "ListTrainingJobs")
+        rises(one, "SweepFailing")
+        assert one.ask("failing", "sweep")[3][0]["error"] == "AccessDenied"
+        one.faults.clear()
+        ends(one, "SweepFailing")
+
+
+def later(job: RecordedJob, name: str, by: timedelta) -> RecordedJob:
+    """The same run under another name, that much later."""
+
+    def moved(value: Any, key: str = "") -> Any:
+        if isinstance(value, Mapping):
+            return {inner: moved(part, inner) for inner, part in value.items()}
+        if isinstance(value, list):
+            return [moved(part) for part in value]
+        moment = fields.time({key: value}, key) if key.endswith("Time") else None
+        return value if moment is None else (moment + by).isoformat()
+
+    named = {"TrainingJobName": name, "TrainingJobArn": job.arn.replace(job.name, name)}
+    return replace(job, describe={**moved(job.describe), **named})
 
 
 NOT_PROVOKED_HERE = {
@@ -321,7 +440,7 @@ NOT_PROVOKED_HERE = {
     # The same alarms of another function, queue or channel, followed above for one of them.
     *("NotifyErrors", "DeliverErrors", "NotifyDefects", "DeliverDefects"),
     *("DecisionsLate", "NoticesSnsLate", "NoticesSlackLate", "SnsBroken", "SnsFailing"),
-    *("SnsUnknown", "SlackUnknown"),
+    *("SnsUnknown", "SweepErrors", "SweepDefects", "SweepDeadLettersNotEmpty"),
 }
 
 

@@ -452,11 +452,18 @@ def test_a_correction_says_why_the_figure_changed() -> None:
         assert ("What changed: gpu-underused is $0.53, was $1.53; download" in text) is said
 
 
+def half_queued(ledger: MemoryLedger, given: NewAudit) -> None:
+    """One channel's notice is queued; the other's queue fails."""
+    deps = dependencies(ledger=ledger)
+    broken = cast("Queue", RecordingQueue(answers=[Throttled("queue")]))
+    with pytest.raises(Throttled):
+        notify(given, replace(deps, queues={**deps.queues, "sns": broken}), now=NOON)
+
+
 def test_an_audit_waits_for_another_message_of_its_family_that_is_being_queued() -> None:
     """Nobody knows yet whether it will be told; a claim that has run out holds nobody up."""
-    ledger, broken = MemoryLedger(), RecordingQueue(answers=[Throttled("q"), Throttled("q")])
-    with pytest.raises(Throttled):
-        notify(audit(), dependencies(ledger=ledger, queue=broken), now=NOON)
+    ledger = MemoryLedger()
+    half_queued(ledger, audit())
     deps = dependencies(ledger=ledger)
     soon = NOON + timedelta(seconds=20)
     waits = notify(audit(pk=OTHER), deps, now=soon)
@@ -467,15 +474,40 @@ def test_an_audit_waits_for_another_message_of_its_family_that_is_being_queued()
     assert isinstance(notify(audit(dearer(5000), pk=THIRD), deps, now=late), Queued)
 
 
-def test_a_version_waits_for_an_earlier_one_that_is_being_queued() -> None:
-    """Whether it is news or a correction depends on it."""
-    ledger, broken = MemoryLedger(), RecordingQueue(answers=[Throttled("q"), Throttled("q")])
+def test_a_claim_of_which_nothing_was_queued_is_given_back_at_once() -> None:
+    """Another audit of the family need not wait for it."""
+    ledger, queue = MemoryLedger(), RecordingQueue(answers=[Throttled("q"), Throttled("q")])
+    deps = dependencies(ledger=ledger, queue=queue)
     with pytest.raises(Throttled):
-        notify(audit(), dependencies(ledger=ledger, queue=broken), now=NOON)
+        notify(audit(), deps, now=NOON)
+    assert isinstance(notify(audit(pk=OTHER), deps, now=NOON), Queued)
+    assert isinstance(notify(audit(), deps, now=NOON), Quiet)
+
+
+NOTHING = document(findings=[], avoidable_usd=Decimal(0))
+
+
+def test_a_version_waits_for_an_earlier_one_that_may_be_half_told() -> None:
+    """Else its "nothing" would be no news, and the false alarm would stand."""
+    ledger = MemoryLedger()
+    half_queued(ledger, audit())
     deps = dependencies(ledger=ledger)
-    assert isinstance(notify(version(2, 0, DEARER), deps, now=NOON), Later)
-    late = NOON + timedelta(seconds=LEASE_S)
-    assert isinstance(notify(version(2, 0, DEARER), deps, now=late), Queued)
+    second, late = version(2, 0, NOTHING), NOON + timedelta(seconds=LEASE_S + 30)
+    assert isinstance(notify(second, deps, now=NOON), Later)
+    assert notify(second, deps, now=late) == Later("another version of the audit is being told", 60)
+    ahead = replace(deps, history=cast("History", Ahead()))
+    assert isinstance(notify(audit(), ahead, now=late), Queued)
+    assert isinstance(notify(second, ahead, now=late), Queued)
+    lost, much_later = MemoryLedger(), NOON + timedelta(hours=2)
+    half_queued(lost, audit())
+    assert isinstance(notify(second, dependencies(ledger=lost), now=much_later), Quiet)
+
+
+class Ahead(Family):
+    """The table has a second version already."""
+
+    def head(self, key: JobKey) -> Any:
+        return SimpleNamespace(version=2)
 
 
 def test_nothing_is_told_of_a_job_that_ended_before_the_installation() -> None:
@@ -496,13 +528,8 @@ def test_nothing_is_told_of_a_job_that_ended_before_the_installation() -> None:
 
 def test_a_version_that_another_has_replaced_is_not_told() -> None:
     """The newer one comes by itself, with its own figures."""
-
-    class Ahead(Family):
-        def head(self, key: JobKey) -> Any:
-            return SimpleNamespace(version=2)
-
     assert notify(audit(), dependencies(Ahead()), now=NOON) == Quiet(
-        "version 2 of the audit has taken its place"
+        "a newer version of the audit has taken its place"
     )
 
 

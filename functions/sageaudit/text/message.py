@@ -279,8 +279,8 @@ def _context(
         off = f'add "{finding["rule"]}" to rules.off in policy.toml'
         notes.append(f"To turn this rule off for all jobs, {off}")
     if idle:
-        floors = "idle_floor_usd, idle_floor_gpu_hours and idle_floor_vcpu_hours"
-        notes.append(f"From how much on idle hours are told: {floors} in policy.toml")
+        floors = "idle_floor_usd (without a price: idle_floor_gpu_hours or idle_floor_vcpu_hours)"
+        notes.append(f"To hear less of idle hours, raise {floors} in policy.toml")
     return tuple(note for note in notes if note)
 
 

@@ -1,6 +1,6 @@
 """Why a message is sent now, in words: a further one of the day, a correction, idle hours.
 
-The first line of a message is `<lead>  <news> - <job><tail>`.
+The first line of a message is `<lead>  <news> - <job> <tail>`.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def tail(occasion: Occasion, *, short: bool = False) -> str:
     if tell.why is None or tell.after is None:
         return ""
     if short:
-        return f" ({_nth(tell.nth)} {_day(occasion)})"
-    return f" ({_nth(tell.nth)} message {_day(occasion)}, after {_told(tell.after.news)})"
+        return f"({_nth(tell.nth)} {_day(occasion)})"
+    return f"({_nth(tell.nth)} message {_day(occasion)}, after {_told(tell.after.news)})"
 
 
 def note(document: AuditDocument, occasion: Occasion) -> tuple[str, str] | None:
@@ -78,13 +78,15 @@ def note(document: AuditDocument, occasion: Occasion) -> tuple[str, str] | None:
     if tell.why is None or tell.after is None:
         return None
     at = f" at {tell.after.at.astimezone(UTC):%H:%M} UTC" if tell.after.at else ""
-    told = f"{document['job']['family']} was told with {_told(tell.after.news)}{at}"
+    told = f"of {document['job']['family']}, {_told(tell.after.news)} was told{at}"
     because = {
         Why.WORSE: "this is more severe",
         Why.TEN_TIMES: f"this is {TIMES} times as much or more",
         Why.IDLE: "that was not about idle hours",
     }[tell.why]
-    return f"{capitalised(_nth(tell.nth))} message {_day(occasion)}", f"{told}; {because}."
+    return f"{capitalised(_nth(tell.nth))} message {_day(occasion)}", capitalised(
+        f"{told}; {because}."
+    )
 
 
 def _what_is_corrected(document: AuditDocument, before: Said, occasion: Occasion) -> str:

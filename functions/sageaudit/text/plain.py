@@ -80,9 +80,9 @@ def _within_subject(text: str, limit: int) -> str:
 def subject(parts: Message) -> str:
     """`HIGH $0.51 of $0.66 (77%) was avoidable - name`; a long name is cut in the middle."""
     news = f"{parts.lead} {parts.headline} - "
-    room = max(SUBJECT - len(news) - len(parts.short_tail), 0)
-    name = _within_subject(_ascii(parts.name), room)
-    return f"{news}{name}{parts.short_tail}"[:SUBJECT].rstrip()
+    tail = f" {parts.short_tail}" if parts.short_tail else ""
+    name = _within_subject(_ascii(parts.name), max(SUBJECT - len(news) - len(tail), 0))
+    return f"{news}{name}{tail}"[:SUBJECT].rstrip()
 
 
 def attributes(document: AuditDocument, occasion: Occasion = FIRST) -> dict[str, Attribute]:
@@ -117,8 +117,9 @@ def attributes(document: AuditDocument, occasion: Occasion = FIRST) -> dict[str,
 
 
 def _body(parts: Message) -> str:
+    tail = f" {_line(parts.tail)}" if parts.tail else ""
     lines = [
-        f"{parts.lead}{parts.gap}{parts.headline} - {_line(parts.name)}{parts.tail}",
+        f"{parts.lead}{parts.gap}{parts.headline} - {_line(parts.name)}{tail}",
         "",
         *_paragraph(*parts.before or ("", "")),
         *_paragraph("Why", parts.why or ""),

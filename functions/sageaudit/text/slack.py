@@ -64,7 +64,7 @@ def message(
 def _first_line(parts: Message) -> str:
     """A long name is cut, so that what is told before and after it stays whole."""
     news = f"{parts.lead}{parts.gap}{slack(parts.headline)} - "
-    tail = slack(parts.tail)
+    tail = f" {slack(parts.tail)}" if parts.tail else ""
     room = max(HEADER - len(REPEAT) - units(news) - units(tail), _SHORTEST_NAME)
     return f"{news}{slack(parts.name, min(_NAME, room))}{tail}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,8 +14,15 @@ from sageaudit.domain.audit.record import JobKey, Verdict
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.usage.measurements import Missing
-from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
-from sageaudit.flow import AuditDependencies, Done, Outcome, Repeated, audit_finished_job
+from sageaudit.errors import AccessDenied, JobNotFound, RejectedEvent, Throttled, Unavailable
+from sageaudit.flow import (
+    AuditDependencies,
+    Done,
+    Dropped,
+    Outcome,
+    Repeated,
+    audit_finished_job,
+)
 from sageaudit.waiting import Deliveries, Later, Wait
 from tests.fakes.dependencies import SaidBuckets, SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.jobs import training_answer, transition
@@ -391,6 +399,58 @@ def test_a_bad_exemption_tag_is_ignored_with_a_warning() -> None:
     document = done(of)
     assert any("sageaudit:ignore" in line for line in document["audit"]["coverage"]["missing"])
     assert [f["exempt"] for f in document["findings"] if f["rule"] == "gpu-underused"] == [None]
+
+
+def test_a_tag_that_asks_for_more_than_it_may_is_said() -> None:
+    """It holds for the rules that it may accept; the lost dollars stay, and the audit says why."""
+    failed = training_answer(
+        TrainingJobStatus="Failed",
+        FailureReason="AlgorithmError: exit code: 1",
+        ModelArtifacts=None,
+    )
+    tag = {"sageaudit:ignore": "failed-spend spot-not-used"}
+    document = done(dependencies(answered(failed, tag_answer=tag)))
+    by_rule = {found["rule"]: found["exempt"] for found in document["findings"]}
+    assert by_rule["failed-spend"] is None
+    assert document["lost_usd"] == Decimal("1.472")
+    [said] = [line for line in document["audit"]["coverage"]["missing"] if "may_accept" in line]
+    assert "ignored for failed-spend:" in said
+
+
+@pytest.mark.parametrize(
+    ("replayed", "waited"), [(True, FIRST), (True, WAITED), (True, None), (False, FIRST)]
+)
+def test_a_name_that_nobody_knows_leaves_no_row(
+    waited: Deliveries | None, *, replayed: bool
+) -> None:
+    """Of a person's event nothing is recorded; SageMaker's own waits first."""
+    of = dependencies(answered(JobNotFound("there is no training job")))
+    result = audit(of, waited=waited, event=replace(ended(NAME), replayed=replayed))
+    assert isinstance(result, Dropped if replayed else Later)
+    assert of.history.head(JobKey(ended(NAME).ref.arn, CREATED)) is None
+
+
+def test_a_job_of_another_account_is_refused_before_anything_is_kept() -> None:
+    """Describe answers with another ARN: neither tags nor metrics are asked for."""
+    arn = "arn:aws:sagemaker:us-east-1:999988887777:training-job/train-vision"
+    of = dependencies(answered(training_answer(TrainingJobArn=arn)))
+    with pytest.raises(RejectedEvent) as caught:
+        audit(of)
+    assert caught.value.code == "answer_disagrees"
+    assert of.history.head(JobKey(arn, CREATED)) is None
+
+
+def test_the_earlier_run_of_a_name_is_recorded_under_its_own_key() -> None:
+    """Nothing of the later run is touched; an earlier run with an audit keeps it."""
+    later = training_answer(CreationTime="2026-05-21T09:58:00Z")
+    of = dependencies(answered(later))
+    document = done(of)
+    assert "the run that was created at 2026-05-21 09:58:00 UTC" in (document["unauditable"] or "")
+    assert of.history.head(JobKey(ended(NAME).ref.arn, CREATED + timedelta(days=1))) is None
+    known = dependencies(answered(training_answer(), later))
+    done(known)
+    assert isinstance(audit(known), Repeated)
+    assert kept(known)["unauditable"] is None
 
 
 def test_secrets_of_a_run_are_not_kept() -> None:

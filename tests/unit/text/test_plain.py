@@ -38,6 +38,7 @@ def test_attributes() -> None:
         "account": {"type": "String", "value": "111122223333"},
         "region": {"type": "String", "value": "us-east-1"},
         "judged": {"type": "String", "value": "yes"},
+        "message_kind": {"type": "String", "value": "first"},
         "avoidable_usd": {"type": "Number", "value": "2.035"},
         "lost_usd": {"type": "Number", "value": "0"},
     }
@@ -48,7 +49,7 @@ def test_unknown_has_no_attribute() -> None:
     audit = document(
         job=job(owner=None, account=None, region=None), avoidable_usd=None, lost_usd=None
     )
-    assert set(attributes(audit)) == {"severity", "job_type", "rule_ids", "judged"}
+    assert set(attributes(audit)) == {"severity", "job_type", "rule_ids", "judged", "message_kind"}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sageaudit.adapters.aws.clients import aws_errors
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.swept import ListOfJobs
+from sageaudit.errors import RejectedEvent, Unavailable
 
 APART_S = 1.0
 
@@ -44,8 +45,11 @@ class SweptLists:
         return lists.pages(of, created_after=created_after, created_before=created_before)
 
     def _client(self, account: str, region: str) -> Any:
-        with aws_errors("sts"):
-            found = self._client_of(account, region)
+        try:
+            with aws_errors("sts"):
+                found = self._client_of(account, region)
+        except RejectedEvent as error:  # a role of another account: its lists are not read
+            raise Unavailable(f"{error}.") from error
         if id(found) not in self._paced:
             self._paced[id(found)] = found  # kept, so that no other client gets its id
             found.meta.events.register_first("before-send.sagemaker", self._take_turn)

@@ -84,11 +84,14 @@ class DynamoSweepNotes:
             "began_at": state.began_at,
             "watermark": state.watermark,
             "listed_from": state.listed_from,
+            "tried_at": state.tried_at,
             "started_at": under_way and under_way.started_at,
             "created_before": under_way and under_way.created_before,
             "open_from": under_way and under_way.open_from,
         }
-        known = {name: moment_text(moment) for name, moment in moments.items() if moment}
+        known: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
+        if under_way is not None:
+            known["edge"] = sorted(under_way.edge)
         self._put(keys.sweep_list_sk(of), known, condition="", values={})
 
     def sent(self, key: JobKey) -> SentNote | None:
@@ -121,10 +124,12 @@ def _read(item: Mapping[str, Any]) -> ListState:
             read_moment(item["started_at"]),
             read_moment(item["created_before"]),
             read_moment(item["open_from"]) if "open_from" in item else None,
+            frozenset(map(str, item["edge"])),
         )
     return ListState(
         read_moment(item["began_at"]),
         read_moment(item["watermark"]),
         read_moment(item["listed_from"]),
         under_way,
+        read_moment(item["tried_at"]) if "tried_at" in item else None,
     )

@@ -14,6 +14,7 @@ from sageaudit.adapters.dynamo.told_items import (
     read_day,
     read_notice,
 )
+from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.telling.family_day import FamilyDay
 from sageaudit.domain.telling.news import Said
@@ -45,7 +46,7 @@ class DynamoTellLedger:
     def write(
         self, family: str, day: date, changed: FamilyDay, notice: tuple[str, Said] | None = None
     ) -> bool:
-        """Writes the day, and a run's last notice, in one transaction; False if either moved on.
+        """Writes the day, with a run's last notice in one transaction; False if either moved on.
 
         A notice has no expiry, since new rules may judge a job again at any time.
         """
@@ -59,18 +60,17 @@ class DynamoTellLedger:
             TTL_ATTRIBUTE: expires_at,
             **day_attributes(changed),
         }
-        actions = [put_action(item, condition, values)]
-        if notice is not None:
-            run, said = notice
-            told = {
-                PARTITION_KEY: keys.news_pk(run),
-                SORT_KEY: _NEWS_SK,
-                **notice_attributes(said),
-            }
-            older = f"{_ABSENT} OR version <= :version"
-            actions.append(put_action(told, older, {":version": said.version}))
         try:
-            self._table.transact(actions)
+            if notice is None:
+                self._table.put(item, condition=condition, values=values, names={})
+            else:
+                of_day = put_action(item, condition, values)
+                self._table.transact([of_day, _notice_action(*notice)])
         except ConditionFailed:
             return False
         return True
+
+
+def _notice_action(run: str, said: Said) -> Item:
+    item = {PARTITION_KEY: keys.news_pk(run), SORT_KEY: _NEWS_SK, **notice_attributes(said)}
+    return put_action(item, f"{_ABSENT} OR version <= :version", {":version": said.version})

@@ -86,7 +86,7 @@ class QueueRetries:
 def _wait_s(record: SqsMessage) -> int:
     """How long a message that failed is hidden: 80 to 100 percent of its time, by its own id."""
     doublings = min(max(record.received - 1, 0), _MOST_DOUBLINGS)
-    longest_s = min(FIRST_WAIT_S * 2**doublings, LONGEST_WAIT_S)
+    longest_s: int = min(FIRST_WAIT_S * 2**doublings, LONGEST_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.received}".encode()).digest()
     drawn = digest[0] / 255
     return round(longest_s * (_SHORTEST_PART + (1 - _SHORTEST_PART) * drawn))

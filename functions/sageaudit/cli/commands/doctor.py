@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +16,9 @@ from sageaudit.adapters.aws.assumed_role import Role
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import account_list, checkup, permissions
+from sageaudit.cli.sources import account_list, checkup, permissions, stack_checkup
 from sageaudit.cli.sources.checkup import Check, State
-from sageaudit.cli.sources.permissions import COVERAGE, ORGANIZATION, ROLE, TABLE
+from sageaudit.cli.sources.permissions import COVERAGE, OF_STACK, ORGANIZATION, ROLE, TABLE
 from sageaudit.cli.sources.session import open_session
 from sageaudit.cli.views import doctor as view
 from sageaudit.errors import BadUsage, SageauditError
@@ -27,6 +28,7 @@ Examples:
   sageaudit doctor
   sageaudit doctor scan --organization --role sageaudit-read
   sageaudit doctor history --table NAME --region eu-west-1
+  sageaudit doctor --stack SageAudit
   sageaudit doctor --policy scan audit > policy.json"""
 
 
@@ -44,7 +46,11 @@ Examples:
 @options.ROLE
 @options.EXTERNAL_ID
 @click.option("--coverage", is_flag=True, help="Check also what `scan --coverage` needs.")
-@click.option("--stack", metavar="NAME", help="Deployed stack that --policy is narrowed to.")
+@click.option(
+    "--stack",
+    metavar="NAME",
+    help="Check also a deployed stack: dead letters, who is told of alarms, the last sweep.",
+)
 @click.option("--region", help="AWS region to ask; by default that of your AWS settings.")
 @options.PROFILE
 @options.OUTPUT
@@ -72,6 +78,7 @@ def doctor(
     """
     names = _known(commands)
     given = {TABLE: table, ROLE: role, ORGANIZATION: organization, COVERAGE: coverage}
+    given |= {OF_STACK: stack} if policy else {}
     asked = permissions.actions(names, [name for name, value in given.items() if value])
     if policy:
         _print_policy(asked, permissions.Where(region, table, role, stack))
@@ -83,6 +90,7 @@ def doctor(
         checkup.prices(datetime.now(UTC).date()),
         *([] if table and history is None else [checkup.file(history)]),
         *_of_aws(profile, region, asked, table, several),
+        *([] if stack is None else _of_stack(profile, region, stack)),
     ]
     if output == "json":
         echo_json(view.document(checks))
@@ -150,6 +158,14 @@ def _of_aws(
     if table is not None:
         yield from checkup.table(table, session, place)
     yield from several.checks(session, place, own)
+
+
+def _of_stack(profile: str | None, region: str | None, stack: str) -> Iterator[Check]:
+    """Only where there is a region; the checks before these say what is wrong without one."""
+    with suppress(SageauditError):
+        session = open_session(profile, region)
+        if session.region_name is not None:
+            yield from stack_checkup.checks(stack, session, session.region_name, datetime.now(UTC))
 
 
 def _known(commands: tuple[str, ...]) -> tuple[str, ...]:

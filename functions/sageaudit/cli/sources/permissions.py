@@ -29,7 +29,15 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
 
 TABLE, ROLE, ORGANIZATION, COVERAGE = "--table", "--role", "--organization", "--coverage"
+OF_STACK = "--stack"
 """Options with which a command needs more."""
+STACK_CHECKS = (
+    *stack_outputs.CLI_PERMISSIONS,
+    "dynamodb:Query",
+    "sns:ListSubscriptionsByTopic",
+    "sqs:GetQueueAttributes",
+)
+"""What `doctor --stack` calls."""
 _DESCRIBES = tuple(f"sagemaker:{kind.row.describe_call}" for kind in JobKind)
 _CHILDREN = sagemaker.CHILDREN_PERMISSIONS
 _READ = (*cloudwatch.PERMISSIONS, *price_list.PERMISSIONS)
@@ -71,7 +79,7 @@ COMMANDS: Mapping[str, Needs] = {
             *("rules", "show", "top", "trend"),
         )
     },
-    "doctor": Needs(),
+    "doctor": Needs((), {OF_STACK: STACK_CHECKS}),
 }
 """`doctor` itself needs nothing more: what it may not ask, it says."""
 
@@ -121,8 +129,9 @@ class Where:
         stack = self.stack or STACK
         if action in stack_outputs.CLI_PERMISSIONS:
             return (f"arn:{partition}:cloudformation:{place}:stack/{stack}/*",)
-        if action.startswith("sqs:"):
-            return (f"arn:{partition}:sqs:{place}:{stack}-*",)
+        service = action.partition(":")[0]
+        if service in {"sns", "sqs"}:
+            return (f"arn:{partition}:{service}:{place}:{stack}-*",)
         if action in _STREAM:
             return (
                 f"arn:{partition}:dynamodb:{place}:table/{self.table or f'{stack}-*'}/stream/*",
@@ -160,6 +169,7 @@ def _sid(resources: tuple[str, ...]) -> str:
         "dynamodb": "HistoryTable",
         "iam": "Accounts",
         "cloudformation": "Stack",
+        "sns": "Topics",
         "sqs": "Queues",
     }
     if "/stream/" in resources[0]:

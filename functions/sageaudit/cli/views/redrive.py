@@ -156,6 +156,9 @@ def result_lines(found: Redriven) -> Iterator[str]:
         words += [f"{fates[Fate.STAYS]:,} stay"] if fates[Fate.STAYS] else []
         words += [f"{fates[Fate.FAILED]:,} failed"] if fates[Fate.FAILED] else []
         yield ("interrupted: " if found.interrupted else "") + ", ".join(words)
+    failed = Counter(plan.note for plan in found.plans if plan.fate is Fate.FAILED)
+    for note, count in failed.most_common(_WHYS):
+        yield f"failed ({count:,}): {note}"
     if fates[Fate.TWICE]:
         yield (
             f"{fates[Fate.TWICE]:,} of them could not be deleted here: run the same command again;"

@@ -8,6 +8,7 @@ at, when the list was last read to its end. docs/decisions/0022-lists-are-read-b
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -50,12 +51,24 @@ class UnderWay:
     """A list that was not read to its end: the next sweep goes on from there.
 
     `started_at`: when its first page was read. `created_before`: jobs created from then on are
-    done. `open_from`: the earliest creation of one that has not ended, or ended too lately.
+    done, and so are those of `edge`, by ARN, which were created just before. `open_from`: the
+    earliest creation of a job that has not ended, or ended too lately.
     """
 
     started_at: datetime
     created_before: datetime
     open_from: datetime | None
+    edge: frozenset[str] = frozenset()
+
+    def after(self, page: Sequence[Listed]) -> UnderWay:
+        """The same, with a page done. Jobs that were created together may stand on two pages."""
+        if not page:
+            return self
+        last = min(row.created_at for row in page)
+        before = last + timedelta(milliseconds=1)
+        known = self.edge if before == self.created_before else frozenset[str]()
+        edge = known | {row.ref.arn for row in page if row.created_at == last}
+        return replace(self, created_before=before, edge=edge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +77,14 @@ class ListState:
 
     `began_at`: when it was swept first; what ended before was missed by nobody. `watermark`: jobs
     that ended until then were looked at. `listed_from`: where the next list begins, by creation.
+    `tried_at`: the last time that a sweep began with it.
     """
 
     began_at: datetime
     watermark: datetime
     listed_from: datetime
     under_way: UnderWay | None = None
+    tried_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +96,9 @@ class SentNote:
 
 
 def first_state(now: datetime) -> ListState:
-    """The state of a list that was never swept."""
-    watermark = now - LOOK_BACK
-    return ListState(began_at=now, watermark=watermark, listed_from=watermark - LONGEST_LIFE)
+    """The state of a list that was never swept: with the overlap, it looks back LOOK_BACK."""
+    since = now - LOOK_BACK
+    return ListState(began_at=now, watermark=since + OVERLAP, listed_from=since - LONGEST_LIFE)
 
 
 def sound(state: ListState, kind: JobKind, now: datetime) -> ListState:
@@ -93,7 +108,7 @@ def sound(state: ListState, kind: JobKind, now: datetime) -> ListState:
     """
     if state.watermark > now - grace(kind) or state.listed_from > now:
         fresh = first_state(now)
-        return replace(fresh, began_at=min(state.began_at, now))
+        return replace(fresh, began_at=min(state.began_at, now), tried_at=state.tried_at)
     if state.under_way is not None and state.under_way.started_at > now:
         return replace(state, under_way=None)
     return state
@@ -112,6 +127,7 @@ def done(state: ListState, under_way: UnderWay, kind: JobKind) -> ListState:
         began_at=state.began_at,
         watermark=max(state.watermark, started_at - grace(kind)),
         listed_from=max(min(open_from, started_at) - OVERLAP, started_at - _OLDEST_OPEN),
+        tried_at=state.tried_at,
     )
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sageaudit.domain.telling.news import News, Said
+
+FINISHED_IN = timedelta(hours=1)
+"""A failed delivery is repeated within an hour: see `adapters/lambda_runtime/retries.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +53,53 @@ class FamilyDay:
         """What is known of one run."""
         return next((one for one in self.tellings if one.run == run), Telling(run))
 
-    def busy(self, run: str, version: int, now: datetime) -> Claim | None:
-        """A live claim that another process may hold: of another run, or version of this one.
+    def busy(self, run: str, now: datetime) -> Claim | None:
+        """A live claim of another run: whether it will be told is not known yet.
 
-        A correction of another run takes no message away from anybody.
+        A correction takes no message away from anybody.
         """
         return next(
             (
                 claim
                 for other, claim in self._claims()
-                if claim.until > now
-                and (claim.version != version if other == run else not claim.corrects)
+                if other != run and claim.until > now and not claim.corrects
             ),
             None,
         )
 
+    def unfinished(self, run: str, version: int, now: datetime) -> Claim | None:
+        """The claim of another version of this run, which its own delivery finishes.
+
+        Some of its notices may be queued, so it outlives its end by an hour.
+        """
+        claim = self.own(run).claim
+        if claim is None or claim.version == version or claim.until + FINISHED_IN <= now:
+            return None
+        return claim
+
+    def is_claimed(self, run: str, version: int) -> bool:
+        """Whether this version was claimed before: its notices may be queued."""
+        claim = self.own(run).claim
+        return claim is not None and claim.version == version
+
     def claimed(self, run: str, claim: Claim, now: datetime) -> FamilyDay:
-        """With this claim, and without those that have run out."""
+        """With this claim, and without those that ran out long ago."""
         return self._with(replace(self.own(run), claim=claim), now)
 
-    def told(self, run: str, said: Said, now: datetime) -> FamilyDay:
+    def released(self, run: str, now: datetime) -> FamilyDay:
+        """Without the claim of a run of which no notice was queued."""
+        return self._with(replace(self.own(run), claim=None), now)
+
+    def told(self, run: str, said: Said, now: datetime, *, corrects: bool) -> FamilyDay:
         """With a claim's notices queued. What corrects another day's message is of that day."""
-        before = self.own(run)
-        of_today = before.said or not (before.claim and before.claim.corrects)
+        of_today = self.own(run).said is not None or not corrects
         return self._with(Telling(run, said=said if of_today else None), now)
 
     def _with(self, telling: Telling, now: datetime) -> FamilyDay:
         others = (
-            replace(one, claim=one.claim if one.claim and one.claim.until > now else None)
+            one
+            if one.claim is None or one.claim.until + FINISHED_IN > now
+            else replace(one, claim=None)
             for one in self.tellings
             if one.run != telling.run
         )

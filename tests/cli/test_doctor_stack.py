@@ -1,0 +1,118 @@
+"""`sageaudit doctor --stack`: dead letters, who is told of alarms, when the sweep last ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from sageaudit.adapters.history.moments import moment_text
+from sageaudit.cli.sources import permissions
+from tests.contract.tables import new_table
+from tests.fakes.aws_calls import aws_calls
+from tests.fakes.command_line import Run
+from tests.fakes.dead_letters import DEAD, REGION, Stack, event
+
+
+@pytest.fixture
+def stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stack]:
+    """With a table and a topic."""
+    monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with mock_aws(), aws_calls() as made:
+        found = Stack(made)
+        found.outputs["TableName"] = new_table(boto3.client("dynamodb", region_name=REGION))
+        topic = boto3.client("sns", region_name=REGION).create_topic(Name="SageAudit-alarms")
+        found.outputs["AlarmsTopicArn"] = topic["TopicArn"]
+        said = [{"OutputKey": k, "OutputValue": v} for k, v in found.outputs.items()]
+        made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
+        yield found
+
+
+def swept(stack: Stack, ago: timedelta) -> None:
+    """A sweep of a list ended."""
+    item = {
+        "pk": {"S": "SWEEP"},
+        "sk": {"S": f"LIST#123456789012#{REGION}#training"},
+        "watermark": {"S": moment_text(datetime.now(UTC) - ago)},
+    }
+    table = stack.outputs["TableName"]
+    boto3.client("dynamodb", region_name=REGION).put_item(TableName=table, Item=item)
+
+
+def subscribe(stack: Stack) -> None:
+    """Somebody is told of alarms."""
+    boto3.client("sns", region_name=REGION).subscribe(
+        TopicArn=stack.outputs["AlarmsTopicArn"], Protocol="email", Endpoint="ops@example.com"
+    )
+
+
+def checks(run: Run, *, exit_code: int) -> dict[str, dict[str, Any]]:
+    """The checks of the stack, by name."""
+    done = run("doctor", "doctor", "--stack", "SageAudit", "--region", REGION, "--output", "json")
+    assert done.exit_code == exit_code, done.stdout
+    rows = json.loads(done.stdout)["checks"]
+    names = ("stack ", "dead letters", "alarms", "sweep")
+    return {row["name"]: row for row in rows if row["name"].startswith(names)}
+
+
+def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
+    """No letters, somebody is told, a sweep ended."""
+    swept(stack, timedelta(minutes=20))
+    subscribe(stack)
+    found = checks(run, exit_code=0)
+    assert {row["state"] for row in found.values()} == {"ok"}
+    assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 3
+    assert found["alarms"]["found"] == "told to 1 subscriber (email)"
+    assert "were looked for, in 1 list" in found["sweep"]["found"]
+
+
+@pytest.mark.parametrize("kind", list(DEAD))
+def test_dead_letters_are_counted_and_lead_to_redrive(stack: Stack, run: Run, kind: str) -> None:
+    """Exit 1."""
+    swept(stack, timedelta(minutes=20))
+    subscribe(stack)
+    stack.put(kind, event())
+    row = checks(run, exit_code=1)[f"dead letters, {kind}"]
+    assert (row["state"], row["found"]) == ("failed", "about 1 letter")
+    assert row["next"] == f"`sageaudit redrive {kind} --dry-run` shows why"
+
+
+def test_nobody_told_and_a_late_sweep_are_said(stack: Stack, run: Run) -> None:
+    """With what to do; a stack that never swept is not checked."""
+    found = checks(run, exit_code=1)
+    assert found["alarms"]["found"] == "nobody is told of them"
+    assert "make deploy" in found["alarms"]["next"]
+    assert found["sweep"]["state"] == "not_checked"
+    swept(stack, timedelta(hours=4))
+    late = checks(run, exit_code=1)["sweep"]
+    assert (late["state"], "not later ones" in late["found"]) == ("failed", True)
+
+
+def test_it_calls_what_it_declares_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:
+    """The other lines are there all the same."""
+    stack.calls.made.clear()
+    checks(run, exit_code=1)
+    free = {"sts:GetCallerIdentity"}
+    declared = permissions.COMMANDS["doctor"].actions([permissions.OF_STACK])
+    assert {call.name for call in stack.calls.made} - free == declared
+    for action in declared - {"cloudformation:DescribeStacks"}:
+        stack.calls.refuse(action, "AccessDeniedException")
+        failed = [row for row in checks(run, exit_code=4).values() if row["exit_code"] == 4]
+        assert failed
+        assert all(action in row["found"] for row in failed)
+        stack.calls.answers.pop(action)
+
+
+def test_a_stack_that_is_not_there_or_not_ours_is_one_line(stack: Stack, run: Run) -> None:
+    """Exit 3, or 2."""
+    stack.calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": []}]})
+    assert list(checks(run, exit_code=2)) == ["stack SageAudit"]
+    stack.calls.answers.clear()
+    assert list(checks(run, exit_code=3)) == ["stack SageAudit"]

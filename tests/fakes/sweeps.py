@@ -1,0 +1,283 @@
+"""An office for sweeps: lists of jobs, what is audited and due, and a clock that requests move."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from sageaudit.domain.audit.record import Head, JobKey, Page
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
+from sageaudit.errors import AwsError
+from sageaudit.sweeping import DueSent, SweepDependencies, Swept, sweep
+from tests.fakes.jobs import ACCOUNT, REGION
+
+NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+
+def row(
+    name: str,
+    ended_at: datetime | None,
+    *,
+    lasts: timedelta = HOUR,
+    created_at: datetime | None = None,
+    kind: JobKind = JobKind.TRAINING,
+    status: str = "Completed",
+    account: str = ACCOUNT,
+    modified_at: datetime | None = None,
+) -> Listed:
+    """A row of a list; one without an end runs."""
+    arn = f"arn:aws:sagemaker:{REGION}:{account}:{kind.row.arn_word}/{name}"
+    ref = JobRef.from_arn(arn, name)
+    assert ref is not None
+    if ended_at is None:
+        assert created_at is not None
+        return Listed(ref, "InProgress", created_at, None, modified_at or created_at)
+    created = created_at or ended_at - lasts
+    return Listed(ref, status, created, ended_at, modified_at or ended_at)
+
+
+def key_of(listed: Listed) -> JobKey:
+    """The key of its audit."""
+    return JobKey(listed.ref.arn, listed.created_at)
+
+
+@dataclass
+class KnownRuns:
+    """A history of which a sweep reads heads and what is due."""
+
+    heads: dict[JobKey, Head] = field(default_factory=dict)
+    fails: AwsError | None = None
+    asked: Counter[JobKey] = field(default_factory=Counter)
+
+    def audited(self, *rows: Listed, due_at: datetime | None = None) -> None:
+        for one in rows:
+            self.heads[key_of(one)] = head_of(one, due_at=due_at)
+
+    def head(self, key: JobKey) -> Head | None:
+        if self.fails:
+            raise self.fails
+        self.asked[key] += 1
+        return self.heads.get(key)
+
+    def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
+        if self.fails:
+            raise self.fails
+        waiting = [h for h in self.heads.values() if h.due_at and h.due_at <= before]
+        waiting.sort(key=lambda head: (head.due_at, head.key.arn))
+        start = int(cursor or 0)
+        end = start + limit
+        return Page(tuple(waiting[start:end]), str(end) if end < len(waiting) else None)
+
+
+def head_of(listed: Listed, *, due_at: datetime | None = None) -> Head:
+    """The head of an audit of it."""
+    return Head(
+        key=key_of(listed),
+        version=1,
+        settled=due_at is None,
+        due_at=due_at,
+        last_modified_at=listed.last_at,
+        name=listed.ref.name,
+        kind=listed.ref.kind.value,
+        status=listed.status,
+        account=listed.ref.account,
+        region=listed.ref.region,
+        family="family",
+        owner=None,
+        ended_at=listed.last_at,
+        rollup=False,
+        total_usd=None,
+        avoidable_usd=None,
+        lost_usd=None,
+        top_rule=None,
+        unauditable=None,
+        digest="digest",
+        ruleset="1",
+        policy="1",
+        family_version=1,
+        fingerprint=None,
+        finding_ids=(),
+    )
+
+
+@dataclass
+class MemoryNotes:
+    """Implements SweepNotes in memory, as the table does."""
+
+    states: dict[ListOfJobs, ListState] = field(default_factory=dict)
+    notes: dict[JobKey, SentNote] = field(default_factory=dict)
+    installed: bool = False
+    turn: tuple[str, datetime] | None = None
+
+    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+        if self.turn is not None and self.turn[0] != owner and self.turn[1] > now:
+            return False
+        self.turn = owner, now + timedelta(seconds=lease_s)
+        return True
+
+    def end_turn(self, owner: str) -> None:
+        if self.turn is not None and self.turn[0] == owner:
+            self.turn = None
+
+    def note_installation(self) -> None:
+        self.installed = True
+
+    def state(self, of: ListOfJobs) -> ListState | None:
+        return self.states.get(of)
+
+    def keep(self, of: ListOfJobs, state: ListState) -> None:
+        self.states[of] = state
+
+    def sent(self, key: JobKey) -> SentNote | None:
+        return self.notes.get(key)
+
+    def note_sent(self, key: JobKey, note: SentNote) -> None:
+        self.notes[key] = note
+
+
+@dataclass
+class SaidPages:
+    """SageMaker's lists, in pages of `size`, each of which takes a second.
+
+    `spoils` gets a list, the number of a page and its rows; it returns other rows, or raises.
+    """
+
+    office: Office
+    rows: list[Listed] = field(default_factory=list)
+    size: int = 100
+    asked: list[tuple[datetime, ListOfJobs]] = field(default_factory=list)
+    spoils: Callable[[ListOfJobs, int, list[Listed]], list[Listed]] = lambda _of, _n, page: page
+
+    def pages(
+        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[list[Listed]]:
+        start, number = 0, 0
+        while True:
+            self.office.now += timedelta(seconds=1)
+            self.asked.append((self.office.now, of))
+            rows = self._rows(of, created_after, created_before)
+            number += 1
+            yield self.spoils(of, number, rows[start : start + self.size])
+            start += self.size
+            if start >= len(rows):
+                return
+
+    def _rows(self, of: ListOfJobs, after: datetime, before: datetime) -> list[Listed]:
+        now = self.office.now
+        there = [
+            one if one.ended_at is None or one.ended_at <= now else _running(one)
+            for one in self.rows
+            if (one.ref.account, one.ref.kind) == (of.account, of.kind)
+            and one.created_at <= now
+            and after < one.created_at < before
+        ]
+        return sorted(there, key=lambda one: one.created_at, reverse=True)
+
+
+def _running(one: Listed) -> Listed:
+    return replace(one, status="InProgress", ended_at=None, modified_at=one.created_at)
+
+
+@dataclass
+class SentEvents:
+    """The queue of finished jobs."""
+
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    fails: AwsError | None = None
+
+    def send(
+        self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
+    ) -> None:
+        assert delay_s == 1, "the queue's own delay is for metrics"
+        assert attributes is None
+        if self.fails:
+            raise self.fails
+        self.bodies.append(json.loads(body))
+
+    @property
+    def names(self) -> list[str]:
+        return [
+            value
+            for body in self.bodies
+            for name, value in body["detail"].items()
+            if name.endswith("JobName")
+        ]
+
+
+class Office:
+    """Everything a sweep touches, from `now` on."""
+
+    def __init__(self, now: datetime = NOON, *, accounts: tuple[str, ...] = (ACCOUNT,)) -> None:
+        self.now = now
+        self.pages = SaidPages(self)
+        self.history = KnownRuns()
+        self.notes = MemoryNotes()
+        self.queue = SentEvents()
+        self.accounts = accounts
+        self.pages_a_sweep: int | None = None
+
+    def sweep(self) -> list[DueSent | Swept]:
+        """One sweep."""
+        return list(self.sweep_parts())
+
+    def sweep_parts(self) -> Iterator[DueSent | Swept]:
+        """One sweep, part by part."""
+        already = len(self.pages.asked)
+
+        def out_of_time() -> bool:
+            most = self.pages_a_sweep
+            return most is not None and len(self.pages.asked) - already >= most
+
+        return sweep(
+            SweepDependencies(
+                pages=self.pages,
+                history=cast("Any", self.history),
+                notes=self.notes,
+                queue=self.queue,
+                accounts=self.accounts,
+                region=REGION,
+                clock=lambda: self.now,
+                out_of_time=out_of_time,
+            )
+        )
+
+    def sweeps_until(self, moment: datetime, *, audits: bool = True) -> Swept:
+        """A sweep each quarter of an hour; what it sends is audited at once. All lists together."""
+        parts: list[DueSent | Swept] = []
+        while self.now <= moment:
+            begun_at = self.now
+            parts += self.sweep()
+            if audits:
+                self.audit_sent()
+            self.now = max(begun_at + 15 * MINUTE, self.now)
+        return together(parts)
+
+    def audit_sent(self) -> None:
+        """Everything in the queue is audited, and nothing of it is due any more."""
+        by_arn = {one.ref.arn: one for one in self.pages.rows}
+        for body in self.queue.bodies:
+            arn = next(v for k, v in body["detail"].items() if k.endswith("JobArn"))
+            if arn in by_arn:
+                self.history.audited(by_arn[arn])
+
+
+def together(parts: list[DueSent | Swept]) -> Swept:
+    """The counts of all lists."""
+    lists = [part for part in parts if isinstance(part, Swept)]
+    return Swept(
+        lists[0].of,
+        ended=sum(one.ended for one in lists),
+        missing=sum(one.missing for one in lists),
+        found=sum(one.found for one in lists),
+        looked_back=sum(one.looked_back for one in lists),
+        whole=all(one.whole for one in lists),
+        error=next((one.error for one in lists if one.error), None),
+    )
