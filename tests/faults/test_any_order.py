@@ -1,7 +1,7 @@
 """Jobs end, messages come twice, out of order or never, processes die, services break and mend.
 
-In whatever order that happens: when all is mended, swept and redriven, each job has one right audit,
-each message was sent, and nothing lies anywhere.
+In whatever order that happens: when all is mended, swept and redriven, each job has one right
+audit, each message was sent, and nothing lies anywhere.
 """
 
 from __future__ import annotations
@@ -40,6 +40,15 @@ CALLS = (
     "deliver/sns.Publish",
     "sweep/sagemaker.ListTrainingJobs",
 )
+STEPS = (
+    "after TransactWriteItems",
+    "before SendMessage",
+    "after POST",
+    "after Publish",
+    "before UpdateItem",
+    "after PutItem",
+    "answered",
+)
 FAULTS = sorted({*Fault} - {Fault.EMPTY, Fault.ENDLESS, Fault.GARBLED})
 SAYS = (
     Says(404, "no_service"),
@@ -59,7 +68,9 @@ class AnyOrder(RuleBasedStateMachine):
         super().__init__()
         self.stack = ExitStack()
         self.kills: list[str] = []
-        self.jobs = [renamed(a_failed_job(), f"family-{n}", later=n * HOUR) for n in range(MOST_JOBS)]
+        self.jobs = [
+            renamed(a_failed_job(), f"family-{n}", later=n * HOUR) for n in range(MOST_JOBS)
+        ]
         self.ended = 0
         self.one: World
 
@@ -106,8 +117,7 @@ class AnyOrder(RuleBasedStateMachine):
         """A sweep, out of its time."""
         self.one.sweep()
 
-    @rule(step=st.sampled_from(["after TransactWriteItems", "before SendMessage", "after POST",
-                                "after Publish", "before UpdateItem", "answered", "after PutItem"]))  # fmt: skip
+    @rule(step=st.sampled_from(STEPS))
     def will_die(self, step: str) -> None:
         """The next handler that comes to this step."""
         self.kills = [step]

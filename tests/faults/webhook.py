@@ -76,14 +76,16 @@ class Slack:
     tried: int = 0
     strangers: list[str] = field(default_factory=list)
     """Hosts other than Slack's that were asked."""
-    revoked: str | None = None
-    """The path of a webhook that does not exist any more."""
+    plan: Callable[[datetime], Says | None] = lambda _: None
+    """What a post meets at a time, in place of `always`."""
     on_step: Callable[[str], None] = lambda _: None
 
     def next(self) -> Says:
         """What the next post meets."""
         if self.script:
             return self.script.pop(0)
+        if (planned := self.plan(self.now())) is not None:
+            return planned
         if self.always_until is not None and self.now() >= self.always_until:
             return OK
         return self.always

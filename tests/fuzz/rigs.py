@@ -202,7 +202,7 @@ def audit_one(dice: Random) -> list[str]:
         metrics=CloudWatchMetrics(lambda *_: aws, packaged.types()),
     )
     kept = report()
-    made._report, made._function._report = cast("Any", kept), kept  # noqa: SLF001
+    made._report, made._function._report = cast("Any", kept), kept
     made.now = of.ended_at
     entry = of.event()
     body = json.dumps(
