@@ -96,9 +96,11 @@ def _end(one: World, case: Case, wrong: list[str]) -> End:
     """How it ended; dead letters are sent again."""
     before, letters = fair(case.story), one.letters()
     if len(letters) > before.letters:
-        for letter in letters:
-            if not letter.reason or not letter.why:
-                wrong.append(f"a letter of {letter.queue} has no reason: {letter.body[:200]}")
+        wrong += [
+            f"a letter of {letter.queue} has no reason: {letter.body[:200]}"
+            for letter in letters
+            if not letter.reason or not letter.why
+        ]
         one.settle()
         one.redrive()
         one.quiet()
@@ -133,6 +135,11 @@ def _not_right(one: World, case: Case, ended: End) -> Iterator[str]:
             f"{name} is counted" for name in FAILURES if one.count(name) > before.counts[name]
         )
     yield from (f"{name} is counted" for name in NEVER if one.count(name) > before.counts[name])
+    yield from _not_well(one)
+
+
+def _not_well(one: World) -> Iterator[str]:
+    """What the functions themselves did."""
     if one.timeouts:
         yield f"Lambda ended {len(one.timeouts)} invocations of {sorted(set(one.timeouts))}"
     for function in one.aws.functions.values():
@@ -182,8 +189,7 @@ def _messages(one: World, story: Story, most: int) -> Iterator[str]:
 def essence(value: Any) -> Any:
     """A document without what says where data came from, and without versions."""
     if isinstance(value, dict):
-        kept = {k: essence(v) for k, v in value.items() if k not in _SAYS | _OF_TIME}
-        return kept
+        return {k: essence(v) for k, v in value.items() if k not in _SAYS | _OF_TIME}
     return [essence(item) for item in value] if isinstance(value, list | tuple) else value
 
 
