@@ -27,7 +27,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.settings import notices_queue_variable
 
 AUDIT_TIMEOUT = cdk.Duration.minutes(3)
-NOTIFY_TIMEOUT = cdk.Duration.minutes(1)
+NOTIFY_TIMEOUT = cdk.Duration.minutes(3)
 DELIVER_TIMEOUT = cdk.Duration.minutes(2)
 SWEEP_TIMEOUT = cdk.Duration.minutes(10)
 

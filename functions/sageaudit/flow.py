@@ -13,7 +13,7 @@ from typing import Any
 from sageaudit.auditing import Child, audit_job, audit_tuning, run_facts
 from sageaudit.described import Described, Gone, Tags, describe, read_tags, unreadable
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import document
+from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.record import (
     Detail,
     Entry,
@@ -32,7 +32,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.errors import Malformed
+from sageaudit.errors import Malformed, Unavailable
 from sageaudit.family_runs import (
     earlier_heads,
     family_pool,
@@ -309,12 +309,19 @@ def _audit_tuning_job(job: Job, audit: _Audit) -> Done | Later:
     if missing and (wait := audit.later(Wait.CHILDREN, waits_for)):
         return wait
     children = [
-        Child(audited, head.facts.final_metrics if head.facts else {})
+        Child(_stored(head, deps.history), head.facts.final_metrics if head.facts else {})
         for head in heads
-        if (audited := deps.history.audit(head.key)) is not None
     ]
     made = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
     return _record(made if made.final else _open(made, audit), audit)
+
+
+def _stored(head: Head, history: History) -> AuditDocument:
+    """The audit of a head. Raises Unavailable where it is not there: both are written at once."""
+    document = history.audit(head.key)
+    if document is None:
+        raise Unavailable(f"The audit of {head.name} could not be read: try again later.")
+    return document
 
 
 def _record(
