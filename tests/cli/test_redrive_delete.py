@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -241,7 +242,7 @@ def test_what_cannot_be_kept_is_not_deleted(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(deleting.os, failing, full)
+        patch.setattr(os, failing, full)
         done = delete("finished", "--yes")
     assert done.exit_code == 2
     assert "No space left on device" in done.stderr
