@@ -24,7 +24,7 @@ def hidden_from_the_receive() -> Iterator[None]:
     ) -> None:
         found: list[Any] = [
             message
-            for message in self.get_queue(queue_name)._messages
+            for message in self.get_queue(queue_name)._messages  # noqa: SLF001
             if message.had_receipt_handle(receipt_handle)
         ]
         sent = [message.sent_timestamp for message in found]

@@ -18,7 +18,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.telling.family_day import Claim, FamilyDay
+from sageaudit.domain.telling.family_day import DayClaim, FamilyDay
 from sageaudit.domain.telling.news import News, Said
 from sageaudit.domain.telling.rule import Floors, Silent, Tell, decide
 from sageaudit.errors import AwsError, BadHistory, Malformed, Throttled
@@ -173,7 +173,7 @@ def _tell(
             return Later("another message about the family is being queued", _rest_s(busy, now))
         payloads = _payloads(audit, verdict, deps, now=now)
         until = now + timedelta(seconds=LEASE_S)
-        claim = Claim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
+        claim = DayClaim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
         if deps.ledger.write(family, day, seen.claimed(audit.pk, claim, now)):
             break
     else:
@@ -187,7 +187,7 @@ def _tell(
     return Queued(tuple(payloads))
 
 
-def _rest_s(claim: Claim, now: datetime) -> int:
+def _rest_s(claim: DayClaim, now: datetime) -> int:
     """Until the claim ends; a minute where it has, and its own delivery is still to come."""
     rest_s = int((claim.until - now).total_seconds()) + 1
     return rest_s if rest_s > 0 else _COMES_BACK_S
@@ -275,7 +275,9 @@ def _release(audit: NewAudit, family: str, ledger: TellLedger, *, now: datetime)
         ledger.write(family, day, ledger.family_day(family, day).released(audit.pk, now))
 
 
-def _keep(audit: NewAudit, claim: Claim, family: str, ledger: TellLedger, *, now: datetime) -> None:
+def _keep(
+    audit: NewAudit, claim: DayClaim, family: str, ledger: TellLedger, *, now: datetime
+) -> None:
     """The claim becomes what was told."""
     day, said = day_of(audit.at), Said(claim.version, claim.news, now)
     for _ in range(_TRIES):

@@ -10,20 +10,15 @@ from typing import Any
 from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
 from sageaudit.adapters.aws.stack_outputs import stack_outputs
-from sageaudit.adapters.dynamo.keys import SWEEP_PK
+from sageaudit.adapters.dynamo.keys import SWEEP_LIST_PREFIX, SWEEP_PK
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.moments import read_moment
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.sources.checkup import Check, State, failed, ok
+from sageaudit.cli.sources.redrive_queues import DEAD_LETTERS
 from sageaudit.errors import AwsError
 from sageaudit.text.words import counted
 
-_DEAD = {
-    "finished": "FinishedJobsDeadLettersUrl",
-    "undecided": "UndecidedAuditsUrl",
-    "notices": "NoticesDeadLettersUrl",
-}
-"""Outputs of the stack, by the word of `sageaudit redrive`."""
 _LATE = timedelta(hours=3)
 """A sweep every 15 minutes that is so long ago has failed more than once: our choice."""
 _PENDING = "PendingConfirmation"
@@ -36,7 +31,7 @@ def checks(stack: str, session: Any, region: str, now: datetime) -> Iterator[Che
     except AwsError as error:
         yield failed(f"stack {stack}", error, None, exit_of(error))
         return
-    wanted = (*_DEAD.values(), "AlarmsTopicArn", "TableName")
+    wanted = (*DEAD_LETTERS.values(), "AlarmsTopicArn", "TableName")
     missing = [name for name in wanted if name not in outputs]
     if missing:
         found, advice = f"it has no output {missing[0]}", "deploy this version, or name its stack"
@@ -45,7 +40,7 @@ def checks(stack: str, session: Any, region: str, now: datetime) -> Iterator[Che
     yield ok(f"stack {stack}", f"in {region}")
     asked: dict[str, Callable[[], Check]] = {
         f"dead letters, {kind}": partial(_dead, session, region, kind, outputs[output])
-        for kind, output in _DEAD.items()
+        for kind, output in DEAD_LETTERS.items()
     }
     asked["alarms"] = partial(_told, session, region, outputs["AlarmsTopicArn"])
     asked["sweep"] = partial(_swept, session, region, outputs["TableName"], now)
@@ -85,7 +80,7 @@ def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
         items = client(session, "dynamodb", region).query(
             TableName=table,
             KeyConditionExpression=f"{PARTITION_KEY} = :pk AND begins_with({SORT_KEY}, :list)",
-            ExpressionAttributeValues={":pk": {"S": SWEEP_PK}, ":list": {"S": "LIST#"}},
+            ExpressionAttributeValues={":pk": {"S": SWEEP_PK}, ":list": {"S": SWEEP_LIST_PREFIX}},
         )["Items"]
     until = [moment for item in items if (moment := _watermark(item)) is not None]
     if not until:
