@@ -166,7 +166,7 @@ def _tell(
             return Quiet("a newer version of the audit has taken its place")
         if unfinished := seen.unfinished(audit.pk, audit.version, now):
             return Later("another version of the audit is being told", _rest_s(unfinished, now))
-        verdict = _decided(audited, newest, seen, last, deps, now=now)
+        verdict = _decided(audit, audited, newest, seen, last, deps, now=now)
         if isinstance(verdict, Silent):
             return Quiet(verdict.reason)
         if busy := seen.busy(audit.pk, now):
@@ -194,6 +194,7 @@ def _rest_s(claim: DayClaim, now: datetime) -> int:
 
 
 def _decided(
+    audit: NewAudit,
     audited: _Audited,
     newest: Head | None,
     seen: FamilyDay,
@@ -217,7 +218,7 @@ def _decided(
         audited.news,
         last=last,
         today=seen.said(),
-        accepted_usd=audited.accepted_usd,
+        accepted_usd=_accepted_since(audit, audited, last, deps.history),
         floors=Floors(
             policy.floor_usd,
             policy.idle_floor_usd,
@@ -246,8 +247,24 @@ def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
     try:
         before = history.audit(audit.key, told.version)
         return what_changed(before, audit.document) if before else ()
-    except (Malformed, *_UNREADABLE):
+    except (BadHistory, Malformed, *_UNREADABLE):
         return ()
+
+
+def _accepted_since(
+    audit: NewAudit, audited: _Audited, told: Said | None, history: History
+) -> Decimal:
+    """Dollars that a policy or tag accepts now and did not when the run was told.
+
+    None where that version cannot be read: what fell is then corrected.
+    """
+    if told is None or not audited.accepted_usd:
+        return Decimal(0)
+    try:
+        before = history.audit(audit.key, told.version)
+        return audited.accepted_usd - accepted_usd(before) if before else Decimal(0)
+    except (BadHistory, Malformed, *_UNREADABLE):
+        return Decimal(0)
 
 
 def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str, Queue]) -> None:
