@@ -19,6 +19,9 @@ from sageaudit.cli.sources.redrive_queues import DEAD_LETTERS
 from sageaudit.errors import AwsError
 from sageaudit.text.words import counted
 
+_SWEEP = "sweep"
+_DEAD: dict[str, str] = {**DEAD_LETTERS, _SWEEP: "SweepDeadLettersUrl"}
+"""Outputs of the stack, by the word of `sageaudit redrive`, which sends no sweep again."""
 _LATE = timedelta(hours=3)
 """A sweep every 15 minutes that is so long ago has failed more than once: our choice."""
 _PENDING = "PendingConfirmation"
@@ -31,7 +34,7 @@ def checks(stack: str, session: Any, region: str, now: datetime) -> Iterator[Che
     except AwsError as error:
         yield failed(f"stack {stack}", error, None, exit_of(error))
         return
-    wanted = (*DEAD_LETTERS.values(), "AlarmsTopicArn", "TableName")
+    wanted = (*_DEAD.values(), "AlarmsTopicArn", "TableName")
     missing = [name for name in wanted if name not in outputs]
     if missing:
         found, advice = f"it has no output {missing[0]}", "deploy this version, or name its stack"
@@ -40,7 +43,7 @@ def checks(stack: str, session: Any, region: str, now: datetime) -> Iterator[Che
     yield ok(f"stack {stack}", f"in {region}")
     asked: dict[str, Callable[[], Check]] = {
         f"dead letters, {kind}": partial(_dead, session, region, kind, outputs[output])
-        for kind, output in DEAD_LETTERS.items()
+        for kind, output in _DEAD.items()
     }
     asked["alarms"] = partial(_told, session, region, outputs["AlarmsTopicArn"])
     asked["sweep"] = partial(_swept, session, region, outputs["TableName"], now)
@@ -58,6 +61,8 @@ def _dead(session: Any, region: str, kind: str, url: str) -> Check:
     if not letters:
         return ok(name, "none")
     advice = f"`sageaudit redrive {kind} --dry-run` shows why"
+    if kind == _SWEEP:
+        advice = "docs/runbook.md#dead-letters says how to read and delete them"
     return failed(name, f"about {counted(letters, 'letter')}", advice, Exit.FAILURE)
 
 
