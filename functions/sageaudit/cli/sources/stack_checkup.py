@@ -20,7 +20,10 @@ from sageaudit.errors import AwsError
 from sageaudit.text.words import counted
 
 _SWEEP = "sweep"
-_DEAD: dict[str, str] = {**DEAD_LETTERS, _SWEEP: "SweepDeadLettersUrl"}
+_DEAD = {
+    **{kind.value: output for kind, output in DEAD_LETTERS.items()},
+    _SWEEP: "SweepDeadLettersUrl",
+}
 """Outputs of the stack, by the word of `sageaudit redrive`, which sends no sweep again."""
 _LATE = timedelta(hours=3)
 """A sweep every 15 minutes that is so long ago has failed more than once: our choice."""
