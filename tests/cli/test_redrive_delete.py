@@ -241,7 +241,7 @@ def test_what_cannot_be_kept_is_not_deleted(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(deleting.os, failing, full)
+        patch.setattr(f"sageaudit.cli.sources.deleting.os.{failing}", full)
         done = delete("finished", "--yes")
     assert done.exit_code == 2
     assert "No space left on device" in done.stderr
