@@ -272,9 +272,10 @@ def _of_sweep() -> Iterator[Watch]:
         "JobsMissing",
         "jobs-missing",
         "JobsMissing",
-        "three or more jobs ended within an hour and had no audit when it was time for it",
-        "the sweep counts a job once and sends its event itself, which repairs a lost one; three "
-        "in an hour mean that events or audits do not come at all",
+        "jobs ended and had no audit when it was time for it: three at one sweep, or one at three "
+        "sweeps within an hour",
+        "a sweep counts a job until it has an audit, for three hours, and sends a lost event "
+        "itself: one lost event is counted once; more mean that events or audits do not come",
         dimensions=sweep,
         period_s=HOUR_S,
         above=2,

@@ -55,8 +55,6 @@ WAITED = "waited-"
 """Begins the attributes that count how often a message has waited, one for each reason."""
 _STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
 """Below this remaining time, no further record is started."""
-
-
 _SAID = {
     "JobsAudited": "audited",
     "DueAudited": "audited again",

@@ -18,7 +18,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.telling.family_day import Claim, FamilyDay
+from sageaudit.domain.telling.family_day import DayClaim, FamilyDay
 from sageaudit.domain.telling.news import News, Said
 from sageaudit.domain.telling.rule import Floors, Silent, Tell, decide
 from sageaudit.errors import AwsError, BadHistory, Malformed, Throttled
@@ -166,14 +166,14 @@ def _tell(
             return Quiet("a newer version of the audit has taken its place")
         if unfinished := seen.unfinished(audit.pk, audit.version, now):
             return Later("another version of the audit is being told", _rest_s(unfinished, now))
-        verdict = _decided(audited, newest, seen, last, deps, now=now)
+        verdict = _decided(audit, audited, newest, seen, last, deps, now=now)
         if isinstance(verdict, Silent):
             return Quiet(verdict.reason)
         if busy := seen.busy(audit.pk, now):
             return Later("another message about the family is being queued", _rest_s(busy, now))
         payloads = _payloads(audit, verdict, deps, now=now)
         until = now + timedelta(seconds=LEASE_S)
-        claim = Claim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
+        claim = DayClaim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
         if deps.ledger.write(family, day, seen.claimed(audit.pk, claim, now)):
             break
     else:
@@ -187,13 +187,14 @@ def _tell(
     return Queued(tuple(payloads))
 
 
-def _rest_s(claim: Claim, now: datetime) -> int:
+def _rest_s(claim: DayClaim, now: datetime) -> int:
     """Until the claim ends; a minute where it has, and its own delivery is still to come."""
     rest_s = int((claim.until - now).total_seconds()) + 1
     return rest_s if rest_s > 0 else _COMES_BACK_S
 
 
 def _decided(
+    audit: NewAudit,
     audited: _Audited,
     newest: Head | None,
     seen: FamilyDay,
@@ -217,7 +218,7 @@ def _decided(
         audited.news,
         last=last,
         today=seen.said(),
-        accepted_usd=audited.accepted_usd,
+        accepted_usd=_accepted_since(audit, audited, last, deps.history),
         floors=Floors(
             policy.floor_usd,
             policy.idle_floor_usd,
@@ -246,8 +247,24 @@ def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
     try:
         before = history.audit(audit.key, told.version)
         return what_changed(before, audit.document) if before else ()
-    except (Malformed, *_UNREADABLE):
+    except (BadHistory, Malformed, *_UNREADABLE):
         return ()
+
+
+def _accepted_since(
+    audit: NewAudit, audited: _Audited, told: Said | None, history: History
+) -> Decimal:
+    """Dollars that a policy or tag accepts now and did not when the run was told.
+
+    None where that version cannot be read: what fell is then corrected.
+    """
+    if told is None or not audited.accepted_usd:
+        return Decimal(0)
+    try:
+        before = history.audit(audit.key, told.version)
+        return audited.accepted_usd - accepted_usd(before) if before else Decimal(0)
+    except (BadHistory, Malformed, *_UNREADABLE):
+        return Decimal(0)
 
 
 def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str, Queue]) -> None:
@@ -275,7 +292,9 @@ def _release(audit: NewAudit, family: str, ledger: TellLedger, *, now: datetime)
         ledger.write(family, day, ledger.family_day(family, day).released(audit.pk, now))
 
 
-def _keep(audit: NewAudit, claim: Claim, family: str, ledger: TellLedger, *, now: datetime) -> None:
+def _keep(
+    audit: NewAudit, claim: DayClaim, family: str, ledger: TellLedger, *, now: datetime
+) -> None:
     """The claim becomes what was told."""
     day, said = day_of(audit.at), Said(claim.version, claim.news, now)
     for _ in range(_TRIES):

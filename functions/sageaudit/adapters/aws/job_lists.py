@@ -2,8 +2,7 @@
 
 A filter by LastModifiedTime is not used: SageMaker then answers page after empty page until the
 caller is throttled (aws/aws-cli#7596, docs/decisions/0022-lists-are-read-by-creation-time.md).
-StatusEquals is not used either: it is applied after a page
-is cut (API reference, ListTrainingJobs).
+StatusEquals is not used either: it is applied after a page is cut (ListTrainingJobs' reference).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 from sageaudit.adapters.aws.clients import aws_errors, part_of
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.dynamo.installation import INSTALLED_AT
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.moments import as_utc, epoch_s, moment_text, read_moment
@@ -63,9 +64,7 @@ class DynamoSweepNotes:
             table = self._client.describe_table(TableName=self._name)["Table"]
         installed_at = moment_text(part_of(table, "CreationDateTime"))
         with suppress(ConditionFailed):
-            self._put(
-                keys.INSTALLED_SK, {"installed_at": installed_at}, condition=_ABSENT, values={}
-            )
+            self._put(keys.INSTALLED_SK, {INSTALLED_AT: installed_at}, condition=_ABSENT, values={})
 
     def state(self, of: ListOfJobs) -> ListState | None:
         """The stored state; None where there is none, or none that can be read. Raises AwsError."""

@@ -19,9 +19,9 @@ from sageaudit.errors import AwsError, RejectedEvent
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 DEFECTS = "Defects"
-"""The metric for records that failed with an unexpected error, in all three functions."""
+"""The metric for records that failed with an unexpected error, in each function."""
 REJECTED = "RejectedEvents"
-"""The metric for records that went to the dead-letter queue without a retry."""
+"""The metric for records that went to the dead letters without a retry."""
 
 
 class Record(Protocol):
