@@ -17,11 +17,12 @@ from decimal import Decimal
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.telling.family_day import DayClaim, FamilyDay
 from sageaudit.domain.telling.news import News, Said
 from sageaudit.domain.telling.rule import Floors, Silent, Tell, decide
-from sageaudit.errors import AwsError, BadHistory, Malformed, Throttled
+from sageaudit.errors import UNREADABLE, AwsError, BadHistory, Malformed, Throttled
 from sageaudit.family_dollars import (
     day_of,
     days_until,
@@ -41,8 +42,6 @@ LEASE_S = 240
 _COMES_BACK_S = 60
 _TRIES = 8
 """A family's day is written by one process at a time; each try means that another one was."""
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading an invalid document raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,8 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
     """Queues the notices of one audit, each with an id that a second delivery gives it again.
 
     Raises Malformed when the document or what is stored of its family cannot be read, or AwsError.
-    An error in a writer is a defect of this program: it passes through, before anything is claimed.
+    An error in a writer passes through as a defect of this program where the document has the form
+    of an audit; both come before anything is claimed.
     """
     with _reading("document"):
         if reason := why_never(audit.document, deps.policy.mode):
@@ -135,7 +135,8 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
         return Quiet("it ended before sageaudit was installed")
     with _reading("head of the run"):
         newest = deps.history.head(audit.key)
-    return _tell(audit, audited, newest, deps, now=now)
+    with reading(audit.document):
+        return _tell(audit, audited, newest, deps, now=now)
 
 
 def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument | None:
@@ -247,7 +248,7 @@ def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
     try:
         before = history.audit(audit.key, told.version)
         return what_changed(before, audit.document) if before else ()
-    except (BadHistory, Malformed, *_UNREADABLE):
+    except (BadHistory, Malformed, *UNREADABLE):
         return ()
 
 
@@ -263,7 +264,7 @@ def _accepted_since(
     try:
         before = history.audit(audit.key, told.version)
         return audited.accepted_usd - accepted_usd(before) if before else Decimal(0)
-    except (BadHistory, Malformed, *_UNREADABLE):
+    except (BadHistory, Malformed, *UNREADABLE):
         return Decimal(0)
 
 
@@ -331,5 +332,5 @@ def _reading(what: str) -> Iterator[None]:
     """Raises Malformed for what is stored and cannot be read: no later try would."""
     try:
         yield
-    except (BadHistory, *_UNREADABLE) as error:
+    except (BadHistory, *UNREADABLE) as error:
         raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error

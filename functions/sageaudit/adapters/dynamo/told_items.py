@@ -19,10 +19,9 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.telling.family_day import DayClaim, FamilyDay, Telling
 from sageaudit.domain.telling.news import IdleHours, News, Said
 from sageaudit.domain.usage.work_share import Unit
-from sageaudit.errors import Malformed
+from sageaudit.errors import UNREADABLE, Malformed
 
 T = TypeVar("T")
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _OLD_NEWS = re.compile(r"(?P<severity>[a-z]+) (?:unknown|\$(?P<usd>[0-9,]+\.[0-9]+))")
 
 
@@ -140,7 +139,7 @@ def _known(item: Item) -> Item:
 def _named(item: Item) -> Iterator[None]:
     try:
         yield
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
         reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
         raise Malformed(f"the item {where}", reason) from error
