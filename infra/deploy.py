@@ -114,7 +114,7 @@ def _ask_who_is_told(
     return {
         topic: ask_for_addresses(answered, what, _known(sns, topics.get(topic)))
         for topic, what, answered in (
-            (ALARMS_TOPIC, "Alarms about sageaudit itself", flags.alarms_to),
+            (ALARMS_TOPIC, "Alarms of sageaudit", flags.alarms_to),
             (NOTICES_TOPIC, "Messages about jobs", flags.notices_to),
         )
     }

@@ -73,7 +73,7 @@ def ask_for_addresses(
     while True:
         try:
             text = click.prompt(
-                f"{what} go to which e-mail addresses or https endpoints? (Enter {otherwise})",
+                f"{what} go to (e-mail or https addresses; Enter {otherwise})",
                 default="",
                 show_default=False,
             )

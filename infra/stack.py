@@ -27,7 +27,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.settings import notices_queue_variable
 
 AUDIT_TIMEOUT = cdk.Duration.minutes(3)
-NOTIFY_TIMEOUT = cdk.Duration.minutes(1)
+NOTIFY_TIMEOUT = cdk.Duration.minutes(3)
 DELIVER_TIMEOUT = cdk.Duration.minutes(2)
 SWEEP_TIMEOUT = cdk.Duration.minutes(10)
 
@@ -93,6 +93,7 @@ class SageAuditStack(cdk.Stack):
             "DecisionsQueueUrl": self.notices.decisions.queue_url,
             "UndecidedAuditsUrl": self.notices.undecided.queue_url,
             "NoticesDeadLettersUrl": self.notices.dead_letters.queue_url,
+            "SweepDeadLettersUrl": self.sweep.dead_letters.queue_url,
             **{
                 # Of those that are on: `sageaudit redrive` sends nothing to one that is off.
                 f"NoticesQueueUrl{channel.name.capitalize()}": (

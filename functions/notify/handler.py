@@ -23,8 +23,9 @@ from typing import Any
 
 import boto3
 
-from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.aws.clients import QUICK, client
+from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
+from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.installation import DynamoInstallation
@@ -42,7 +43,7 @@ from sageaudit.notifying import Later, NewAudit, NotifyDependencies, Queued, not
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
 
-_STOP_BEFORE_MS = 15_000
+_STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""
 _QUEUE = "aws:sqs"
 """The event source of the queue of decisions."""
@@ -100,8 +101,9 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, session = NotifySettings.from_env(environ), session or boto3.Session()
-    dynamodb, sqs = client(session, "dynamodb"), client(session, "sqs")
+    settings, limit = NotifySettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
+    dynamodb = client(limit, "dynamodb", config=QUICK)
+    sqs = client(limit, "sqs", config=QUEUE_CONFIG)
     deps = NotifyDependencies(
         history=DynamoHistory(dynamodb, settings.table_name),
         ledger=DynamoTellLedger(dynamodb, settings.table_name),
@@ -116,6 +118,7 @@ def build(
         undecided=SqsQueue(sqs, settings.undecided_queue_url),
         clock=clock,
         report=Report(environ),
+        begin=limit.begin,
     )
 
 
@@ -126,8 +129,9 @@ def wired(
     undecided: Queue,
     clock: Callable[[], datetime],
     report: Report,
+    begin: Callable[[float | None], None] = lambda _: None,
 ) -> Handler:
-    """The Lambda function with these dependencies."""
+    """The Lambda function with these dependencies; `begin` as in Batch."""
     changes = Batch(
         Change,
         lambda change: decide_change(change, deps, report, now=clock()),
@@ -135,6 +139,7 @@ def wired(
         stop_before_ms=_STOP_BEFORE_MS,
         retries=StreamRetries(decisions, undecided),
         report=report,
+        begin=begin,
     )
     messages = Batch(
         SqsMessage,
@@ -143,6 +148,7 @@ def wired(
         stop_before_ms=_STOP_BEFORE_MS,
         retries=QueueRetries([decisions], undecided, clock),
         report=report,
+        begin=begin,
     )
 
     def of_its_source(event: dict[str, Any], context: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Every collaborator is an argument, so Lambda, CLI and tests run the same lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +19,6 @@ from sageaudit.domain.audit.record import (
     Entry,
     Head,
     JobKey,
-    Recorded,
     Verdict,
 )
 from sageaudit.domain.audit.sanitize import detail_of
@@ -31,10 +30,9 @@ from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
-from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.errors import Malformed
+from sageaudit.errors import Malformed, Unavailable
 from sageaudit.family_runs import (
     earlier_heads,
     family_pool,
@@ -43,8 +41,8 @@ from sageaudit.family_runs import (
     recheck_roll_up,
     runs_of,
 )
-from sageaudit.ports import Buckets, History, Jobs, Markets, Metrics
-from sageaudit.rules.card import Ruleset
+from sageaudit.outcomes import AuditDependencies, Done, Dropped, Outcome, Repeated, Settled
+from sageaudit.ports import History
 from sageaudit.second_look import (
     amended,
     kept_run,
@@ -56,66 +54,20 @@ from sageaudit.second_look import (
 )
 from sageaudit.waiting import Deliveries, Later, Wait, later, metrics_are_late
 
+__all__ = [
+    "AuditDependencies",
+    "Done",
+    "Dropped",
+    "Outcome",
+    "Repeated",
+    "Settled",
+    "audit_finished_job",
+    "provisional",
+]
+
 RECHECK_AFTER = timedelta(hours=1)
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditDependencies:
-    """What an audit reads from, writes to and is judged by."""
-
-    jobs: Jobs
-    metrics: Metrics
-    history: History
-    markets: Markets
-    buckets: Buckets
-    policy: Policy
-    ruleset: Ruleset
-    fingerprint_key: Callable[[], bytes | None]
-    history_is_whole: bool = True
-    """False for the command line's empty history: family rules then answer Unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The audit is in the history: recorded now, or by an earlier delivery.
-
-    `notes`: those of its audit that say what could not be read or kept.
-    """
-
-    recorded: Recorded
-    key: JobKey
-    audit: Audit
-    document: AuditDocument
-    notes: tuple[str, ...] = ()
-    was_due: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """This state of the run is in the history already: nothing but Describe and `head` was read."""
-
-    head: Head
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """An event that a person sent again names no run that ended: nothing is recorded of it."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """The last look at a run that Describe does not answer any more, by what the history keeps."""
-
-    recorded: Recorded
-    key: JobKey
-    document: AuditDocument
-
-
-Outcome = Done | Later | Repeated | Dropped | Settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,12 +309,19 @@ def _audit_tuning_job(job: Job, audit: _Audit) -> Done | Later:
     if missing and (wait := audit.later(Wait.CHILDREN, waits_for)):
         return wait
     children = [
-        Child(audited, head.facts.final_metrics if head.facts else {})
+        Child(_stored(head, deps.history), head.facts.final_metrics if head.facts else {})
         for head in heads
-        if (audited := deps.history.audit(head.key)) is not None
     ]
     made = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
     return _record(made if made.final else _open(made, audit), audit)
+
+
+def _stored(head: Head, history: History) -> AuditDocument:
+    """The audit of a head. Raises Unavailable where it is not there: both are written at once."""
+    document = history.audit(head.key)
+    if document is None:
+        raise Unavailable(f"The audit of {head.name} could not be read: try again later.")
+    return document
 
 
 def _record(

@@ -36,7 +36,7 @@ from sageaudit.text.envelope import Notice, Payload, Writer, to_body
 from sageaudit.text.notice import accepted_usd, news_of, why_never
 from sageaudit.text.occasion import Occasion
 
-LEASE_S = 120
+LEASE_S = 240
 """How long a claim holds: longer than the function's timeout, so that its holder has ended."""
 _COMES_BACK_S = 60
 _TRIES = 8

@@ -15,7 +15,7 @@ from moto import mock_aws
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.cli.sources import permissions
 from tests.contract.tables import new_table
-from tests.fakes.aws_calls import AwsCalls, aws_calls
+from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Run
 from tests.fakes.dead_letters import DEAD, REGION, Stack, event
 

@@ -26,9 +26,10 @@ MAY_IMPORT = {
     "second_look": {"errors", "domain", "ports"},
     "waiting": {"errors", "domain"},
     "described": {"errors", "domain", "ports"},
+    "outcomes": {"errors", "domain", "rules", "ports", "waiting"},
     "flow": {
         *("errors", "domain", "rules", "ports", "auditing", "family_runs"),
-        *("waiting", "described", "second_look"),
+        *("waiting", "described", "second_look", "outcomes"),
     },
     "listing": {"errors", "domain", "ports"},
     "read_ahead": {"errors", "domain", "flow"},
@@ -110,6 +111,7 @@ PURE = (
         "notifying",
     ),
     *("checking", "delivering", "listing", "read_ahead", "scanning", "waiting", "described"),
+    "outcomes",
     *("second_look", "sweeping"),
     *("queries", "report", "errors"),
 )

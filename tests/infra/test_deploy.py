@@ -202,7 +202,7 @@ def test_an_address_is_subscribed_once(runs: Runs) -> None:
     """A second deployment shows who is told; Enter keeps them, and the same address adds none."""
     dialogue(runs, "y\n\nops@example.com\n")
     again = dialogue(runs, "y\n\nOps@Example.com\n")
-    assert "(Enter keeps ops@example.com)" in again.output
+    assert "Enter keeps ops@example.com)" in again.output
     assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
     dialogue(runs, "y\n\n\n")
     assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]

@@ -331,7 +331,7 @@ def test_a_failure_without_a_number_brings_the_whole_batch_back() -> None:
 def test_when_the_time_is_up_the_rest_comes_back() -> None:
     """From the first record that was not begun."""
     queue = RecordingQueue()
-    context = Lambda(iter([60_000, 14_000]))
+    context = Lambda(iter([120_000, 74_000]))
     records = batch(run_of(1), run_of(2), run_of(3))
     assert failures(notifier(queue)(records, context)) == ["2"]
     assert len(queue.sent) == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of
+from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, part_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import JobNotFound
@@ -38,6 +38,8 @@ class SageMakerJobs:
                     raise JobNotFound(f"there is no {ref.kind.value} job {ref.name}") from error
                 raise
         answer.pop("ResponseMetadata", None)
+        # A page of a proxy is an empty answer to the SDK, and must not pass for a job's.
+        part_of(answer, f"{ref.kind.row.prefix}JobArn")
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
@@ -47,7 +49,7 @@ class SageMakerJobs:
             return {
                 tag["Key"]: tag["Value"]
                 for page in pages.paginate(ResourceArn=ref.arn)
-                for tag in page["Tags"]
+                for tag in part_of(page, "Tags")
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:

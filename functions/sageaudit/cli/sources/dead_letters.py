@@ -121,7 +121,8 @@ def _reason(message: Received, times: int) -> tuple[str, str]:
         ended = given.get("EXHAUSTED_RETRY_CONDITION")
         tries = f"; its retries ended: {ended}" if ended else ""
         said = given.get("ERROR_MESSAGE") or "no message"
-        return given.get("ERROR_CODE", "EVENTBRIDGE"), f"EventBridge could not send: {said}{tries}"
+        code = given.get("ERROR_CODE") or "EVENTBRIDGE"
+        return code, f"EventBridge could not send: {said}{tries}"
     failed = _failed_batch(message.body)
     if failed is not None:
         context = failed.get("requestContext")
