@@ -88,7 +88,9 @@ def show(found: Redriven, now: datetime, console: Console) -> None:
     console.print(Text(title, "bold"))
     if not letters:
         return
-    table = plain_table("Letters", "Reason", "First sent", "Last", "Deleted in", right={"Letters"})
+    table = plain_table(
+        "Letters", "Reason", "First sent", "Last sent", "Deleted in", right={"Letters"}
+    )
     for reason, group in _groups(letters):
         sent = [letter.first_sent_at for letter in group]
         left = _left(min(letter.deleted_at for letter in group), now)
