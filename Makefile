@@ -9,7 +9,7 @@ RUN := $(VENV)/bin
 PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser check lint format synth golden docs rule dist mutants lock deploy clean
+.PHONY: help demo test browser check lint format synth golden docs rule dist mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -64,6 +64,12 @@ rule: $(READY) ## writes a new rule: make rule NAME=volume-large ID=SA503
 
 mutants: $(READY) ## which small faults in the core no test notices: make mutants N=10 SEED=1
 	@$(RUN)/python -m tools.mutants "$(or $(N),10)" "$(or $(SEED),1)"
+
+faults: $(READY) ## every AWS call, channel answer and step with every fault; prints "N cells", within 10 minutes
+	@$(RUN)/python -m pytest tests/faults -m faults --numprocesses auto --dist worksteal -q
+
+fuzz: $(READY) ## 20,000 mutated inputs for each handler; others with FUZZ_SEED=2
+	@FUZZ_SEED="$(or $(FUZZ_SEED),1)" $(RUN)/python -m pytest tests/fuzz -m fuzz --numprocesses auto --dist worksteal -q
 
 lock: $(READY) ## writes both requirements.txt from the requirements.in beside them
 	@$(RUN)/python -m pip install --quiet uv

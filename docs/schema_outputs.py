@@ -92,6 +92,8 @@ def redrive(_: Definitions) -> Schema:
         queue=_TEXT,
         region=_TEXT,
         dry_run=_FLAG,
+        deleting=_FLAG,
+        kept_in=_TEXT_OR_NULL,
         interrupted=_FLAG,
         error=_TEXT_OR_NULL,
         more=_FLAG,

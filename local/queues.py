@@ -17,16 +17,17 @@ def hidden_from_the_receive() -> Iterator[None]:
 
     A message that comes back for days could not be hidden any more.
     """
+
+    def received(self: SQSBackend, queue_name: str, receipt_handle: str) -> list[Any]:
+        messages = self.get_queue(queue_name)._messages  # noqa: SLF001 - hidden ones too
+        return [one for one in messages if one.had_receipt_handle(receipt_handle)]
+
     change = SQSBackend.change_message_visibility
 
     def from_now(
         self: SQSBackend, queue_name: str, receipt_handle: str, visibility_timeout: int
     ) -> None:
-        found: list[Any] = [
-            message
-            for message in self.get_queue(queue_name)._messages
-            if message.had_receipt_handle(receipt_handle)
-        ]
+        found = received(self, queue_name, receipt_handle)
         sent = [message.sent_timestamp for message in found]
         try:
             for message in found:

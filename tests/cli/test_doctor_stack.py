@@ -68,7 +68,7 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
     subscribe(stack)
     found = checks(run, exit_code=0)
     assert {row["state"] for row in found.values()} == {"ok"}
-    assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 3
+    assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 4
     assert found["alarms"]["found"] == "they go to 1 subscriber (email)"
     assert "has looked for all jobs" in found["sweep"]["found"]
 
@@ -82,6 +82,16 @@ def test_dead_letters_are_counted_and_lead_to_redrive(stack: Stack, run: Run, ki
     row = checks(run, exit_code=1)[f"dead letters, {kind}"]
     assert (row["state"], row["found"]) == ("failed", "about 1 letter")
     assert row["next"] == f"`sageaudit redrive {kind} --dry-run` shows why"
+
+
+def test_a_sweep_that_failed_is_counted_and_leads_to_the_runbook(stack: Stack, run: Run) -> None:
+    """`redrive` does not send it again: the next sweep does the same work."""
+    swept(stack, timedelta(minutes=20))
+    subscribe(stack)
+    stack.sqs.send_message(QueueUrl=stack.outputs["SweepDeadLettersUrl"], MessageBody="{}")
+    row = checks(run, exit_code=1)["dead letters, sweep"]
+    assert (row["state"], row["found"]) == ("failed", "about 1 letter")
+    assert row["next"].startswith("docs/runbook.md#dead-letters")
 
 
 def test_nobody_told_and_a_late_sweep_are_said(stack: Stack, run: Run) -> None:

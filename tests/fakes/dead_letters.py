@@ -19,6 +19,7 @@ URLS = {
     "DecisionsQueueUrl": "SageAudit-decisions",
     "UndecidedAuditsUrl": "SageAudit-undecided",
     "NoticesDeadLettersUrl": "SageAudit-notices-dead",
+    "SweepDeadLettersUrl": "SageAudit-sweep-dead",
     "NoticesQueueUrlSns": "SageAudit-sns",
     "NoticesQueueUrlSlack": "SageAudit-slack",
 }

@@ -119,7 +119,7 @@ SNS: tuple[tuple[int, str, Expected, Expected], ...] = (
     (500, "InternalError", UNKNOWN, UNKNOWN_TWICE),
     (503, "ServiceUnavailable", UNKNOWN, UNKNOWN_TWICE),
 )
-HOURS = 5 * HOUR
+HOURS = 2 * HOUR
 
 
 def channel_cells() -> tuple[Case, ...]:

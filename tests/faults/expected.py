@@ -113,7 +113,7 @@ def _by_rule(call: Call, fault: Fault) -> Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Exception_:
+class Named:
     """Cells that end in another way, and why that is right."""
 
     why: str
@@ -125,38 +125,38 @@ def _webhook(call: Call) -> bool:
     return call.name.endswith("slack-webhook")
 
 
-EXCEPTIONS: tuple[Exception_, ...] = (
-    Exception_(
+EXCEPTIONS: tuple[Named, ...] = (
+    Named(
         "the next sweep does what one could not; what lasts is counted",
         lambda story, call, fault: call.function == "sweep" and fault in LASTING,
         Expected(_UNSEEN | _LATER, counted="SweepFailed"),
     ),
-    Exception_(
+    Named(
         "the next sweep does what one could not",
         lambda story, call, fault: call.function == "sweep",
         Expected(_UNSEEN | _LATER),
     ),
-    Exception_(
+    Named(
         "what cannot be sent to the dead letters stays in its queue, and its age rings",
         lambda story, call, fault: "DeadLetters" in call.name or "Undecided" in call.name,
         Expected(_UNSEEN | _LATER),
     ),
-    Exception_(
+    Named(
         "a webhook that may not be read is a broken channel: no retry mends a permission",
         lambda story, call, fault: _webhook(call) and fault is Fault.DENIED,
         Expected(_DEAD, counted="NotifyFailed"),
     ),
-    Exception_(
-        "an answer without a secret cannot be told from a secret without text, which a person mends",
+    Named(
+        "an answer without a secret reads as a secret without text, which a person mends",
         lambda story, call, fault: _webhook(call) and fault in {Fault.EMPTY, Fault.GARBLED},
         Expected(_UNSEEN | _LATER | _DEAD),
     ),
-    Exception_(
+    Named(
         "a channel whose secret does not come waits: this is no failure of its notice",
         lambda story, call, fault: _webhook(call),
         Expected(_UNSEEN | _LATER),
     ),
-    Exception_(
+    Named(
         "whether a lost answer was that of its own claim is not known, so the post is marked",
         lambda story, call, fault: (
             call.function == "deliver"
@@ -165,14 +165,14 @@ EXCEPTIONS: tuple[Exception_, ...] = (
         ),
         Expected(_UNSEEN | _LATER, marked=True),
     ),
-    Exception_(
+    Named(
         "posted, and the mark is not written: nobody knows, so the next post says so",
         lambda story, call, fault: (
             call.function == "deliver" and call.operation == "dynamodb.UpdateItem"
         ),
         Expected(_UNSEEN | _LATER, marked=True),
     ),
-    Exception_(
+    Named(
         "a lease that is not given back runs out: the next post says that it may be a repeat",
         lambda story, call, fault: (
             call.function == "deliver"
@@ -180,7 +180,7 @@ EXCEPTIONS: tuple[Exception_, ...] = (
         ),
         Expected(_UNSEEN | _LATER, marked=True),
     ),
-    Exception_(
+    Named(
         "GetItem without an item is an answer: this audit does not exist (any more)",
         lambda story, call, fault: (
             call.name == "dynamodb.GetItem JOB AUDIT" and fault in {Fault.EMPTY, Fault.GARBLED}

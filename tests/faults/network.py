@@ -61,6 +61,8 @@ class Network:
     now: Callable[[], datetime]
     broken: list[Broken] = field(default_factory=list)
     seen: list[Call] = field(default_factory=list)
+    plan: Callable[[str, str], Fault | tuple[int, str] | None] = lambda *_: None
+    """What befalls a request by function and call, in place of `broken`: a fault or an error."""
     struck: int = 0
     """How many requests met a fault."""
     _numbers: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -83,7 +85,13 @@ class Network:
                 if one.error is not None:
                     return _refused(operation.split(".", maxsplit=1)[0], request.url, *one.error)
                 return self._struck(one.fault, operation, request, send)
-        return send()
+        planned = self.plan(function, name)
+        if planned is None:
+            return send()
+        self.struck += 1
+        if isinstance(planned, tuple):
+            return _refused(operation.split(".", maxsplit=1)[0], request.url, *planned)
+        return self._struck(planned, operation, request, send)
 
     def _struck(
         self, fault: Fault, operation: str, request: AWSPreparedRequest, send: Send
@@ -154,7 +162,7 @@ def _page(operation: str, token: int) -> dict[str, Any]:
     if operation == "dynamodb.Query":
         last = {"pk": {"S": f"SUM#{token}"}, "sk": {"S": f"row {token}"}}
         return {"Items": [], "Count": 0, "LastEvaluatedKey": last}
-    rows = {
+    rows: dict[str, Any] = {
         "cloudwatch.GetMetricData": {"MetricDataResults": [], "Messages": []},
         "cloudwatch.ListMetrics": {"Metrics": []},
         "pricing.GetProducts": {"PriceList": []},

@@ -1,6 +1,6 @@
 """What happens in a cell: one or some jobs end, and something may already be wrong.
 
-A story with something wrong shows calls that are made only then: waiting, giving up, deciding again.
+A story with something wrong shows calls that are made only then: to wait, give up, decide again.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
         one.sweep()
 
 
+SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
 TOLD = Call("notify", "dynamodb.GetItem TOLD", 1)
 
@@ -120,7 +121,7 @@ def stories() -> tuple[Story, ...]:
         Story("roll-up", (*children, tuning), _roll_up_first),
         Story("waiting", (failed,), _ends, broken=((DESCRIBE, Fault.THROTTLED_LONG, HOUR),)),
         Story("set aside", (failed,), _ends, broken=((TOLD, Fault.THROTTLED_LONG, HOUR),)),
-        Story("slow channel", (failed,), _ends, slack=(Says(429, "rate_limited", (("Retry-After", "600"),)),)),
+        Story("slow channel", (failed,), _ends, slack=(SLOWLY,)),
         Story("revoked", (failed,), _ends, slack=(Says(404, "no_service"),) * 4),
         Story("no event", (failed,), _forged),
         Story("lost event", (failed,), _lost_event, early=HOUR),

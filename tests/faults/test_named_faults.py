@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -200,7 +201,7 @@ def test_fault_05_forged_events(one: World) -> None:
 def test_fault_06_describe_is_throttled(one: World, lasts: timedelta | None, failures: int) -> None:
     """Repeated in the call, then by the queue, then a dead letter; never a wrong audit."""
     fault = Fault.THROTTLED if lasts is None else Fault.THROTTLED_LONG
-    one.network.broken = [Broken(DESCRIBE, fault, lasts and START + lasts)]
+    one.network.broken = [Broken(DESCRIBE, fault, None if lasts is None else START + lasts)]
     one.aws.ends(JOB)
     one.quiet(START + 4 * DAY)
     if lasts == 4 * DAY:
@@ -263,7 +264,7 @@ def test_fault_08_a_permission_is_missing(call: str, said: str) -> None:
 
 @pytest.mark.parametrize("fault", [Fault.ENDLESS, Fault.EMPTY, Fault.DOWN])
 def test_fault_09_metrics_do_not_come(fault: Fault) -> None:
-    """Pages without end, answers without series, errors: waited for, and never a use of 0 percent."""
+    """Pages without end, answers without series, errors: waited for, never a use of 0 percent."""
     job = recorded("profiled-053-g4dn-xlarge")
     with world(job.ended_at) as one:
         metrics = Call("audit", "cloudwatch.GetMetricData", 1)
@@ -410,7 +411,7 @@ def test_fault_16_secrets_in_what_users_wrote(one: World) -> None:
 @given(documents())
 def test_fault_17_more_than_a_message_holds(document: AuditDocument) -> None:
     """Forty findings fit: 50 blocks, 3,000 characters each; a subject of fewer than 100."""
-    many = dict(document)
+    many = document.copy()
     many["findings"] = (list(document["findings"]) * 40)[:40]
     blocks = slack.message(many)["blocks"]
     assert len(blocks) <= 50
@@ -603,7 +604,7 @@ def test_fault_24_the_first_install_posts_nothing_of_what_was_before() -> None:
         assert [one.head(job) is not None for job in jobs] == [True] * 5
         assert (one.told("slack"), one.told("sns")) == ([], [])
         asked = one.aws.sagemaker.lists_requested
-        gaps = [(b - a).total_seconds() for a, b in zip(asked, asked[1:], strict=False)]
+        gaps = [(b - a).total_seconds() for a, b in pairwise(asked)]
         assert min(gaps, default=1) >= 1
         fine(one)
 

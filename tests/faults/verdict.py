@@ -96,9 +96,11 @@ def _end(one: World, case: Case, wrong: list[str]) -> End:
     """How it ended; dead letters are sent again."""
     before, letters = fair(case.story), one.letters()
     if len(letters) > before.letters:
-        for letter in letters:
-            if not letter.reason or not letter.why:
-                wrong.append(f"a letter of {letter.queue} has no reason: {letter.body[:200]}")
+        wrong += [
+            f"a letter of {letter.queue} has no reason: {letter.body[:200]}"
+            for letter in letters
+            if not letter.reason or not letter.why
+        ]
         one.settle()
         one.redrive()
         one.quiet()
@@ -118,7 +120,8 @@ def _not_right(one: World, case: Case, ended: End) -> Iterator[str]:
     if ended not in should.ends:
         yield f"ended: {ended}; expected: {' or '.join(sorted(should.ends))}"
     yield from _audits(one, case.story, said=ended is End.SAID)
-    yield from _messages(one, case.story, marked=should.marked)
+    copies = 1 + should.marked + (should.marked and ended is End.DEAD)
+    yield from _messages(one, case.story, copies)
     if one.due():
         yield f"{len(one.due())} audits are due for ever"
     if one.waiting():
@@ -132,6 +135,11 @@ def _not_right(one: World, case: Case, ended: End) -> Iterator[str]:
             f"{name} is counted" for name in FAILURES if one.count(name) > before.counts[name]
         )
     yield from (f"{name} is counted" for name in NEVER if one.count(name) > before.counts[name])
+    yield from _not_well(one)
+
+
+def _not_well(one: World) -> Iterator[str]:
+    """What the functions themselves did."""
     if one.timeouts:
         yield f"Lambda ended {len(one.timeouts)} invocations of {sorted(set(one.timeouts))}"
     for function in one.aws.functions.values():
@@ -160,7 +168,8 @@ def _audits(one: World, story: Story, *, said: bool) -> Iterator[str]:
             yield f"{name}: its audit is not right, and does not say so: {where}"
 
 
-def _messages(one: World, story: Story, *, marked: bool) -> Iterator[str]:
+def _messages(one: World, story: Story, most: int) -> Iterator[str]:
+    """Told, in at most so many copies of which all but the first say that they may be repeats."""
     for channel in CHANNELS:
         lines = one.told(channel)
         plain = [line.replace(REPEAT, "").strip() for line in lines]
@@ -173,15 +182,14 @@ def _messages(one: World, story: Story, *, marked: bool) -> Iterator[str]:
             copies = [line for line, bare in zip(lines, plain, strict=True) if bare == text]
             if any(REPEAT not in copy for copy in copies[1:]):
                 yield f"{channel} was told twice without a mark: {text}"
-            if len(copies) > 2 or (not marked and len(copies) > 1):
+            if len(copies) > most:
                 yield f"{channel} was told {len(copies)} times: {text}"
 
 
 def essence(value: Any) -> Any:
     """A document without what says where data came from, and without versions."""
     if isinstance(value, dict):
-        kept = {k: essence(v) for k, v in value.items() if k not in _SAYS | _OF_TIME}
-        return kept
+        return {k: essence(v) for k, v in value.items() if k not in _SAYS | _OF_TIME}
     return [essence(item) for item in value] if isinstance(value, list | tuple) else value
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
-from http.client import HTTPConnection
+from datetime import datetime, timedelta
 from typing import Any
+
+from sageaudit.adapters.channels import https_post as posting
 
 CONNECT_S = 3
 
@@ -73,40 +76,37 @@ class Slack:
     tried: int = 0
     strangers: list[str] = field(default_factory=list)
     """Hosts other than Slack's that were asked."""
-    revoked: str | None = None
-    """The path of a webhook that does not exist any more."""
+    plan: Callable[[datetime], Says | None] = lambda _: None
+    """What a post meets at a time, in place of `always`."""
     on_step: Callable[[str], None] = lambda _: None
 
     def next(self) -> Says:
         """What the next post meets."""
         if self.script:
             return self.script.pop(0)
+        if (planned := self.plan(self.now())) is not None:
+            return planned
         if self.always_until is not None and self.now() >= self.always_until:
             return OK
         return self.always
 
-    def connection(self, host: str, port: int | None = None, timeout: float = CONNECT_S) -> Any:
-        """In place of HTTPSConnection."""
-        return _Connection(self, host, port, timeout)
-
-
-class _Connection(HTTPConnection):
-    def __init__(self, slack: Slack, host: str, port: int | None, timeout: float) -> None:
-        super().__init__(host, port or 443, timeout=timeout)
-        self._slack = slack
-
-    def connect(self) -> None:
-        """No network: the script says whether it works."""
-        slack = self._slack
-        slack.tried += 1
-        says = slack.next()
-        if self.host != "hooks.slack.com":
-            slack.strangers.append(self.host)
+    def connected(self, _: Any, host: str, port: int) -> _Socket:
+        """In place of a TLS connection to this address: the script says whether there is one."""
+        self.tried += 1
+        says = self.next()
+        if (host, port) != ("hooks.slack.com", 443):
+            self.strangers.append(host)
         if says.connect is not None:
             if issubclass(says.connect, TimeoutError):
-                slack.wait(CONNECT_S)
+                self.wait(CONNECT_S)
             raise says.connect("the test's network")
-        self.sock = _Socket(slack, says)  # type: ignore[assignment]
+        return _Socket(self, says)
+
+    @contextmanager
+    def ends(self, secured: _Socket) -> Iterator[threading.Event]:
+        """In place of the timer that ends an exchange: its time is that of this world."""
+        secured.ends_at = self.now() + timedelta(seconds=posting.EXCHANGE_WITHIN_S)
+        yield secured.over
 
 
 class _Socket:
@@ -114,10 +114,20 @@ class _Socket:
         self._slack = slack
         self._says = says
         self._sent = b""
-        self._timeout_s: float | None = None
+        self.ends_at: datetime | None = None
+        self.over = threading.Event()
+
+    def __enter__(self) -> _Socket:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def do_handshake(self) -> None:
+        """The certificate is right."""
 
     def settimeout(self, seconds: float | None) -> None:
-        self._timeout_s = seconds
+        pass
 
     def sendall(self, data: Any) -> None:
         self._sent += bytes(data)
@@ -140,9 +150,14 @@ class _Socket:
         slack.on_step("after POST")
         return io.BufferedReader(_Answer(slack, says, self), buffer_size=1)
 
-    @property
-    def timeout_s(self) -> float:
-        return 60.0 if self._timeout_s is None else self._timeout_s
+    def is_over(self, after_s: float) -> bool:
+        """Lets time pass; whether the exchange was ended meanwhile."""
+        now = self._slack.now()
+        left_s = (self.ends_at - now).total_seconds() if self.ends_at else after_s
+        self._slack.wait(min(after_s, max(left_s, 0)))
+        if after_s >= left_s:
+            self.over.set()
+        return self.over.is_set()
 
 
 class _Answer(io.RawIOBase):
@@ -157,17 +172,12 @@ class _Answer(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """The next bytes, when they come; nothing where the connection was cut."""
-        if self._says.hangs or self._slow_s > self._socket.timeout_s:
-            self._slack.wait(self._socket.timeout_s)
-            raise TimeoutError("the test's network")
-        if self._slow_s:
-            self._slack.wait(self._slow_s)
-            self._slow_s = 0.0
-        most = len(buffer)
-        if self._says.drips:
-            self._slack.wait(1)
-            most = 1
+        """The next bytes, when they come; none where the connection was cut or its time is over."""
+        wait_s = 3_600.0 if self._says.hangs else self._slow_s + self._says.drips
+        self._slow_s = 0.0
+        if wait_s and self._socket.is_over(wait_s):
+            return 0
+        most = 1 if self._says.drips else len(buffer)
         part, self._left = self._left[:most], self._left[most:]
         buffer[: len(part)] = part
         return len(part)

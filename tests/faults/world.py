@@ -236,7 +236,8 @@ def world(
     network = Network(running, wait, now)
     with ExitStack() as stack:
         stack.enter_context(one_copy_a_transaction())
-        stack.enter_context(mock.patch.object(posting, "HTTPSConnection", slack.connection))
+        stack.enter_context(mock.patch.object(posting, "_connected", slack.connected))
+        stack.enter_context(mock.patch.object(posting, "_ends", slack.ends))
         aws = stack.enter_context(
             local_aws(
                 start, policy=policy or load(POLICY), transport=posting.https_post, on_step=on_step

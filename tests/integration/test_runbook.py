@@ -233,7 +233,7 @@ def test_failing_deliveries() -> None:
 
 
 @pytest.mark.parametrize("alarm", ["EventsRejected", "FinishedJobsDeadLettersNotEmpty"])
-def test_events_rejected(alarm: str) -> None:
+def test_events_rejected(alarm: str, tmp_path: Path) -> None:
     """An event in the name of another account: it is counted, and kept with its reason."""
     job = a_failed_job()
     with world(job) as one:
@@ -247,6 +247,10 @@ def test_events_rejected(alarm: str) -> None:
         assert "wrong_account" in redrive(one, "finished", "--dry-run")
         redrive(one, "finished", "--yes")  # it would be refused again, so it stays
         assert len(one.scene.dead_letters()) == 1
+        kept = tmp_path / "kept.jsonl"
+        redrive(one, "finished", "--delete", "--yes", "--keep", str(kept))
+        assert one.scene.dead_letters() == []
+        assert arn in kept.read_text(encoding="utf-8")
         ends(one, alarm)
 
 

@@ -7,7 +7,7 @@ it a new receipt handle: only the newest one deletes it for sure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sageaudit.adapters.aws.sqs import BATCH, queue_errors
@@ -24,13 +24,17 @@ LONG_POLL_S = 3
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One message. `attributes` are those that its sender gave, `system` those of SQS."""
+    """One message. `attributes` are those that its sender gave, `system` those of SQS.
+
+    `as_sent` has the sender's attributes as SQS answers them, with types and bytes.
+    """
 
     message_id: str
     receipt_handle: str
     body: str
     attributes: Mapping[str, str]
     system: Mapping[str, str]
+    as_sent: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
@@ -126,12 +130,14 @@ def _parts(handles: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
 
 
 def _received(message: Mapping[str, Any]) -> Received:
+    given = message.get("MessageAttributes", {})
     return Received(
         message["MessageId"],
         message["ReceiptHandle"],
         message["Body"],
-        {name: _text(value) for name, value in message.get("MessageAttributes", {}).items()},
+        {name: _text(value) for name, value in given.items()},
         message.get("Attributes", {}),
+        given,
     )
 
 

@@ -1,4 +1,4 @@
-"""Reads all dead letters of a queue, decides what becomes of each, and moves them."""
+"""Reads all dead letters of a queue, decides which move, and moves them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Fate(enum.StrEnum):
     STAYS = "stays"
     FAILED = "failed"
     TWICE = "moved_but_not_deleted"
+    DELETES = "deletes"
+    DELETED = "deleted"
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ class Held:
         self.letters.clear()
         self.queue.hide(handles, 0)
 
-    def moved(self, letters: Iterable[DeadLetter]) -> None:
+    def gone(self, letters: Iterable[DeadLetter]) -> None:
         """These letters are no longer here."""
         for letter in letters:
             del self.letters[letter.message.message_id]
@@ -103,7 +105,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which letters are moved: those that can succeed, of one reason, at most so many."""
+    """Which letters go: of one reason (None: of any), at most so many.
+
+    `everything`: also those are moved that cannot succeed.
+    """
 
     reason: str | None
     limit: int | None
@@ -118,18 +123,29 @@ def planned(
     letters: Iterable[DeadLetter], targets: Iterable[str], rules: Rules, read_batch: BatchReader
 ) -> list[Plan]:
     """What becomes of each letter, the oldest first; other reasons than asked for are left out."""
-    known, left = set(targets), rules.limit
-    plans: list[Plan] = []
+    known = set(targets)
+    plans = (_plan(letter, known, rules, read_batch) for letter in asked_for(letters, rules.reason))
+    return limited(plans, Fate.MOVES, rules.limit)
+
+
+def asked_for(letters: Iterable[DeadLetter], reason: str | None) -> Iterator[DeadLetter]:
+    """Those of this reason, the oldest first."""
     for letter in sorted(letters, key=lambda one: (one.first_sent_at, one.message.message_id)):
-        if rules.reason is not None and letter.reason != rules.reason:
-            continue
-        plan = _plan(letter, known, rules, read_batch)
-        if plan.fate is Fate.MOVES and left is not None:
+        if reason is None or letter.reason == reason:
+            yield letter
+
+
+def limited(plans: Iterable[Plan], fate: Fate, limit: int | None) -> list[Plan]:
+    """The same plans, where only the first `limit` have this fate."""
+    found: list[Plan] = []
+    left = limit
+    for plan in plans:
+        if plan.fate is fate and left is not None:
             if left == 0:
-                plan = Plan(letter, Fate.STAYS, note="over --limit")
+                plan.fate, plan.note = Fate.STAYS, "over --limit"
             left = max(left - 1, 0)
-        plans.append(plan)
-    return plans
+        found.append(plan)
+    return found
 
 
 def _plan(letter: DeadLetter, known: set[str], rules: Rules, read_batch: BatchReader) -> Plan:
@@ -161,7 +177,7 @@ def _of_position(letter: DeadLetter, position: StreamPosition, read_batch: Batch
 
 
 class Watch(Protocol):
-    """Follows the move."""
+    """Follows what is done with the letters."""
 
     def stops(self, done: int, letters: int) -> bool:
         """Whether to stop before the next batch."""
@@ -186,10 +202,15 @@ def move(
     except AwsError as error:
         return error
     finally:
-        for plan in moving:
-            if plan.fate is Fate.MOVES:
-                plan.fate, plan.note = Fate.STAYS, "not reached: run the command again"
+        not_reached(moving, Fate.MOVES)
     return None
+
+
+def not_reached(plans: Iterable[Plan], fate: Fate) -> None:
+    """Those that still have this fate stay."""
+    for plan in plans:
+        if plan.fate is fate:
+            plan.fate, plan.note = Fate.STAYS, "not reached: run the command again"
 
 
 def _move_batch(batch: Sequence[Plan], held: Held, queue: SqsQueue) -> None:
@@ -219,7 +240,7 @@ def _move_batch(batch: Sequence[Plan], held: Held, queue: SqsQueue) -> None:
     gone = [plan for place, plan in enumerate(sent) if place not in kept]
     for plan in gone:
         plan.fate, plan.note = Fate.MOVED, ""
-    held.moved(plan.letter for plan in gone)
+    held.gone(plan.letter for plan in gone)
 
 
 def _batches(plans: Sequence[Plan]) -> Iterator[list[Plan]]:

@@ -18,12 +18,14 @@ from sageaudit.cli.sources.checkup import Check, State, failed, ok
 from sageaudit.errors import AwsError
 from sageaudit.text.words import counted
 
+_SWEEP = "sweep"
 _DEAD = {
     "finished": "FinishedJobsDeadLettersUrl",
     "undecided": "UndecidedAuditsUrl",
     "notices": "NoticesDeadLettersUrl",
+    _SWEEP: "SweepDeadLettersUrl",
 }
-"""Outputs of the stack, by the word of `sageaudit redrive`."""
+"""Outputs of the stack, by the word of `sageaudit redrive`, which sends no sweep again."""
 _LATE = timedelta(hours=3)
 """A sweep every 15 minutes that is so long ago has failed more than once: our choice."""
 _PENDING = "PendingConfirmation"
@@ -63,6 +65,8 @@ def _dead(session: Any, region: str, kind: str, url: str) -> Check:
     if not letters:
         return ok(name, "none")
     advice = f"`sageaudit redrive {kind} --dry-run` shows why"
+    if kind == _SWEEP:
+        advice = "docs/runbook.md#dead-letters says how to read and delete them"
     return failed(name, f"about {counted(letters, 'letter')}", advice, Exit.FAILURE)
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.cli.sources.dead_letters import DeadLetter, Kind
+from sageaudit.cli.sources.deleting import MAY_SUCCEED
 from sageaudit.cli.sources.redriving import Fate, Plan
 from sageaudit.cli.views.formats import moment
 from sageaudit.cli.views.layout import plain_table
@@ -25,7 +26,7 @@ from sageaudit.text.words import counted
 
 _WHYS = 3
 """Different sentences shown for one reason."""
-_ABOUT, _REASON, _FATE = 34, 17, 6
+_ABOUT, _REASON, _FATE, _FATE_DELETING = 34, 17, 6, 7
 """Columns of the list on 80 characters; the first takes half of what is wider."""
 _WIDTH, _WIDEST_ABOUT = 80, 90
 _NAMES = {
@@ -39,6 +40,8 @@ _WORDS = {
     Fate.STAYS: "stays",
     Fate.FAILED: "failed",
     Fate.TWICE: "moved",
+    Fate.DELETES: "delete",
+    Fate.DELETED: "deleted",
 }
 
 
@@ -55,6 +58,9 @@ class Redriven:
     dry_run: bool
     more: bool
     """Whether letters are left that this run did not read."""
+    deleting: bool = False
+    kept_in: str | None = None
+    """The file with the letters that were deleted."""
     interrupted: bool = False
     error: str | None = None
 
@@ -81,6 +87,15 @@ def posts_line(plans: Sequence[Plan]) -> str | None:
     )
 
 
+def deletes_line(plans: Sequence[Plan]) -> str | None:
+    """What deleting may lose, or None where all of it was refused for good."""
+    notes = [plan.note for plan in plans if plan.fate is Fate.DELETES]
+    hopeful = notes.count(MAY_SUCCEED)
+    if not hopeful:
+        return None
+    return f"{hopeful:,} of {counted(len(notes), 'letter')} may still succeed if sent again."
+
+
 def show(found: Redriven, now: datetime, console: Console) -> None:
     """Prints the letters by reason, then each of them, then what moving them posts."""
     letters = [plan.letter for plan in found.plans]
@@ -103,10 +118,15 @@ def show(found: Redriven, now: datetime, console: Console) -> None:
     console.print()
     for plan in found.plans:
         console.print(_line(plan, console.width), no_wrap=True, overflow="ellipsis", crop=True)
-    posted = posts_line(found.plans)
-    if posted is not None:
+    warned = warning(found)
+    if warned is not None:
         console.print()
-        console.print(Text(posted))
+        console.print(Text(warned))
+
+
+def warning(found: Redriven) -> str | None:
+    """What to know before one says yes."""
+    return deletes_line(found.plans) if found.deleting else posts_line(found.plans)
 
 
 def _groups(letters: Iterable[DeadLetter]) -> list[tuple[str, list[DeadLetter]]]:
@@ -141,7 +161,8 @@ def about(plan: Plan) -> str:
 def _line(plan: Plan, width: int) -> Text:
     why = "; ".join(filter(None, (plan.note, plan.letter.why)))
     wide = min(_ABOUT + max(width - _WIDTH, 0) // 2, _WIDEST_ABOUT)
-    parts = ((about(plan), wide), (plan.letter.reason, _REASON), (_WORDS[plan.fate], _FATE))
+    fate = _FATE_DELETING if plan.fate is Fate.DELETES else _FATE
+    parts = ((about(plan), wide), (plan.letter.reason, _REASON), (_WORDS[plan.fate], fate))
     line = "".join(set_cell_size(middle(terminal(text), room - 1), room) for text, room in parts)
     return Text(set_cell_size(line + terminal(why), width).rstrip())
 
@@ -150,14 +171,17 @@ def result_lines(found: Redriven) -> Iterator[str]:
     """How it went, in sentences."""
     fates = Counter(plan.fate for plan in found.plans)
     if found.dry_run:
-        moves = counted(fates[Fate.MOVES], "letter")
-        yield f"--dry-run: {moves} would move, {fates[Fate.STAYS]:,} would stay"
+        goes = counted(fates[Fate.MOVES] + fates[Fate.DELETES], "letter")
+        would = "would be deleted" if found.deleting else "would move"
+        yield f"--dry-run: {goes} {would}, {fates[Fate.STAYS]:,} would stay"
     else:
-        moved = fates[Fate.MOVED] + fates[Fate.TWICE]
-        words = [f"moved {counted(moved, 'letter')}"]
+        went = fates[Fate.MOVED] + fates[Fate.TWICE] + fates[Fate.DELETED]
+        words = [f"{'deleted' if found.deleting else 'moved'} {counted(went, 'letter')}"]
         words += [f"{fates[Fate.STAYS]:,} stay"] if fates[Fate.STAYS] else []
         words += [f"{fates[Fate.FAILED]:,} failed"] if fates[Fate.FAILED] else []
         yield ("interrupted: " if found.interrupted else "") + ", ".join(words)
+    if found.kept_in is not None:
+        yield f"what was deleted is kept in {found.kept_in}: the bodies may quote names"
     failed = Counter(plan.note for plan in found.plans if plan.fate is Fate.FAILED)
     for note, count in failed.most_common(_WHYS):
         yield f"failed ({count:,}): {note}"
@@ -182,6 +206,8 @@ def document(found: Redriven) -> dict[str, Any]:
         "queue": found.queue,
         "region": found.region,
         "dry_run": found.dry_run,
+        "deleting": found.deleting,
+        "kept_in": found.kept_in,
         "interrupted": found.interrupted,
         "error": found.error,
         "more": found.more,

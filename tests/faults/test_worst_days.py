@@ -1,0 +1,276 @@
+"""Two hundred jobs over a week in which everything fails: at the end nothing is lost or wrong.
+
+Times are hours from Monday 00:00. Events are lost, doubled and late; every 37th invocation dies at
+some step, and every 50th write is done without an answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cache
+from random import Random
+from string import ascii_lowercase
+
+import pytest
+
+from local.functions import Killed
+from local.recorded import RecordedJob
+from sageaudit.domain.audit.document import AuditDocument
+from tests.faults.network import Fault
+from tests.faults.stories import HOUR, Story, stories
+from tests.faults.verdict import fair
+from tests.faults.webhook import Says
+from tests.faults.world import REPEAT, World, renamed, world
+from tests.integration.whole_flow import a_failed_job, recorded, tuning_set
+
+DAY = 24 * HOUR
+PLAIN, LATE, LOST, DELETED, OLD = 150, 24, 15, 4, 10
+TUNING = 2
+FIRST_END, LAST_END = 30, 140
+"""Hours of the first and the last job's end."""
+WRITES = ("PutItem", "UpdateItem", "TransactWriteItems", "SendMessage")
+STEPS = ("before ", "after ", "answered ")
+MENDED = 153
+"""The hour from which on nothing fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """The jobs by group, and when the week begins."""
+
+    plain: tuple[RecordedJob, ...]
+    late: tuple[RecordedJob, ...]
+    tuning: tuple[tuple[RecordedJob, ...], ...]
+    deleted: tuple[RecordedJob, ...]
+    old: tuple[RecordedJob, ...]
+    start: datetime
+
+    @property
+    def audited(self) -> tuple[RecordedJob, ...]:
+        """All but those that were deleted before anyone could look."""
+        return (*self.plain, *self.late, *self.old, *(job for one in self.tuning for job in one))
+
+
+def _word(number: int) -> str:
+    """A name without digits, so that each job is a family of its own."""
+    return ascii_lowercase[number // 26] + ascii_lowercase[number % 26]
+
+
+def week() -> Week:
+    """Two hundred recorded jobs under other names, at other times."""
+    start = datetime.fromisoformat("2026-05-04T00:00:00+00:00")
+
+    def at(job: RecordedJob, name: str, hour: float) -> RecordedJob:
+        return renamed(job, name, later=start + hour * HOUR - job.ended_at)
+
+    failed, measured = a_failed_job(), recorded("profiled-053-g4dn-xlarge")
+    span = (LAST_END - FIRST_END) / PLAIN
+    children, tuning = tuning_set("Failed")
+    sets = []
+    for n in range(TUNING):
+        later = start + (50 + 40 * n) * HOUR - tuning.ended_at
+        arn = tuning.arn.replace(tuning.name, f"{tuning.name}-{_word(n)}")
+        moved = [renamed(c, f"{c.name}-{_word(n)}", later=later) for c in children]
+        moved = [replace(c, describe={**c.describe, "TuningJobArn": arn}) for c in moved]
+        sets.append((*moved, renamed(tuning, f"{tuning.name}-{_word(n)}", later=later)))
+    return Week(
+        plain=tuple(at(failed, f"plain-{_word(n)}", FIRST_END + n * span) for n in range(PLAIN)),
+        late=tuple(at(measured, f"late-{_word(n)}", FIRST_END + 4 * n) for n in range(LATE)),
+        tuning=tuple(sets),
+        deleted=tuple(at(failed, f"gone-{_word(n)}", 40 + 20 * n) for n in range(DELETED)),
+        old=tuple(at(failed, f"old-{_word(n)}", 2 + n / 10) for n in range(OLD)),
+        start=start,
+    )
+
+
+SLACK = (
+    (34.0, 34.04, Says(hangs=True)),
+    (38.0, 38.33, Says(body="<html>a hotel</html>", accepts=False)),
+    (38.33, 38.42, Says(302, "", (("Location", "http://169.254.169.254/"),))),
+    (42.0, 42.5, Says(502, "", accepts=True)),
+    (81.0, MENDED, Says(404, "no_service")),
+)
+AWS: tuple[tuple[float, float, str, Fault | tuple[int, str]], ...] = (
+    (33, 81, "sns.Publish", (400, "KMSDisabled")),
+    (50, 56, "sagemaker.Describe", Fault.THROTTLED_LONG),
+    (58, 58.33, "sagemaker.ListTags", Fault.THROTTLED_LONG),
+    (60, 61, "sqs.", Fault.DOWN),
+    (68, 74, "dynamodb.", Fault.DOWN),
+    (102, 103, "sagemaker.ListTrainingJobs", Fault.DOWN),
+    (103, 103.5, "sagemaker.ListProcessingJobs", Fault.ENDLESS),
+    (106, 106.5, "secrets-manager.", Fault.HANGS),
+    (120, 124, "cloudwatch.", Fault.DOWN),
+)
+
+
+@dataclass
+class Troubles:
+    """What fails when; `on` is False for an undisturbed week."""
+
+    start: datetime
+    dice: Random
+    writes: int = 0
+    invocations: int = 0
+    dies_at: int = 0
+    steps: int = 0
+    one: World | None = None
+    died: Counter[str] = field(default_factory=Counter)
+
+    def hour(self) -> float:
+        """Now, in hours of the week."""
+        assert self.one is not None
+        return (self.one.now - self.start) / HOUR
+
+    def of_slack(self, now: datetime) -> Says | None:
+        """What a post meets."""
+        hour = (now - self.start) / HOUR
+        return next((says for since, until, says in SLACK if since <= hour < until), None)
+
+    def of_aws(self, function: str, name: str) -> Fault | tuple[int, str] | None:
+        """What a request meets."""
+        hour = self.hour()
+        if hour >= MENDED or not function:
+            return None
+        for since, until, what, fault in AWS:
+            if since <= hour < until and name.startswith(what):
+                return fault
+        if any(write in name for write in WRITES):
+            self.writes += 1
+            if not self.writes % 50:
+                return Fault.UNANSWERED
+        return None
+
+    def step(self, name: str) -> None:
+        """Every 37th invocation dies at one of its first steps."""
+        if self.one is None or self.hour() >= MENDED:
+            return
+        if name.startswith("answered"):
+            self.invocations += 1
+            self.steps = 0
+            self.dies_at = 0 if self.invocations % 37 else self.dice.randint(1, 12)
+            return
+        self.steps += 1
+        if self.dies_at and self.steps >= self.dies_at:
+            self.dies_at = 0
+            self.died[name] += 1
+            raise Killed(name)
+
+
+def _happenings(of: Week, dice: Random) -> Iterator[tuple[datetime, str, RecordedJob]]:
+    """What happens when: ends, events (late, doubled, or never), late metrics, deletions."""
+    lost = set(dice.sample([job.name for job in of.plain], LOST - 2))
+    lost |= {jobs[0].name for jobs in of.tuning}
+    many = {job.name for job in dice.sample(of.plain, 5)}
+    for job in (*of.audited, *of.deleted):
+        yield job.ended_at, "ends", job
+        if job in of.old:
+            continue
+        copies = 0 if job.name in lost else 1 + dice.randrange(3)
+        for _ in range(20 if job.name in many else copies):
+            yield job.ended_at + timedelta(minutes=dice.randrange(20)), "event", job
+    for job in of.late:
+        yield job.ended_at + timedelta(minutes=dice.choice((8, 40))), "measured", job
+    for job in of.deleted:
+        yield job.ended_at + timedelta(seconds=10), "deleted", job
+    for job in dice.sample(of.plain[:40], 10):
+        yield job.ended_at + 5 * DAY, "event", job
+
+
+def _live(one: World, of: Week, dice: Random) -> None:
+    for moment, what, job in sorted(_happenings(of, dice), key=lambda one: one[0]):
+        while one.now + HOUR < moment:
+            one.quiet(one.now + HOUR)
+            one.sweep()
+        one.quiet(moment)
+        match what:
+            case "ends":
+                one.aws.sagemaker.add(job)
+                if job not in of.late:
+                    one.aws.measure(job)
+            case "event":
+                one.aws.put_event(job.event())
+            case "measured":
+                one.aws.measure(job)
+            case "deleted":
+                one.aws.sagemaker.delete(job)
+
+
+def _right(job: RecordedJob) -> AuditDocument:
+    """The audit of an undisturbed run of the job alone."""
+    return fair(_alone(job.kind.value, job.name.split("-")[0])).audits[_sample(job).name]
+
+
+@cache
+def _alone(kind: str, group: str) -> Story:
+    plain = stories()[0]
+    jobs = {"late": recorded("profiled-053-g4dn-xlarge")}
+    return replace(plain, name=f"alone {group}", jobs=(jobs.get(group, plain.jobs[0]),))
+
+
+def _sample(job: RecordedJob) -> RecordedJob:
+    return _alone(job.kind.value, job.name.split("-")[0]).jobs[0]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("seed", [1])
+def test_after_the_worst_days_everything_is_right_and_told(seed: int) -> None:
+    """Each audit right and final, each message sent or a dead letter; one redrive empties those."""
+    of, dice = week(), Random(seed)
+    for job in (of.plain[0], of.late[0]):
+        _right(job)
+    troubles = Troubles(of.start, dice)
+    with world(of.start + 6 * HOUR, on_step=troubles.step) as one:
+        troubles.one = one
+        one.slack.plan, one.network.plan = troubles.of_slack, troubles.of_aws
+        for job in of.old:
+            one.aws.sagemaker.add(job)
+        _live(one, of, dice)
+        one.quiet(max(one.now, of.start + MENDED * HOUR))
+        assert troubles.died
+        for letter in one.letters():
+            assert letter.reason, letter
+            assert letter.why, letter
+        for _ in range(8):
+            one.sweep()
+            one.quiet(one.now + HOUR)
+        one.settle()
+        one.redrive()
+        one.quiet()
+        _all_is_well(one, of)
+
+
+def _all_is_well(one: World, of: Week) -> None:
+    assert not one.letters()
+    assert not one.waiting()
+    assert not one.due()
+    assert not one.count("GivenUp")
+    assert one.slack.strangers == []
+    for job in (*of.audited, *of.deleted):
+        head = one.head(job)
+        assert head is not None, job.name
+        assert head.settled, job.name
+        assert (head.unauditable is not None) == (job in of.deleted), job.name
+    for job in (*of.plain, *of.late, *of.old):
+        audit, right = one.audit(job), _right(job)
+        assert audit is not None
+        assert audit["bill"]["total_usd"] == right["bill"]["total_usd"], job.name
+        assert audit["avoidable_usd"] == right["avoidable_usd"], job.name
+        assert audit["lost_usd"] == right["lost_usd"], job.name
+        assert audit["possible_usd"] == right["possible_usd"], job.name
+    for *children, tuning in of.tuning:
+        audits = [one.audit(child) for child in children]
+        whole = one.audit(tuning)
+        assert whole is not None
+        totals = [audit["bill"]["total_usd"] or 0 for audit in audits if audit is not None]
+        assert len(totals) == len(children)
+        assert whole["bill"]["total_usd"] == sum(totals)
+    should = {job.name for job in of.plain} | {jobs[-1].name for jobs in of.tuning}
+    for channel in ("slack", "sns"):
+        lines = [line for line in one.told(channel) if "late-" not in line]
+        told = Counter(line.replace(REPEAT, "").rpartition(" ")[2] for line in lines)
+        assert set(told) == should, (channel, should ^ set(told))
+        plain = Counter(line for line in lines if REPEAT not in line)
+        assert max(plain.values()) == 1, channel

@@ -1,0 +1,428 @@
+"""One input of each handler, mutated: what was sent, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from random import Random
+from typing import Any, cast
+
+import botocore.session
+from botocore.parsers import create_parser
+
+from local.recorded import RecordedJob, recorded_jobs
+from notify.handler import wired as notify_wired
+from sageaudit import sweeping
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.aws.job_lists import SageMakerJobLists
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.notifying import NotifyDependencies
+from sageaudit.ports import Queue
+from tests.fakes.audit_world import World
+from tests.fakes.delivering import (
+    Clock,
+    RecordingChannel,
+    RecordingQueue,
+    deliverer,
+    notice_body,
+    sqs_record,
+    stream_record,
+)
+from tests.fakes.documents import document, job
+from tests.fakes.jobs import ACCOUNT, REGION
+from tests.fakes.memory_ledger import MemoryLedger
+from tests.fakes.telling import run_document
+from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
+
+HEALS_AFTER = 3
+"""So many answers are mutated; then AWS is itself again, so that no input waits for days."""
+
+
+class Kept(Report):
+    """Keeps what was counted, and the unexpected errors."""
+
+    def __init__(self) -> None:
+        super().__init__({"POWERTOOLS_SERVICE_NAME": "fuzz"})
+        self.counted: Counter[str] = Counter()
+        self.defects: list[str] = []
+
+    def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
+        self.counted[name] += number
+
+    def defect(self, message: str, error: Exception, **named: Any) -> None:
+        self.defects.append(f"{type(error).__name__}: {error}")
+
+    def flush(self) -> None:
+        """Nothing is printed."""
+
+
+def report() -> Kept:
+    """One report with nothing in it: a logger is not made for each input."""
+    kept = _report()
+    kept.counted, kept.defects = Counter(), []
+    return kept
+
+
+@cache
+def _report() -> Kept:
+    return Kept()
+
+
+@cache
+def jobs() -> tuple[RecordedJob, ...]:
+    """Recorded jobs of every kind."""
+    return tuple(recorded_jobs())
+
+
+def as_parsed(operation: str, said: Any, dice: Random) -> Any:
+    """The answer with its JSON mutated, as the SDK reads it; unmutated where the SDK cannot."""
+    service = "cloudwatch" if operation in {"GetMetricData", "ListMetrics"} else "sagemaker"
+    shape = _model(service).operation_model(operation).output_shape
+    wire = to_wire(said, shape)
+    made = mutated(wire, dice)
+    body = json.dumps(made if isinstance(made, dict) else {}).encode()
+    response = {"status_code": 200, "headers": {}, "body": body}
+    try:
+        parsed = create_parser("json").parse(response, shape)
+    except Exception:  # noqa: BLE001 - whatever the SDK raises, no code of this project runs
+        return said
+    parsed.pop("ResponseMetadata", None)
+    return parsed
+
+
+def to_wire(value: Any, shape: Any) -> Any:
+    """An answer as its JSON has it: times as seconds."""
+    if value is None:
+        return None
+    if shape.type_name == "structure":
+        known = shape.members
+        return {key: to_wire(item, known[key]) for key, item in value.items() if key in known}
+    if shape.type_name == "list":
+        return [to_wire(item, shape.member) for item in value]
+    if shape.type_name == "timestamp":
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        return moment.timestamp()
+    return value
+
+
+@cache
+def _model(service: str) -> Any:
+    return botocore.session.get_session().get_service_model(service)
+
+
+def _operation(method: str) -> str:
+    """describe_training_job -> DescribeTrainingJob."""
+    return "".join(word.capitalize() for word in method.split("_"))
+
+
+@dataclass
+class _SageMaker:
+    """SageMaker and CloudWatch of one job, whose first answers are mutated."""
+
+    of: RecordedJob
+    dice: Random
+    spoils: str
+    left: int = HEALS_AFTER
+
+    def __getattr__(self, name: str) -> Any:
+        def answer(**asked: Any) -> Any:
+            return self._said(name, self._answer(name, asked))
+
+        return answer
+
+    def get_paginator(self, name: str) -> Any:
+        return _Pages(self, name)
+
+    def _said(self, name: str, said: Any) -> Any:
+        if not name.startswith(self.spoils) or not self.left:
+            return said
+        self.left -= 1
+        return as_parsed(_operation(name), said, self.dice)
+
+    def _answer(self, name: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        if name.startswith("describe"):
+            return dict(self.of.describe)
+        if name == "list_tags":
+            return {"Tags": [{"Key": "owner", "Value": "ana"}, {"Key": "team", "Value": "vision"}]}
+        if name == "list_metrics":
+            dimensions = [{"Name": "Host", "Value": f"{self.of.name}/algo-1"}]
+            return {"Metrics": [{"MetricName": "CPUUtilization", "Dimensions": dimensions}]}
+        return {
+            "MetricDataResults": [_points(query, asked) for query in asked["MetricDataQueries"]]
+        }
+
+
+@dataclass
+class _Pages:
+    client: _SageMaker
+    name: str
+
+    def paginate(self, **asked: Any) -> Iterator[Any]:
+        """One page."""
+        yield getattr(self.client, self.name)(**asked)
+
+
+def _points(query: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    period = timedelta(seconds=query["MetricStat"]["Period"])
+    times = [asked["StartTime"] + period * n for n in range(20)]
+    return {
+        "Id": query["Id"],
+        "Label": "x",
+        "StatusCode": "Complete",
+        "Timestamps": times,
+        "Values": [float(n % 7) * 10 for n in range(len(times))],
+    }
+
+
+SPOILS = ("describe", "list_tags", "get_metric_data", "list_metrics", "event", "event", "message")
+OUTCOMES = frozenset(
+    {"JobsAudited", "DuplicateEvents", "RejectedEvents", "UnknownJobs", "DueAudited", "GivenUp"}
+)
+
+
+def audit_one(dice: Random) -> list[str]:
+    """An event, a message or an answer of AWS is mutated; what is wrong with what came of it."""
+    of, spoils = dice.choice(jobs()), dice.choice(SPOILS)
+    aws = _SageMaker(of, dice, spoils)
+    made = World(
+        jobs=SageMakerJobs(lambda *_: aws),
+        metrics=CloudWatchMetrics(lambda *_: aws, packaged.types()),
+    )
+    kept = report()
+    made._report, made._function._report = cast("Any", kept), kept
+    made.now = of.ended_at
+    entry = of.event()
+    body = json.dumps(
+        {
+            "source": entry["Source"],
+            "detail-type": entry["DetailType"],
+            "account": ACCOUNT,
+            "region": REGION,
+            "time": of.ended_at.isoformat(),
+            "detail": json.loads(entry["Detail"]),
+        }
+    )
+    sent = mutated_text(body, dice) if spoils == "event" else body
+    attributes = {"waited-late_metrics": "x", "first-sent": "-5"} if spoils == "message" else {}
+    made.send(sent, **{name: str(mutated(value, dice)) for name, value in attributes.items()})
+    made.run()
+    wrong = [f"defect: {one}" for one in kept.defects]
+    if made.queue.messages:
+        wrong.append("the message still waits")
+    if not OUTCOMES & kept.counted.keys():
+        wrong.append(f"nothing came of it: {dict(kept.counted)}")
+    letters = made.letters()
+    if any(not letter.get("reason") or not letter.get("why") for letter in letters):
+        wrong.append("a dead letter has no reason")
+    if kept.counted["RejectedEvents"] + kept.counted["GivenUp"] != len(letters):
+        wrong.append("a dead letter is lost")
+    return wrong
+
+
+@cache
+def documents() -> tuple[Any, ...]:
+    """Audits to notify about."""
+    return (
+        document(),
+        run_document(severity="high", avoidable="40"),
+        run_document(lost="12.5", severity="medium"),
+        run_document(avoidable=None, lost=None, idle={"hours": "30"}),
+    )
+
+
+def notify_one(dice: Random) -> list[str]:
+    """A stream record, its document or a decision is mutated; its neighbour must be told."""
+    queue, decisions, undecided = RecordingQueue(), RecordingQueue(), RecordingQueue()
+    kept, ledger = report(), MemoryLedger()
+    handle = notify_wired(
+        NotifyDependencies(
+            history=MemoryHistory(),
+            ledger=ledger,
+            queues=dict.fromkeys(("sns", "slack"), cast("Queue", queue)),
+            policy=Policy(floor_usd=1),  # type: ignore[arg-type]
+            writers=writers(["sns", "slack"]),
+        ),
+        decisions=cast("SqsQueue", decisions),
+        undecided=cast("Queue", undecided),
+        clock=Clock(),
+        report=kept,
+    )
+    healthy = stream_record(
+        document(job=job(name="train-0001", family="family-0001")),
+        number=2,
+        pk="JOB#arn:aws:sagemaker:us-east-1:111122223333:training-job/train-0001#1779271080000",
+    )
+    way = dice.randrange(3)
+    wrong: list[str] = []
+    if way == 2:
+        letter = {"pk": "JOB#" + healthy["dynamodb"]["Keys"]["pk"]["S"][4:], "sk": "AUDIT#00001"}
+        spoiled = sqs_record(mutated_text(json.dumps(letter), dice))
+        answer = handle({"Records": [spoiled]}, None)
+        if not undecided.sent and not answer["batchItemFailures"]:
+            wrong.append("a decision is lost")
+    else:
+        spoiled = stream_record(dice.choice(documents()))
+        if way:
+            image = spoiled["dynamodb"]["NewImage"]
+            image["document"]["S"] = mutated_text(image["document"]["S"], dice)
+        else:
+            made = mutated(spoiled, dice)
+            spoiled = made if isinstance(made, dict) else {}
+            if spoiled.get("eventSource") == "aws:sqs":
+                return []
+        answer = handle({"Records": [spoiled, healthy]}, None)
+        if not any("train-0001" in body for body, _ in queue.sent):
+            wrong.append("its neighbour is not told")
+    wrong += [f"defect: {one}" for one in kept.defects]
+    if not _well_formed(answer):
+        wrong.append(f"no answer to a batch: {answer}")
+    if any(not said.get("reason") or not said.get("why") for _, said in undecided.sent):
+        wrong.append("an undecided audit has no reason")
+    return wrong
+
+
+def deliver_one(dice: Random) -> list[str]:
+    """A notice or its message is mutated; its neighbour must be posted."""
+    slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), RecordingQueue(), report()
+    handle = deliverer(MemoryLedger(), {"slack": slack, "sns": sns}, dead_letters=dead)
+    handle._report = kept  # type: ignore[attr-defined]
+    name = dice.choice(("slack", "sns"))
+    spoiled = sqs_record(mutated_text(notice_body(name), dice))
+    if not dice.randrange(5):
+        received, sent = dice.choice(("1", "120", "9" * 20)), dice.choice(("0", "1", "9" * 20))
+        spoiled["attributes"] = {"ApproximateReceiveCount": received, "SentTimestamp": sent}
+        spoiled["messageAttributes"] = {"first-sent": {"stringValue": str(dice.choice(NONSENSE))}}
+    healthy = sqs_record(notice_body("slack", version=2), message_id="m2")
+    answer = handle({"Records": [spoiled, healthy]}, None)
+    wrong = [f"defect: {one}" for one in kept.defects]
+    if not slack.posted:
+        wrong.append("its neighbour is not posted")
+    if not _well_formed(answer):
+        wrong.append(f"no answer to a batch: {answer}")
+    done = len(slack.posted) + len(sns.posted) + len(dead.sent) + len(answer["batchItemFailures"])
+    if done + kept.counted["DuplicateNotices"] != 2:
+        wrong.append("a notice is lost")
+    if any(not said.get("reason") or not said.get("why") for _, said in dead.sent):
+        wrong.append("a dead letter has no reason")
+    return wrong
+
+
+@dataclass
+class _Notes:
+    """What sweeps keep, in memory. Implements SweepNotes."""
+
+    states: dict[ListOfJobs, ListState] = field(default_factory=dict)
+    notes: dict[JobKey, SentNote] = field(default_factory=dict)
+
+    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+        return True
+
+    def end_turn(self, owner: str) -> None:
+        """It has ended."""
+
+    def note_installation(self) -> None:
+        """It is known."""
+
+    def state(self, of: ListOfJobs) -> ListState | None:
+        return self.states.get(of)
+
+    def keep(self, of: ListOfJobs, state: ListState) -> None:
+        self.states[of] = state
+
+    def sent(self, key: JobKey) -> SentNote | None:
+        return self.notes.get(key)
+
+    def note_sent(self, key: JobKey, note: SentNote) -> None:
+        self.notes[key] = note
+
+
+NOON = datetime(2026, 5, 20, 13, 0, tzinfo=UTC)
+
+
+def _listing(kind: JobKind, name: str) -> dict[str, Any]:
+    prefix = kind.row.prefix
+    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{name}"
+    return {
+        f"{prefix}JobName": name,
+        f"{prefix}JobArn": arn,
+        f"{prefix}JobStatus": "Completed",
+        "CreationTime": NOON - timedelta(hours=3),
+        f"{prefix}EndTime": NOON - timedelta(hours=2),
+        "LastModifiedTime": NOON - timedelta(hours=2),
+    }
+
+
+@dataclass
+class _Lists:
+    """Lists of two jobs a kind; the rows of the second kind that is asked are mutated, once."""
+
+    dice: Random
+    spoils: int
+    asked: int = 0
+
+    def __getattr__(self, name: str) -> Any:
+        kind = next(one for one in JobKind if name == f"list_{one.row.sdk_noun}s")
+
+        def answer(**_: Any) -> Any:
+            self.asked += 1
+            rows = [_listing(kind, f"{kind.value}-{n}") for n in range(2)]
+            said = {f"{kind.row.prefix}JobSummaries": rows}
+            if self.asked != self.spoils:
+                return said
+            return as_parsed(kind.row.list_call, said, self.dice)
+
+        return answer
+
+
+def sweep_one(dice: Random) -> list[str]:
+    """A list or a row of it is mutated; the other kinds' jobs are found, its own by the next sweep."""
+    client = _Lists(dice, dice.randint(1, len(JobKind)))
+    queue = RecordingQueue()
+    lists = SageMakerJobLists(lambda _: cast("Any", client))
+    deps = sweeping.SweepDependencies(
+        pages=cast("Any", lists),
+        history=MemoryHistory(),
+        notes=_Notes(),
+        queue=cast("Queue", queue),
+        accounts=[ACCOUNT],
+        region=REGION,
+        clock=lambda: NOON,
+        out_of_time=lambda: False,
+    )
+    wrong: list[str] = []
+    try:
+        list(sweeping.sweep(deps))
+        later = replace(deps, clock=lambda: NOON + timedelta(minutes=15))
+        list(sweeping.sweep(later))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a defect
+        return [f"defect: {type(error).__name__}: {error}"]
+    for kind in JobKind:
+        for number in range(2):
+            if not any(
+                f"{kind.row.arn_word}/{kind.value}-{number}" in body for body, _ in queue.sent
+            ):
+                wrong.append(f"{kind.value}-{number} is not found")
+    return wrong
+
+
+def _well_formed(answer: Any) -> bool:
+    failures = answer.get("batchItemFailures") if isinstance(answer, dict) else None
+    return isinstance(failures, list) and all(
+        isinstance(one.get("itemIdentifier"), str) for one in failures
+    )
+
+
+HANDLERS = {"audit": audit_one, "notify": notify_one, "deliver": deliver_one, "sweep": sweep_one}
