@@ -31,7 +31,7 @@ _ABOUT, _REASON, _FATE, _FATE_DELETING = 34, 17, 6, 7
 _WIDTH, _WIDEST_ABOUT = 80, 90
 _NAMES = {
     Kind.FINISHED: "jobs that were not audited",
-    Kind.UNDECIDED: "audits without a decision",
+    Kind.UNDECIDED: "audits without a decision whether to post",
     Kind.NOTICES: "notices that were not posted",
 }
 _WORDS = {
