@@ -100,7 +100,7 @@ def _by_rule(call: Call, fault: Fault) -> Expected:
             ends = _UNSEEN | _LATER | (_SAID if use is Use.ENRICHES else frozenset())
             return Expected(ends, marked=use is Use.POSTS)
         case Fault.DENIED if use is Use.ENRICHES:
-            return Expected(_SAID)
+            return Expected(_SAID | _UNSEEN)
         case Fault.DENIED if use is Use.POSTS:
             return Expected(_DEAD, counted="NotifyFailed")
         case Fault.HANGS | Fault.DOWN if use is Use.POSTS:

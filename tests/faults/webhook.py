@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from sageaudit.adapters.channels import https_post as posting
 
@@ -117,7 +117,7 @@ class _Socket:
         self.ends_at: datetime | None = None
         self.over = threading.Event()
 
-    def __enter__(self) -> _Socket:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

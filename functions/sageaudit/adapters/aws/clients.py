@@ -94,6 +94,18 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
         raise unreadable(service) from error
 
 
+@contextmanager
+def reading(service: str) -> Iterator[None]:
+    """Turns what is raised by an answer without its parts, or with other ones, into Unavailable.
+
+    Around nothing but the reading: what this project's own code raises elsewhere is a defect.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise unreadable(service) from error
+
+
 def part_of(answer: Mapping[str, Any], key: str) -> Any:
     """What AWS always answers under a key. Raises Unavailable where it is not there."""
     if key not in answer:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sageaudit.adapters.aws.clients import aws_errors, part_of
+from sageaudit.adapters.aws.clients import aws_errors, part_of, reading
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobMetrics
 from sageaudit.domain.prices.market import InstanceType
@@ -162,10 +162,14 @@ def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) 
         **recent,
     )
     for page in pages:
-        for metric in part_of(page, "Metrics"):
-            for dimension in metric["Dimensions"]:
-                if dimension["Name"] == "Host":
-                    yield dimension["Value"]
+        with reading("cloudwatch"):
+            hosts = [
+                str(dimension["Value"])
+                for metric in part_of(page, "Metrics")
+                for dimension in metric["Dimensions"]
+                if dimension["Name"] == "Host"
+            ]
+        yield from hosts
 
 
 def _not_at_work(job: Job) -> Missing:
@@ -212,12 +216,14 @@ def _read(
             "ScanBy": "TimestampAscending",
         }
         for result in _results(client, call, notes):
-            for moment, value in zip(result["Timestamps"], result["Values"], strict=False):
-                index = int(moment.timestamp() - first) // period_s
-                if 0 <= index < points:
-                    values[result["Id"]][index] = value
-            if result.get("StatusCode") in {"InternalError", "Forbidden"}:
-                notes[f"CloudWatch returned {result['StatusCode']} for some series"] = None
+            with reading("cloudwatch"):
+                of = values[result["Id"]]
+                for moment, value in zip(result["Timestamps"], result["Values"], strict=False):
+                    index = int(moment.timestamp() - first) // period_s
+                    if 0 <= index < points:
+                        of[index] = float(value)
+                if result.get("StatusCode") in {"InternalError", "Forbidden"}:
+                    notes[f"CloudWatch returned {result['StatusCode']} for some series"] = None
     raw = [
         RawSeries(
             host=query["MetricStat"]["Metric"]["Dimensions"][0]["Value"],

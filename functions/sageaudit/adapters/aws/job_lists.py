@@ -95,7 +95,7 @@ def _by_creation(after: datetime, before: datetime) -> dict[str, Any]:
 
 def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[Listed]:
     for row in part_of(answer, f"{kind.row.prefix}JobSummaries"):
-        if (job := _listed(kind, row)) is not None:
+        if row is not None and (job := _listed(kind, row)) is not None:
             yield job
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, part_of
+from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, part_of, reading
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import JobNotFound
@@ -47,9 +47,9 @@ class SageMakerJobs:
         with aws_errors("sagemaker"):
             pages = self._client_of(ref.account, ref.region).get_paginator("list_tags")
             return {
-                tag["Key"]: tag["Value"]
+                key: value
                 for page in pages.paginate(ResourceArn=ref.arn)
-                for tag in part_of(page, "Tags")
+                for key, value in _tags(page)
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
@@ -62,6 +62,14 @@ class SageMakerJobs:
                     child = JobRef.from_arn(row["TrainingJobArn"], row["TrainingJobName"])
                     if child is not None:
                         yield child
+
+
+def _tags(page: Mapping[str, Any]) -> list[tuple[str, str]]:
+    with reading("sagemaker"):
+        tags = [(tag["Key"], tag["Value"]) for tag in part_of(page, "Tags")]
+        if not all(isinstance(text, str) for tag in tags for text in tag):
+            raise TypeError("a tag is no text")
+        return tags
 
 
 def is_gone(error: ClientError) -> bool:
