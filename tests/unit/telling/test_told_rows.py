@@ -435,7 +435,7 @@ def _provisional(event: dict[str, Any]) -> str:
     due_at = "2026-05-20T15:00:00Z"
     whole["audit"] = {**whole["audit"], "settled": False, "due_at": due_at}
     story.audited(whole, clock("09:02"))
-    assert "looked at again after 2026-05-20 15:00 UTC" in story.messages[0].text
+    assert "audited again after 2026-05-20 15:00 UTC" in story.messages[0].text
     return told(story)
 
 
