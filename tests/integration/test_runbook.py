@@ -245,10 +245,10 @@ def test_events_rejected(alarm: str, tmp_path: Path) -> None:
         assert row["error"] == "wrong_account"
         assert row["function_request_id"]
         assert "wrong_account" in redrive(one, "finished", "--dry-run")
-        redrive(one, "finished", "--yes")  # it would be refused again, so it stays
-        assert len(one.scene.dead_letters()) == 1
+        assert "moved 0 letters, 1 stay" in redrive(one, "finished", "--yes")  # refused for good
         kept = tmp_path / "kept.jsonl"
-        redrive(one, "finished", "--delete", "--yes", "--keep", str(kept))
+        deleted = redrive(one, "finished", "--delete", "--yes", "--keep", str(kept))
+        assert "deleted 1 letter" in deleted
         assert one.scene.dead_letters() == []
         assert arn in kept.read_text(encoding="utf-8")
         ends(one, alarm)

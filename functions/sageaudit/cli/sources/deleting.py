@@ -170,8 +170,10 @@ def _delete_batch(batch: Sequence[Plan], held: Held, kept: KeptLetters) -> None:
         kept.add(plan.letter for plan in going)
         refused = held.queue.delete([plan.letter.message.receipt_handle for plan in going])
     except (AwsError, BadUsage) as error:
+        unkept = isinstance(error, BadUsage)
         for plan in going:
-            plan.fate, plan.note = Fate.FAILED, str(error)
+            plan.fate = Fate.FAILED
+            plan.note = "could not be kept, so it was not deleted" if unkept else str(error)
         raise
     for place, plan in enumerate(going):
         if place in refused:

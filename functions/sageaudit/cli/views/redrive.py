@@ -117,7 +117,8 @@ def show(found: Redriven, now: datetime, console: Console) -> None:
             console.print(Text(line))
     console.print()
     for plan in found.plans:
-        console.print(_line(plan, console.width), no_wrap=True, overflow="ellipsis", crop=True)
+        letter_line = _line(plan, console.width, _FATE_DELETING if found.deleting else _FATE)
+        console.print(letter_line, no_wrap=True, overflow="ellipsis", crop=True)
     warned = warning(found)
     if warned is not None:
         console.print()
@@ -158,10 +159,9 @@ def about(plan: Plan) -> str:
     return channel + subject.words
 
 
-def _line(plan: Plan, width: int) -> Text:
+def _line(plan: Plan, width: int, fate: int) -> Text:
     why = "; ".join(filter(None, (plan.note, plan.letter.why)))
     wide = min(_ABOUT + max(width - _WIDTH, 0) // 2, _WIDEST_ABOUT)
-    fate = _FATE_DELETING if plan.fate is Fate.DELETES else _FATE
     parts = ((about(plan), wide), (plan.letter.reason, _REASON), (_WORDS[plan.fate], fate))
     line = "".join(set_cell_size(middle(terminal(text), room - 1), room) for text, room in parts)
     return Text(set_cell_size(line + terminal(why), width).rstrip())
