@@ -24,6 +24,7 @@ DEAD_LETTERS = (
     "NoticesDeadLetters",
     "SweepDeadLetters",
 )
+_UNITS = {"Duration": " ms", "IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
 _PAGE = """\
 # Alarms
 
@@ -31,10 +32,10 @@ Made from `infra/alarm_list.py` by `make docs`. Each alarm publishes to the topi
 to which only CloudWatch of this account may publish; `make deploy` asks who is subscribed. The
 topic has no managed key, because CloudWatch cannot publish to a topic under the managed SNS key.
 
-An alarm is for what no retry repairs, or for what retries have not repaired in a time in which they
-usually do. A standard alarm costs about $0.10 a month: {number} of them, with every channel on.
+An alarm is raised for what no retry repairs, or when retries fail for longer than is usual. A
+standard alarm costs about $0.10 a month: {number} of them, with every channel on.
 
-| alarm | raised when | why not sooner or later | what to do |
+| alarm | raised when | why this threshold | runbook |
 |---|---|---|---|
 {rows}
 """
@@ -76,11 +77,16 @@ def _condition(watch: Watch) -> Iterator[str]:
     if watch.silence:
         yield f"`{watch.metric}` has no value"
     else:
-        yield f"{watch.statistic} of `{watch.metric}` above {watch.above:,.0f}"
+        yield f"{watch.statistic} of `{watch.metric}` above {watch.above:,.0f}{_unit(watch)}"
     times = f"{watch.needed} of {watch.periods} times" if watch.needed < watch.periods else ""
     if watch.needed == watch.periods > 1:
         times = f"{watch.periods} times in a row"
     yield f"in {_span(watch.period_s)}" + (f", {times}" if times else "")
+
+
+def _unit(watch: Watch) -> str:
+    """The unit that AWS gives a metric of time; counts have none."""
+    return _UNITS.get(watch.metric, "")
 
 
 def _span(seconds: int) -> str:

@@ -80,7 +80,7 @@ def watches(
         "DeliverFailing",
         "failing",
         "DeliveryFailed",
-        "notices cannot be read, marked or moved for hours",
+        "for hours notices could not be read, moved, or marked as sent",
         service="deliver",
     )
     for channel in notices_queues:
@@ -95,7 +95,7 @@ def _of_function(handler: str, function: FunctionFacts) -> Iterator[Watch]:
         "function-errors",
         "Errors",
         f"{handler} crashed, or timed out, three times within an hour",
-        "Lambda and SQS repeat what crashed; the third failure in an hour is no passing one",
+        "what crashed is tried again; three failures in an hour do not pass by themselves",
         namespace=LAMBDA,
         dimensions=dimensions,
         period_s=HOUR_S,
@@ -119,7 +119,7 @@ def _of_function(handler: str, function: FunctionFacts) -> Iterator[Watch]:
         "function-timed-out",
         "Duration",
         f"{handler} ran until its timeout of {function.timeout_s} s twice within an hour",
-        "one slow answer of AWS is repeated and done; the second time-out is none",
+        "after one slow answer of AWS the repeat succeeds; two time-outs in an hour have a cause",
         namespace=LAMBDA,
         dimensions=dimensions,
         statistic="Maximum",
@@ -132,8 +132,8 @@ def _of_function(handler: str, function: FunctionFacts) -> Iterator[Watch]:
         f"{name}Defects",
         "unexpected-errors",
         "Defects",
-        f"{handler} hit an unexpected error, which no retry repairs",
-        "each one is a fault of the code",
+        f"{handler} hit an unexpected error: a fault of its code",
+        "a retry meets the same fault: it needs a new version",
         dimensions={"service": handler},
     )
 
@@ -144,7 +144,7 @@ def _late(name: str, queue: str, seconds: int) -> Watch:
         "queue-late",
         "ApproximateAgeOfOldestMessage",
         f"a message of the queue {name} has waited for more than {seconds // HOUR_S} h",
-        "a thousand jobs that end together are worked off in about half an hour",
+        "a thousand jobs that end together are done after about half an hour",
         namespace=QUEUES,
         dimensions={"QueueName": queue},
         statistic="Maximum",
@@ -175,7 +175,7 @@ def _failing(name: str, entry: str, metric: str, means: str, **dimensions: str) 
         metric,
         means,
         "what fails is tried again at least once an hour, for 3.5 days: failures in four of six "
-        "hours are no passing ones, and there is time to repair the cause",
+        "hours do not pass by themselves, and three days are left to repair the cause",
         dimensions=dimensions,
         period_s=HOUR_S,
         periods=6,
@@ -185,14 +185,16 @@ def _failing(name: str, entry: str, metric: str, means: str, **dimensions: str) 
 
 def _of_audits() -> Iterator[Watch]:
     audit = {"service": "audit"}
-    yield _failing("AuditFailing", "failing", "AuditFailed", "audits fail for hours", **audit)
+    yield _failing(
+        "AuditFailing", "failing", "AuditFailed", "audits have failed for hours", **audit
+    )
     # The queue's alarm is not raised again while older messages are in the queue.
     yield Watch(
         "EventsRejected",
         "events-rejected",
         "RejectedEvents",
-        "events were malformed, forged, or of an account that is not allowed",
-        "no event of AWS is refused: each one is a mistake or an attempt",
+        "events were malformed, forged, or of an account that is not allowed, and were refused",
+        "no event of a job in your accounts is refused: each one is a mistake or an attack",
         dimensions=audit,
     )
     yield Watch(
@@ -200,7 +202,7 @@ def _of_audits() -> Iterator[Watch]:
         "unauditable",
         "JobsUnauditable",
         "three or more jobs within six hours could not be audited",
-        "one job that its user deletes at once is no fault; several have a common cause",
+        "one job that its user deleted at once is normal; several have a common cause",
         dimensions=audit,
         period_s=6 * HOUR_S,
         above=2,
@@ -209,7 +211,7 @@ def _of_audits() -> Iterator[Watch]:
         "RulesFailed",
         "rules-failed",
         "RuleFailed",
-        "a rule ended with an error, so an audit lacks its findings",
+        "a rule ended with an error, so an audit lacks this rule's findings",
         "each one is a fault of the code, and no retry finds the dollars",
         dimensions=audit,
     )
@@ -220,16 +222,16 @@ def _of_decisions(notify: str) -> Iterator[Watch]:
         "NotifyFailing",
         "failing",
         "NotDecided",
-        "audits get no decision whether to post for hours",
+        "for hours it could not be decided whether to post a message about an audit",
         service="notify",
     )
     yield Watch(
         "StreamLate",
         "stream-late",
         "IteratorAge",
-        "audits wait for more than 15 minutes until notify sees them",
-        "notify sets aside what fails, so a stream that is late is not read at all; it keeps "
-        "records for 24 h",
+        "new audits have waited for more than 15 minutes for notify",
+        "notify sets aside what fails, so a stream that is late is not read at all; after 24 h it "
+        "has lost what was not read",
         namespace=LAMBDA,
         dimensions={"FunctionName": notify},
         statistic="Maximum",
@@ -245,23 +247,23 @@ def _of_channel(channel: str) -> Iterator[Watch]:
         f"{name}Broken",
         "channel-broken",
         "NotifyFailed",
-        f"{channel} refused a notice for good",
-        "each one is a message that nobody gets until it is sent again",
+        f"{channel} refused a message, which is not tried again",
+        "nobody gets this message until somebody sends it again",
         dimensions=dimensions,
     )
     yield Watch(
         f"{name}Unknown",
         "channel-unknown",
         "NotifyUnknown",
-        f"nobody knows whether a notice arrived on {channel}, after two tries",
-        "each one may be a message that nobody got",
+        f"nobody knows whether a message arrived on {channel}, and it is not tried again",
+        "somebody has to look whether it is there",
         dimensions=dimensions,
     )
     yield _failing(
         f"{name}Failing",
         "failing",
         "DeliveryFailed",
-        f"{channel} takes no notices for hours",
+        f"{channel} has taken no messages for hours",
         **dimensions,
     )
 
@@ -284,9 +286,9 @@ def _of_sweep() -> Iterator[Watch]:
         "SweepSilent",
         "sweep-silent",
         "JobsEnded",
-        "no sweep has listed jobs for an hour, so nobody notices events that are lost",
-        "it runs every 15 minutes, and counts also when no job ended; two half hours without a "
-        "value are four sweeps",
+        "the sweep has not listed jobs for an hour, so lost events are not noticed",
+        "it runs every 15 minutes and sends a value even if no job ended; two half hours without "
+        "one are four sweeps that failed",
         dimensions=sweep,
         statistic="SampleCount",
         period_s=30 * MINUTE_S,
@@ -297,9 +299,9 @@ def _of_sweep() -> Iterator[Watch]:
         "EventsLost",
         "events-lost",
         "ReconcilerFound",
-        "the sweep found jobs without an event in three of the last six hours",
-        "a single lost event is repaired by the sweep, and the first sweep of a new stack finds "
-        "jobs of before; hour after hour, the events do not come",
+        "in three of the last six hours the sweep found jobs whose event never came",
+        "the sweep repairs a single lost event; in three different hours it means that the "
+        "delivery of events is broken",
         dimensions=sweep,
         period_s=HOUR_S,
         periods=6,
@@ -309,8 +311,8 @@ def _of_sweep() -> Iterator[Watch]:
         "SweepFailing",
         "failing",
         "SweepFailed",
-        "the sweep could not list or send for most of an hour",
-        "a throttled list is asked again 15 minutes later; three of four failures are no chance",
+        "for most of an hour the sweep could not list jobs or send what it found",
+        "a throttled list is asked again 15 minutes later; three failures of four do not pass",
         dimensions=sweep,
         period_s=15 * MINUTE_S,
         periods=4,

@@ -49,4 +49,4 @@ def unconfirmed(known: Sequence[Subscriber]) -> Iterator[str]:
 def _next_step(known: Sequence[Subscriber], flag: str, topic_arn: str) -> str:
     if known:
         return f" Not confirmed yet: {', '.join(str(one.address) for one in known)}."
-    return f" Run make deploy again with an address ({flag}), or subscribe to {topic_arn}."
+    return f' Run make deploy ARGS="{flag} ADDRESS", or subscribe to {topic_arn}.'

@@ -69,8 +69,8 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
     found = checks(run, exit_code=0)
     assert {row["state"] for row in found.values()} == {"ok"}
     assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 4
-    assert found["alarms"]["found"] == "told to 1 subscriber (email)"
-    assert "were looked for, in 1 list" in found["sweep"]["found"]
+    assert found["alarms"]["found"] == "they go to 1 subscriber (email)"
+    assert "has looked for all jobs" in found["sweep"]["found"]
 
 
 @pytest.mark.parametrize("kind", list(DEAD))
@@ -97,12 +97,12 @@ def test_a_sweep_that_failed_is_counted_and_leads_to_the_runbook(stack: Stack, r
 def test_nobody_told_and_a_late_sweep_are_said(stack: Stack, run: Run) -> None:
     """With what to do; a stack that never swept is not checked."""
     found = checks(run, exit_code=1)
-    assert found["alarms"]["found"] == "nobody is told of them"
+    assert found["alarms"]["found"] == "nobody gets them"
     assert "make deploy" in found["alarms"]["next"]
     assert found["sweep"]["state"] == "not_checked"
     swept(stack, timedelta(hours=4))
     late = checks(run, exit_code=1)["sweep"]
-    assert (late["state"], "not later ones" in late["found"]) == ("failed", True)
+    assert (late["state"], "no sweep has looked" in late["found"]) == ("failed", True)
 
 
 def test_it_calls_what_it_declares_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:

@@ -49,6 +49,9 @@ def _occasions() -> dict[str, tuple[AuditDocument, Occasion]]:
     after, told, idle_told = (Said(1, news, _NINE) for news in (low, high, hours))
     plain_idle = documents.idle_document()
     unpriced = documents.unpriced_idle_document()
+    provisional = documents.document()
+    due = {"settled": False, "due_at": "2026-05-20T15:00:00Z"}
+    provisional["audit"] = {**provisional["audit"], **due}  # type: ignore[typeddict-item]
     changes = ("the run's cost is $4.55, was $440.00", "gpu-idle ($410.00) is no longer found")
     return {
         "second-more-severe": (
@@ -65,6 +68,7 @@ def _occasions() -> dict[str, tuple[AuditDocument, Occasion]]:
             Occasion(Tell(corrects=told)),
         ),
         "correction-idle": (unpriced, Occasion(Tell(idle=True, corrects=idle_told))),
+        "provisional": (provisional, FIRST),
         "idle": (plain_idle, Occasion(Tell(idle=True))),
         "idle-unpriced": (unpriced, Occasion(Tell(idle=True))),
         "second-idle": (plain_idle, Occasion(Tell(idle=True, nth=2, why=Why.IDLE, after=after))),

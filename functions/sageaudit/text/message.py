@@ -290,8 +290,8 @@ def _looked_at_again(document: AuditDocument) -> str | None:
     if document["audit"]["settled"] or due_at is None:
         return None
     return (
-        f"Provisional: it is looked at again after {_minute(due_at)}, and you hear of it again only"
-        " if what it says changes"
+        f"Provisional: figures may still change. The job is audited again after {_minute(due_at)};"
+        " if they change enough to matter, a correction follows"
     )
 
 

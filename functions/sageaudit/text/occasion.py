@@ -77,21 +77,21 @@ def note(document: AuditDocument, occasion: Occasion) -> tuple[str, str] | None:
         return "Corrects", _what_is_corrected(document, tell.corrects, occasion)
     if tell.why is None or tell.after is None:
         return None
-    at = f" at {tell.after.at.astimezone(UTC):%H:%M} UTC" if tell.after.at else ""
-    told = f"of {document['job']['family']}, {_told(tell.after.news)} was told{at}"
+    at = tell.after.at
+    earlier = f"The message of {at.astimezone(UTC):%H:%M} UTC" if at else "An earlier message"
+    said = f"{earlier} about the job family {document['job']['family']} said"
     because = {
-        Why.WORSE: "this is more severe",
-        Why.TEN_TIMES: f"this is {TIMES} times as much or more",
-        Why.IDLE: "that was not about idle hours",
+        Why.WORSE: "this run is more severe",
+        Why.TEN_TIMES: f"this run is {TIMES} times as much or more",
+        Why.IDLE: "it was not about idle hours",
     }[tell.why]
-    return f"{capitalised(_nth(tell.nth))} message {_day(occasion)}", capitalised(
-        f"{told}; {because}."
-    )
+    label = f"{capitalised(_nth(tell.nth))} message {_day(occasion)}"
+    return label, f"{said} {_told(tell.after.news)}; {because}."
 
 
 def _what_is_corrected(document: AuditDocument, before: Said, occasion: Occasion) -> str:
-    when = f"on {_moment(before.at)}" if before.at else "earlier"
-    said = [f"{_told(before.news)}, told {when}.", f"Now: {_now(document, occasion)}."]
+    earlier = f"the message of {_moment(before.at)}" if before.at else "an earlier message"
+    said = [f"{earlier}, which said {_told(before.news)}.", f"Now: {_now(document, occasion)}."]
     if occasion.changes:
         said.append(f"What changed: {'; '.join(occasion.changes)}.")
     news = news_of(document)
@@ -131,7 +131,11 @@ def _corrected(document: AuditDocument, now: News, before: News) -> str:
     if now.usd is None and not now.perhaps_usd:
         return f"the dollars are not known; {_amount(before)} is withdrawn"
     if not before.of_money:
-        return f"{_amount(now)}, where only idle hours were told" if before.idle else _amount(now)
+        return (
+            f"{_amount(now)}; the earlier message had only idle hours"
+            if before.idle
+            else _amount(now)
+        )
     if before.usd is None and not before.perhaps_usd:
         return f"{_amount(now)}; the dollars were not known"
     if not now.at_stake_usd:
@@ -147,9 +151,11 @@ def _idle_corrected(
     document: AuditDocument, now: IdleHours | None, before: IdleHours | None
 ) -> str:
     told = _hours(before) if before else "idle hours"
+    if document.get("idle_capacity") is None:
+        return f"{_few_idle(document)}; {told} are withdrawn"
     if now is None or before is None or now.unit != before.unit:
         return f"{_few_idle(document)}, not {told}"
-    return f"{_hours(now)} not used, not {shown_hours(before.hours)}"
+    return f"{_hours(now)} were idle, not {shown_hours(before.hours)}"
 
 
 def _told(news: News) -> str:

@@ -435,7 +435,7 @@ def _provisional(event: dict[str, Any]) -> str:
     due_at = "2026-05-20T15:00:00Z"
     whole["audit"] = {**whole["audit"], "settled": False, "due_at": due_at}
     story.audited(whole, clock("09:02"))
-    assert "looked at again after 2026-05-20 15:00 UTC" in story.messages[0].text
+    assert "audited again after 2026-05-20 15:00 UTC" in story.messages[0].text
     return told(story)
 
 
@@ -445,7 +445,7 @@ def _waiting_notice(event: dict[str, Any]) -> str:
     story.messages.clear()
     at = MORNING + timedelta(days=1) if event["at"] == "next day" else clock(event["at"])
     story.audited(run_document(severity="info"), at, version=2)
-    assert "told on 2026-05-20 09:02 UTC" in story.messages[0].text
+    assert "the message of 2026-05-20 09:02 UTC, which said HIGH $412.00" in story.messages[0].text
     return told(story)
 
 

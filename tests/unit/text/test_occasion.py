@@ -54,7 +54,10 @@ def test_a_first_message_says_nothing_of_others() -> None:
             "(second message today, after LOW $6.00)",
             (
                 "Second message today",
-                "Of train-bert, LOW $6.00 was told at 09:02 UTC; this is more severe.",
+                (
+                    "The message of 09:02 UTC about the job family train-bert said LOW $6.00; this"
+                    " run is more severe."
+                ),
             ),
         ),
         (
@@ -63,8 +66,8 @@ def test_a_first_message_says_nothing_of_others() -> None:
             (
                 "Third message of 2026-05-18",
                 (
-                    "Of train-bert, HIGH $412.00 was told at 09:02 UTC; this is 10 times as"
-                    " much or more."
+                    "The message of 09:02 UTC about the job family train-bert said HIGH $412.00;"
+                    " this run is 10 times as much or more."
                 ),
             ),
         ),
@@ -73,7 +76,10 @@ def test_a_first_message_says_nothing_of_others() -> None:
             "(7th message today, after HIGH, dollars not known)",
             (
                 "7th message today",
-                "Of train-bert, HIGH, dollars not known was told; that was not about idle hours.",
+                (
+                    "An earlier message about the job family train-bert said HIGH, dollars not"
+                    " known; it was not about idle hours."
+                ),
             ),
         ),
         (
@@ -82,8 +88,8 @@ def test_a_first_message_says_nothing_of_others() -> None:
             (
                 "Second message today",
                 (
-                    "Of train-bert, IDLE 40 GPU-hours was told at 09:02 UTC; this is 10 times as"
-                    " much or more."
+                    "The message of 09:02 UTC about the job family train-bert said IDLE 40"
+                    " GPU-hours; this run is 10 times as much or more."
                 ),
             ),
         ),
@@ -104,8 +110,8 @@ def test_a_correction_says_what_was_told_what_holds_now_and_why() -> None:
     assert note(document(), occasion) == (
         "Corrects",
         (
-            "HIGH $412.00, told on 2026-05-20 09:02 UTC. Now: HIGH, $2.04 of $4.55 (45%) was"
-            " avoidable. What changed: gpu-idle ($410.00) is no longer found."
+            "the message of 2026-05-20 09:02 UTC, which said HIGH $412.00. Now: HIGH, $2.04 of"
+            " $4.55 (45%) was avoidable. What changed: gpu-idle ($410.00) is no longer found."
         ),
     )
     nothing = document(findings=[], avoidable_usd=Decimal(0))
@@ -113,8 +119,8 @@ def test_a_correction_says_what_was_told_what_holds_now_and_why() -> None:
     assert note(nothing, timeless) == (
         "Corrects",
         (
-            "HIGH $412.00, told earlier. Now: none of $4.55 was found avoidable. Do not act on the"
-            " earlier message."
+            "an earlier message, which said HIGH $412.00. Now: none of $4.55 was found avoidable."
+            " Do not act on the earlier message."
         ),
     )
 
@@ -132,8 +138,8 @@ def test_a_correction_says_what_was_told_what_holds_now_and_why() -> None:
             HIGH,
             "$5.04 avoidable or lost, not $412.00 avoidable",
         ),
-        (document(), IDLE, "$2.04 avoidable, where only idle hours were told"),
-        (unpriced_idle_document(), IDLE, "1,024 GPU-hours not used, not 40"),
+        (document(), IDLE, "$2.04 avoidable; the earlier message had only idle hours"),
+        (unpriced_idle_document(), IDLE, "1,024 GPU-hours were idle, not 40"),
         (not_judged_document(), IDLE, "few or no hours were idle, not 40 GPU-hours"),
     ],
 )

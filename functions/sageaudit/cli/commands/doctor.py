@@ -49,7 +49,7 @@ Examples:
 @click.option(
     "--stack",
     metavar="NAME",
-    help="Check also a deployed stack: dead letters, who is told of alarms, the last sweep.",
+    help="Check also a deployed stack: dead letters, who gets alarms, the last sweep.",
 )
 @click.option("--region", help="AWS region to ask; by default that of your AWS settings.")
 @options.PROFILE

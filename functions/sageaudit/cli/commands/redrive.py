@@ -99,8 +99,9 @@ def redrive(
 ) -> int:
     """Shows dead letters with their reasons, and sends them again or deletes them.
 
-    finished: jobs that were not audited. undecided: audits without a decision. notices: messages
-    that were not posted. Each letter is sent to its work queue as a new message, then deleted.
+    finished: jobs that were not audited. undecided: audits without a decision whether to post.
+    notices: messages that were not posted. Each letter is sent to its work queue as a new message,
+    then deleted.
     """
     if reason == "":
         raise BadUsage("--reason is empty: name a reason, as --dry-run shows them")

@@ -63,10 +63,10 @@ class Subject:
 
     @property
     def words(self) -> str:
-        """In a few words."""
+        """In a few words; the kind of job would take the room of its name."""
         if self.job is not None:
             version = "" if self.version is None else f" v{self.version}"
-            return f"{self.job.kind.row.arn_word} {self.job.name}{version}"
+            return f"{self.job.name}{version}"
         if self.position is not None:
             return "audits by position"
         return "(unreadable)" if self.notice_id is None else self.notice_id

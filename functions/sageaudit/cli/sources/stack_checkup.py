@@ -1,4 +1,4 @@
-"""What `sageaudit doctor --stack` checks: dead letters, who is told of alarms, the last sweep."""
+"""What `sageaudit doctor --stack` checks: dead letters, who gets alarms, the last sweep."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def _told(session: Any, region: str, topic: str) -> Check:
     waiting = sum(one["SubscriptionArn"] == _PENDING for one in known)
     unconfirmed = f", {waiting} not confirmed yet" if waiting else ""
     if not told:
-        advice = "`make deploy` asks where alarms go; who is asked must confirm"
-        return failed("alarms", f"nobody is told of them{unconfirmed}", advice, Exit.FAILURE)
+        advice = "`make deploy` asks where alarms go; each new address must confirm"
+        return failed("alarms", f"nobody gets them{unconfirmed}", advice, Exit.FAILURE)
     protocols = ", ".join(sorted({one["Protocol"] for one in told}))
-    return ok("alarms", f"told to {counted(len(told), 'subscriber')} ({protocols}){unconfirmed}")
+    return ok("alarms", f"they go to {counted(len(told), 'subscriber')} ({protocols}){unconfirmed}")
 
 
 def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
@@ -95,11 +95,12 @@ def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
         advice = "it runs every 15 minutes; look at the log of the sweep function"
         return Check("sweep", State.NOT_CHECKED, "no sweep has ended yet", advice)
     oldest = min(until)
-    found = f"jobs that ended until {oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC were looked for"
+    at, lists = f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", counted(len(until), "list")
     if now - oldest > _LATE:
-        advice = "look at the log of the sweep function"
-        return failed("sweep", f"{found}, not later ones", advice, Exit.FAILURE)
-    return ok("sweep", f"{found}, in {counted(len(until), 'list')}")
+        advice = 'see "Sweep silent" in docs/runbook.md'
+        found = f"no sweep has looked for jobs that ended after {at}"
+        return failed("sweep", found, advice, Exit.FAILURE)
+    return ok("sweep", f"has looked for all jobs that ended up to {at}, in {lists}")
 
 
 def _watermark(item: Mapping[str, Any]) -> datetime | None:

@@ -31,7 +31,7 @@ _ABOUT, _REASON, _FATE, _FATE_DELETING = 34, 17, 6, 7
 _WIDTH, _WIDEST_ABOUT = 80, 90
 _NAMES = {
     Kind.FINISHED: "jobs that were not audited",
-    Kind.UNDECIDED: "audits without a decision",
+    Kind.UNDECIDED: "audits without a decision whether to post",
     Kind.NOTICES: "notices that were not posted",
 }
 _WORDS = {
@@ -103,7 +103,9 @@ def show(found: Redriven, now: datetime, console: Console) -> None:
     console.print(Text(title, "bold"))
     if not letters:
         return
-    table = plain_table("Letters", "Reason", "First sent", "Last", "Deleted in", right={"Letters"})
+    table = plain_table(
+        "Letters", "Reason", "First sent", "Last sent", "Deleted in", right={"Letters"}
+    )
     for reason, group in _groups(letters):
         sent = [letter.first_sent_at for letter in group]
         left = _left(min(letter.deleted_at for letter in group), now)
