@@ -163,14 +163,18 @@ def _tell(
         if last is not None and last.version >= audit.version:
             return Quiet(f"version {last.version} was told")
         overtaken = newest is not None and newest.version > audit.version
-        if overtaken and not seen.is_claimed(audit.pk, audit.version):
+        claimed = seen.is_claimed(audit.pk, audit.version)
+        if overtaken and not claimed:
             return Quiet("a newer version of the audit has taken its place")
         if unfinished := seen.unfinished(audit.pk, audit.version, now):
             return Later("another version of the audit is being told", _rest_s(unfinished, now))
         verdict = _decided(audit, audited, newest, seen, last, deps, now=now)
+        if isinstance(verdict, Silent) and claimed:
+            # One channel may have its notice: the others get theirs, whatever was told since.
+            verdict = _decided(audit, audited, newest, FamilyDay(), last, deps, now=now)
         if isinstance(verdict, Silent):
             return Quiet(verdict.reason)
-        if busy := seen.busy(audit.pk, now):
+        if not claimed and (busy := seen.busy(audit.pk, now)):
             return Later("another message about the family is being queued", _rest_s(busy, now))
         payloads = _payloads(audit, verdict, deps, now=now)
         until = now + timedelta(seconds=LEASE_S)
