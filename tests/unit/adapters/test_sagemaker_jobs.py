@@ -76,8 +76,9 @@ def jobs(client: Client) -> SageMakerJobs:
 )
 def test_each_kind_has_its_own_describe(kind: JobKind, method: str, parameter: str) -> None:
     """Asked by the name in its own letters; transport metadata is no part of the answer."""
-    client = Client({"Status": "x", "ResponseMetadata": {"RequestId": "1"}})
-    assert jobs(client).describe(ref(kind)) == {"Status": "x"}
+    arn = {f"{kind.row.prefix}JobArn": "arn"}
+    client = Client({**arn, "ResponseMetadata": {"RequestId": "1"}})
+    assert jobs(client).describe(ref(kind)) == arn
     assert client.calls == [(method, {parameter: "Nightly"})]
 
 
