@@ -146,6 +146,7 @@ def document(**overrides: Any) -> AuditDocument:
             "due_at": None,
             "ruleset": "1",
             "policy": "1",
+            "pool": None,
             "coverage": {
                 "period_s": 60,
                 "hosts": 1,

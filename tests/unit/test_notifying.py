@@ -626,3 +626,30 @@ def test_a_document_of_the_table_gives_the_same_notice_as_a_new_one() -> None:
     notify(replace(audit(), document=stored), dependencies(queue=queue), now=NOON)
     notify(audit(), dependencies(queue=queue), now=NOON)
     assert queue.sent[:2] == queue.sent[2:]
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value"),
+    [
+        ("bill", "price_kind", None),
+        ("job", "status", None),
+        ("audit", "coverage", []),
+        ("bill", "notes", "x"),
+    ],
+)
+def test_a_writer_that_fails_for_the_form_of_the_document_is_no_defect(
+    place: str, key: str, value: Any
+) -> None:
+    """A key below the top is missing or of another type: the document is malformed, at once."""
+    whole: Any = document()
+    part = {name: known for name, known in whole[place].items() if name != key}
+    whole = {**whole, place: part if value is None else {**part, key: value}}
+
+    def raises(*_: Any) -> Any:
+        raise KeyError(key)
+
+    queue = RecordingQueue()
+    deps = dependencies(ledger=MemoryLedger(), queue=queue, broken={"slack": raises})
+    with pytest.raises(Malformed, match=rf"{place}\.{key} is not"):
+        notify(replace(audit(), document=whole), deps, now=NOON)
+    assert queue.sent == []

@@ -76,8 +76,9 @@ def jobs(client: Client) -> SageMakerJobs:
 )
 def test_each_kind_has_its_own_describe(kind: JobKind, method: str, parameter: str) -> None:
     """Asked by the name in its own letters; transport metadata is no part of the answer."""
-    client = Client({"Status": "x", "ResponseMetadata": {"RequestId": "1"}})
-    assert jobs(client).describe(ref(kind)) == {"Status": "x"}
+    arn = {f"{kind.row.prefix}JobArn": "arn"}
+    client = Client({**arn, "ResponseMetadata": {"RequestId": "1"}})
+    assert jobs(client).describe(ref(kind)) == arn
     assert client.calls == [(method, {parameter: "Nightly"})]
 
 
@@ -147,3 +148,21 @@ def test_children_are_read_page_by_page() -> None:
     client = Client(pages=pages)
     found = list(jobs(client).children(ref(JobKind.TUNING)))
     assert [child.name for child in found] == ["Nightly-001", "Nightly-002"]
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        [{}],
+        [{"Key": "owner"}],
+        [{"Key": "owner", "Value": 7}],
+        [None],
+        5,
+        "x",
+        [{"Key": [], "Value": "x"}],
+    ],
+)
+def test_tags_of_another_form_are_no_answer(tags: Any) -> None:
+    """A row without a key, or with a value that is no text: it is asked again later."""
+    with pytest.raises(Unavailable, match="cannot be read"):
+        jobs(Client(pages=[{"Tags": tags}])).tags(ref(JobKind.TRAINING))

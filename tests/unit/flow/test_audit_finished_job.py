@@ -260,8 +260,11 @@ def test_a_job_that_came_back_is_audited_after_all() -> None:
 
 
 def test_an_answer_that_cannot_be_read_is_recorded_with_its_key() -> None:
-    """A poison job does not come back for ever."""
-    document = done(dependencies(answered(training_answer(ResourceConfig="ml.m5.large"))))
+    """It is asked for twice more, as a broken answer heals; then it does not come back for ever."""
+    broken = dependencies(answered(*[training_answer(ResourceConfig="ml.m5.large")] * 3))
+    for times in (0, 1):
+        assert isinstance(audit(broken, FIVE, {Wait.NOT_FOUND: times}), Later)
+    document = done(broken, waited={Wait.NOT_FOUND: 2})
     assert document["unauditable"] is not None
     assert "ResourceConfig" in document["unauditable"]
 

@@ -127,7 +127,7 @@ def is_of_parser(error: Exception) -> bool:
 
 
 def text_in(row: Mapping[str, Any], key: str) -> str:
-    """The text under a key. Raises TypeError or KeyError, which `parsing` turns into Unavailable."""
+    """The text under a key. Raises TypeError or KeyError, for `parsing`."""
     value = row[key]
     if not isinstance(value, str):
         raise TypeError(f"{key} is not a text")

@@ -27,6 +27,8 @@ PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
 MAX_POINTS = 1440
 """Most points per series: one day of minutes. Longer runs are read at a longer period."""
+MOST_HOSTS = 1_000
+"""Most hosts of a job that are read, as all their points are held in memory: our choice."""
 _QUERIES_A_CALL = 500
 _POINTS_A_CALL = 100_800
 _MOST_ALGORITHM_METRICS = 40
@@ -94,6 +96,8 @@ class CloudWatchMetrics:
         except AccessDenied as denied:
             allow = f"Allow {denied.action}."
             return ReadSeries((), Missing("metric_denied", str(denied).rstrip("."), allow))
+        if published.hosts_numbered and (job.instance_count or 0) > MOST_HOSTS:
+            notes.append(f"the metrics of {MOST_HOSTS} of {job.instance_count} hosts were read")
         return ReadSeries(tuple(raw), absent, tuple(notes))
 
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
@@ -103,7 +107,7 @@ class CloudWatchMetrics:
         asked for recently active metrics only.
         """
         if published.hosts_numbered:
-            return [f"{job.name}/algo-{n}" for n in range(1, (job.instance_count or 0) + 1)]
+            return [f"{job.name}/algo-{n}" for n in range(1, _hosts_read(job) + 1)]
         if self._lists_once:
             hosts = self._all_hosts(client, job, published)
         else:
@@ -150,6 +154,10 @@ class CloudWatchMetrics:
             }
             for number, (dimension, value, metric) in enumerate(series)
         ]
+
+
+def _hosts_read(job: Job) -> int:
+    return min(job.instance_count or 0, MOST_HOSTS)
 
 
 def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) -> Iterator[str]:

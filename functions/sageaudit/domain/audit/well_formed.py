@@ -53,6 +53,7 @@ LATER = frozenset(
 _YEARS = range(1970, 2200)
 _MOST = Decimal("1e15")
 """No amount, quantity or count of seconds of a job reaches it, and sums of more would overflow."""
+_WHOLES: Mapping[object, str] = {list: "a list", dict: "an object"}
 _NAMES: Mapping[object, str] = {
     str: "a text",
     bool: "true or false",
@@ -89,23 +90,22 @@ def _faults(value: object, shape: Any, name: str) -> Iterator[str]:
         if all(any(_faults(value, one, name)) for one in inside):
             kinds = [one for one in inside if one is not NoneType]
             yield next(_faults(value, kinds[0], name))
-    elif origin is list:
-        if not isinstance(value, list):
-            yield f"{name} is not a list"
-            return
-        for place, item in enumerate(value):
-            yield from _faults(item, inside[0], f"{name}[{place}]")
-    elif origin is dict:
-        if not isinstance(value, dict):
-            yield f"{name} is not an object"
-            return
-        for key, item in value.items():
-            yield from _faults(item, inside[1], f"{name}.{key}")
+    elif origin in _WHOLES:
+        yield from _of_parts(value, origin, inside[-1], name)
     elif origin is Literal:
         if not isinstance(value, str) or value not in inside:
             yield f"{name} is none of its words"
     elif not _is_of(value, shape):
         yield f"{name} is not {_NAMES[shape]}"
+
+
+def _of_parts(value: object, whole: Any, shape: Any, name: str) -> Iterator[str]:
+    if not isinstance(value, whole):
+        yield f"{name} is not {_WHOLES[whole]}"
+        return
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in parts:
+        yield from _faults(item, shape, f"{name}.{key}")
 
 
 def _of_object(value: object, shape: Any, name: str) -> Iterator[str]:

@@ -421,3 +421,28 @@ def test_only_training_jobs_have_algorithm_metrics() -> None:
         ran(180, kind=JobKind.PROCESSING, phases=phases(("Processing", 180)), metric_names=("x",)),
     )
     assert algorithm_queries(client) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"Values": None},
+        {"Values": ["x"]},
+        {"Values": [True]},
+        {"Timestamps": 5},
+        {"Timestamps": ["2026-05-20"]},
+        {"Id": {}},
+        {"Id": "none"},
+    ],
+)
+def test_results_of_another_form_are_no_answer(change: dict[str, Any]) -> None:
+    """They are asked again later."""
+
+    class Broken(HandMade):
+        def get_metric_data(self, **call: Any) -> dict[str, Any]:
+            answer = super().get_metric_data(**call)
+            first, *others = answer["MetricDataResults"]
+            return {"MetricDataResults": [{**first, **change}, *others]}
+
+    with pytest.raises(Unavailable, match="cannot be read"):
+        read(Broken(), job("ml.g4dn.xlarge", 2))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSRequest, AWSResponse
 from botocore.exceptions import (
     ConnectionClosedError,
     ConnectTimeoutError,
@@ -155,3 +157,26 @@ def test_a_payload_that_is_none_is_broken(client: Any) -> None:
     """The SDK's own check refuses it before it leaves."""
     with pytest.raises(ChannelBroken, match="payload"):
         SnsChannel(client, TOPIC).post({**PAYLOAD, "subject": 7})
+
+
+@pytest.mark.parametrize("body", [b"<html/>", b"<html>busy</html>", b"{}", b"", b"\xff"])
+def test_an_answer_that_is_none_of_sns_may_have_published_it(client: Any, body: bytes) -> None:
+    """A 200 that the SDK cannot read, whatever it raises then."""
+
+    def answers(request: AWSRequest, **_: Any) -> AWSResponse:
+        return AWSResponse(request.url, 200, {}, SimpleNamespace(stream=lambda: [body]))
+
+    client.meta.events.register("before-send.sns.Publish", answers)
+    with pytest.raises(MaybeSent, match="cannot be read"):
+        SnsChannel(client, TOPIC).post(PAYLOAD)
+
+
+def test_an_error_of_our_own_is_none_of_the_answer(client: Any) -> None:
+    """It passes through, as a defect."""
+
+    def raises(**_: Any) -> Any:
+        raise KeyError("x")
+
+    client.meta.events.register("before-send.sns.Publish", raises)
+    with pytest.raises(KeyError):
+        SnsChannel(client, TOPIC).post(PAYLOAD)
