@@ -15,37 +15,9 @@ from docs import schema_outputs
 from docs.schema_of_types import DIALECT, Definitions, Schema
 from docs.schema_recording import RECORDING
 from sageaudit.domain.audit import document
-from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
-from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.audit.well_formed import FORMATS, LATER, WORDS
 
 FOLDER = Path(__file__).parent / "schema"
-_WORDS = {
-    ("AuditDocument", "judged"): Judged,
-    ("JobDocument", "kind"): JobKind,
-    ("JobDocument", "purchase"): Purchase,
-    ("FindingDocument", "severity"): Severity,
-    ("FindingDocument", "confidence"): Confidence,
-    ("FindingDocument", "bucket"): Bucket,
-}
-_FORMATS = {
-    **{("JobDocument", key): "date-time" for key in ("created_at", "started_at", "ended_at")},
-    ("AuditDocumentHead", "due_at"): "date-time",
-    ("ExemptDocument", "until"): "date",
-}
-_LATER = frozenset(
-    {
-        ("AuditDocument", "lost_up_to_usd"),
-        ("AuditDocument", "own_rules"),
-        ("BillDocument", "estimated"),
-        ("FindingDocument", "estimated"),
-        ("FindingDocument", "said_of"),
-    }
-)
-"""Keys that documents which were stored before they existed lack."""
-
-
 _OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
     "account": ("What `sageaudit account --output json` prints", schema_outputs.account),
     "check": ("What `sageaudit check --output json` prints for a file", schema_outputs.check),
@@ -87,7 +59,7 @@ def text_of(schema: Schema) -> str:
 
 
 def _whole(title: str, shape: Callable[[Definitions], Schema]) -> Schema:
-    definitions = Definitions(_WORDS, _FORMATS, _LATER)
+    definitions = Definitions(WORDS, FORMATS, LATER)
     own = shape(definitions)
     inner = {**definitions.found, **own.get("$defs", {})}
     parts = {"$defs": dict(sorted(inner.items()))} if inner else {}

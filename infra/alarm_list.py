@@ -274,9 +274,10 @@ def _of_sweep() -> Iterator[Watch]:
         "JobsMissing",
         "jobs-missing",
         "JobsMissing",
-        "three or more jobs that had ended were found without an audit within an hour",
-        "the sweep counts a job once and sends its event itself, which repairs a single loss; "
-        "three in an hour mean that events do not arrive, or that audits do not end",
+        "jobs ended and had no audit when it was time for it: three at one sweep, or one at three "
+        "sweeps within an hour",
+        "a sweep counts a job until it has an audit, for three hours, and sends a lost event "
+        "itself: one lost event is counted once; more mean that events or audits do not come",
         dimensions=sweep,
         period_s=HOUR_S,
         above=2,

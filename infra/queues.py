@@ -8,8 +8,6 @@ from constructs import Construct
 
 VISIBILITY_FACTOR = 6
 """AWS advises at least six function timeouts, so that throttled invokes do not repeat a batch."""
-
-
 MAX_RECEIVES = 120
 """A function gives a message up itself, with its reason, at an age of 3.5 days (`retries.py`). This
 is for messages that end its process each time: it then takes longer than an outage lasts."""

@@ -42,6 +42,7 @@ from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument, estimates
 from sageaudit.domain.audit.record import Head, Recorded, Verdict
+from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.event import job_ended
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadSettings
@@ -55,8 +56,6 @@ WAITED = "waited-"
 """Begins the attributes that count how often a message has waited, one for each reason."""
 _STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
 """Below this remaining time, no further record is started."""
-
-
 _SAID = {
     "JobsAudited": "audited",
     "DueAudited": "audited again",
@@ -121,7 +120,8 @@ def _report_repeat(head: Head, message: SqsMessage, history: History, report: Re
         report.info("already audited", version=head.version)
         return
     known = Recorded(Verdict.DUPLICATE, head.version)
-    _report_audit(known, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
+    with reading(document):
+        _report_audit(known, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
 
 
 def _report_audit(

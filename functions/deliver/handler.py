@@ -17,7 +17,7 @@ from typing import Any
 import boto3
 
 from sageaudit.adapters.aws.clients import QUICK, client
-from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.channels.catalogue import CHECKS, connected
 from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
@@ -142,7 +142,7 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings."""
     settings, session = DeliverSettings.from_env(environ), session or boto3.Session()
-    sqs = client(session, "sqs", config=QUICK)
+    sqs = client(session, "sqs", config=QUEUE_CONFIG)
     dynamodb = client(session, "dynamodb", config=QUICK)
     ledger = DynamoSendLedger(dynamodb, settings.table_name)
     channels = connected(environ, Connections(session, transport))

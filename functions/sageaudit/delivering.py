@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from sageaudit.backoff import doubled_s
 from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     AwsError,
@@ -38,7 +39,6 @@ REPEAT_AFTER_S = 300
 """A repeat waits until a short outage is over, else the same outage takes both tries."""
 LONGEST_BACKOFF_S = 3_600
 """Waits that double up to this use less than 100 of the receives in 3.5 days: our choice."""
-_MOST_DOUBLINGS = 10
 
 OPENS_AFTER = 3
 """Posts in a row without an answer, after which a channel is left alone for a time: our choice."""
@@ -256,11 +256,10 @@ def _after_failure(circuit: Circuit, now_s: int) -> Circuit:
     failures = circuit.failures + 1
     if failures < OPENS_AFTER:
         return Circuit(failures, 0)
-    doublings = min(failures - OPENS_AFTER, _MOST_DOUBLINGS)
-    return Circuit(failures, now_s + min(FIRST_PAUSE_S * 2**doublings, LONGEST_PAUSE_S))
+    pause_s = doubled_s(FIRST_PAUSE_S, failures - OPENS_AFTER, LONGEST_PAUSE_S)
+    return Circuit(failures, now_s + pause_s)
 
 
 def _backoff_s(base_s: int, received: int) -> int:
     """Seconds to wait, doubled at each receive: a long outage must not use up the receives."""
-    doublings = min(max(received - 1, 0), _MOST_DOUBLINGS)
-    return min(int(base_s * 2**doublings), max(base_s, LONGEST_BACKOFF_S))
+    return doubled_s(base_s, received - 1, max(base_s, LONGEST_BACKOFF_S))

@@ -27,7 +27,7 @@ class Gone:
     """Why the run of `ended` cannot be audited.
 
     `proven`: the run existed, as SageMaker itself or Describe has said; a person's word is no
-    proof. `may_come`: Describe may find it later.
+    proof. `may_come`: Describe may answer with it later.
     """
 
     ended: JobEnded
@@ -58,7 +58,7 @@ def describe(ended: JobEnded, jobs: Jobs) -> Described | Gone:
     try:
         run = described_run(ended.ref, answer)
     except Malformed as error:
-        return Gone(ended, unreadable(error), proven=True)
+        return Gone(ended, unreadable(error), proven=True, may_come=True)
     if not same_run(ended.created_at, run.created_at):
         return _other_run(ended, run)
     named = replace(

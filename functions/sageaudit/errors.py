@@ -31,6 +31,9 @@ SageauditError
 
 from __future__ import annotations
 
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading data of another form than expected raises."""
+
 
 class SageauditError(Exception):
     """Base class of all errors here; `str(error)` is one sentence for the user."""

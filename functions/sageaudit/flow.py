@@ -23,6 +23,7 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.unaudited import unaudited
+from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
@@ -44,6 +45,7 @@ from sageaudit.family_runs import (
 from sageaudit.outcomes import AuditDependencies, Done, Dropped, Outcome, Repeated, Settled
 from sageaudit.ports import History
 from sageaudit.second_look import (
+    KeptRun,
     amended,
     kept_run,
     kept_usage,
@@ -170,7 +172,7 @@ def _audit_described(described: Described, audit: _Audit, head: Head | None) -> 
         job = parse(answer, tags.tags, account=ref.account, region=ref.region, key=key)
         job = so_far(job, audit.now)
     except Malformed as error:
-        return _audit_gone(Gone(ended, unreadable(error), proven=True), audit, head)
+        return _audit_gone(Gone(ended, unreadable(error), proven=True, may_come=True), audit, head)
     if job.status.startswith("Delet"):
         gone = Gone(ended, f"its status is {job.status}", proven=True)
         return _audit_gone(gone, audit, head)
@@ -233,10 +235,18 @@ def _judged(
 
 def _settle(due: Head, why: str, audit: _Audit) -> Outcome:
     """A second look without Describe: judged by what is kept, else as it stands; the last one."""
-    deps, now = audit.deps, audit.now
+    deps = audit.deps
     stored, kept = deps.history.audit(due.key), kept_run(due, deps.history.detail(due.key))
     if stored is None:
         return Repeated(due)
+    with reading(stored):
+        return _settled(due, stored, kept, why, audit)
+
+
+def _settled(
+    due: Head, stored: AuditDocument, kept: KeptRun | None, why: str, audit: _Audit
+) -> Settled:
+    deps, now = audit.deps, audit.now
     written, heads = settled_document(stored, why), heads_before(due, deps.history)
     facts, fingerprint = due.facts, due.fingerprint
     if kept is not None and kept.job.finished and not due.rollup:
@@ -312,7 +322,8 @@ def _audit_tuning_job(job: Job, audit: _Audit) -> Done | Later:
         Child(_stored(head, deps.history), head.facts.final_metrics if head.facts else {})
         for head in heads
     ]
-    made = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
+    with reading(*(child.document for child in children)):
+        made = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
     return _record(made if made.final else _open(made, audit), audit)
 
 
@@ -342,9 +353,10 @@ def _record(
     facts = run_facts(made) if made.usage is not None else None
     if audit.due is not None:
         stored = audit.deps.history.audit(key)
-        if kept and stored is not None and same_figures(stored, written):
-            facts = audit.due.facts
-        written = amended(stored, written)
+        with reading(stored):
+            if kept and stored is not None and same_figures(stored, written):
+                facts = audit.due.facts
+            written = amended(stored, written)
     recorded = audit.deps.history.record(
         Entry(
             key=key,

@@ -17,11 +17,12 @@ from decimal import Decimal
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.telling.family_day import Claim, FamilyDay
+from sageaudit.domain.telling.family_day import DayClaim, FamilyDay
 from sageaudit.domain.telling.news import News, Said
 from sageaudit.domain.telling.rule import Floors, Silent, Tell, decide
-from sageaudit.errors import AwsError, BadHistory, Malformed, Throttled
+from sageaudit.errors import UNREADABLE, AwsError, BadHistory, Malformed, Throttled
 from sageaudit.family_dollars import (
     day_of,
     days_until,
@@ -41,8 +42,6 @@ LEASE_S = 240
 _COMES_BACK_S = 60
 _TRIES = 8
 """A family's day is written by one process at a time; each try means that another one was."""
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading an invalid document raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,8 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
     """Queues the notices of one audit, each with an id that a second delivery gives it again.
 
     Raises Malformed when the document or what is stored of its family cannot be read, or AwsError.
-    An error in a writer is a defect of this program: it passes through, before anything is claimed.
+    An error in a writer passes through as a defect of this program where the document has the form
+    of an audit; both come before anything is claimed.
     """
     with _reading("document"):
         if reason := why_never(audit.document, deps.policy.mode):
@@ -135,7 +135,8 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
         return Quiet("it ended before sageaudit was installed")
     with _reading("head of the run"):
         newest = deps.history.head(audit.key)
-    return _tell(audit, audited, newest, deps, now=now)
+    with reading(audit.document):
+        return _tell(audit, audited, newest, deps, now=now)
 
 
 def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument | None:
@@ -166,14 +167,14 @@ def _tell(
             return Quiet("a newer version of the audit has taken its place")
         if unfinished := seen.unfinished(audit.pk, audit.version, now):
             return Later("another version of the audit is being told", _rest_s(unfinished, now))
-        verdict = _decided(audited, newest, seen, last, deps, now=now)
+        verdict = _decided(audit, audited, newest, seen, last, deps, now=now)
         if isinstance(verdict, Silent):
             return Quiet(verdict.reason)
         if busy := seen.busy(audit.pk, now):
             return Later("another message about the family is being queued", _rest_s(busy, now))
         payloads = _payloads(audit, verdict, deps, now=now)
         until = now + timedelta(seconds=LEASE_S)
-        claim = Claim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
+        claim = DayClaim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
         if deps.ledger.write(family, day, seen.claimed(audit.pk, claim, now)):
             break
     else:
@@ -187,13 +188,14 @@ def _tell(
     return Queued(tuple(payloads))
 
 
-def _rest_s(claim: Claim, now: datetime) -> int:
+def _rest_s(claim: DayClaim, now: datetime) -> int:
     """Until the claim ends; a minute where it has, and its own delivery is still to come."""
     rest_s = int((claim.until - now).total_seconds()) + 1
     return rest_s if rest_s > 0 else _COMES_BACK_S
 
 
 def _decided(
+    audit: NewAudit,
     audited: _Audited,
     newest: Head | None,
     seen: FamilyDay,
@@ -217,7 +219,7 @@ def _decided(
         audited.news,
         last=last,
         today=seen.said(),
-        accepted_usd=audited.accepted_usd,
+        accepted_usd=_accepted_since(audit, audited, last, deps.history),
         floors=Floors(
             policy.floor_usd,
             policy.idle_floor_usd,
@@ -246,8 +248,24 @@ def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
     try:
         before = history.audit(audit.key, told.version)
         return what_changed(before, audit.document) if before else ()
-    except (Malformed, *_UNREADABLE):
+    except (BadHistory, Malformed, *UNREADABLE):
         return ()
+
+
+def _accepted_since(
+    audit: NewAudit, audited: _Audited, told: Said | None, history: History
+) -> Decimal:
+    """Dollars that a policy or tag accepts now and did not when the run was told.
+
+    None where that version cannot be read: what fell is then corrected.
+    """
+    if told is None or not audited.accepted_usd:
+        return Decimal(0)
+    try:
+        before = history.audit(audit.key, told.version)
+        return audited.accepted_usd - accepted_usd(before) if before else Decimal(0)
+    except (BadHistory, Malformed, *UNREADABLE):
+        return Decimal(0)
 
 
 def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str, Queue]) -> None:
@@ -275,7 +293,9 @@ def _release(audit: NewAudit, family: str, ledger: TellLedger, *, now: datetime)
         ledger.write(family, day, ledger.family_day(family, day).released(audit.pk, now))
 
 
-def _keep(audit: NewAudit, claim: Claim, family: str, ledger: TellLedger, *, now: datetime) -> None:
+def _keep(
+    audit: NewAudit, claim: DayClaim, family: str, ledger: TellLedger, *, now: datetime
+) -> None:
     """The claim becomes what was told."""
     day, said = day_of(audit.at), Said(claim.version, claim.news, now)
     for _ in range(_TRIES):
@@ -312,5 +332,5 @@ def _reading(what: str) -> Iterator[None]:
     """Raises Malformed for what is stored and cannot be read: no later try would."""
     try:
         yield
-    except (BadHistory, *_UNREADABLE) as error:
+    except (BadHistory, *UNREADABLE) as error:
         raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error

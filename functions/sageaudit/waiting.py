@@ -29,7 +29,7 @@ class Wait(enum.StrEnum):
     """Why an audit waits."""
 
     NOT_FOUND = "not_found"
-    """Describe does not find the run yet."""
+    """Describe does not find the run yet, or its answer cannot be read."""
     DESCRIBE_BEHIND = "describe_behind"
     """Describe says that the job still runs."""
     LATE_METRICS = "late_metrics"

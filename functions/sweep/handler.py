@@ -19,7 +19,7 @@ from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.swept_lists import SweptLists
-from sageaudit.adapters.aws.time_limit import TimeLimit
+from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.files import stored_policy
@@ -31,8 +31,8 @@ from sageaudit.ports import SweepNotes
 from sageaudit.settings import SweepSettings
 from sageaudit.sweeping import DueSent, SweepDependencies, Swept
 
-STOP_BEFORE_MS = 60_000
-"""Below this remaining time, no further page is read, and no request of one is tried again."""
+STOP_BEFORE_MS = RESERVE_S * 1000
+"""Below this remaining time, no further page is read: no request of one would be begun."""
 LEASE_S = 660
 """A turn: longer than a sweep may run, shorter than the time to the next."""
 
@@ -136,11 +136,8 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = SweepSettings.from_env(environ), session or boto3.Session()
-    report, policy, limit = (
-        Report(environ),
-        policy or stored_policy.load(),
-        TimeLimit(session, clock),
-    )
+    report, limit = Report(environ), TimeLimit(session, clock)
+    policy = policy or stored_policy.load()
     accounts = Accounts(limit, settings.account_id, policy.accounts, time.time)
     # Its notes are not limited: where a sweep stops for want of time, it notes how far it came.
     notes = DynamoSweepNotes(client(session, "dynamodb"), settings.table_name)

@@ -8,8 +8,7 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.telling.family_day import Claim as DayClaim
-from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.family_day import DayClaim, FamilyDay
 from sageaudit.domain.telling.news import IdleHours, News, Said
 from sageaudit.ports import Circuit, SendLedger, TellLedger
 from tests.contract.entries import NOON

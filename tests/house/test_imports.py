@@ -14,6 +14,7 @@ PACKAGE = FUNCTIONS / "sageaudit"
 
 MAY_IMPORT = {
     "errors": set(),
+    "backoff": set(),
     "settings": {"errors"},
     "domain": {"errors"},
     "rules": {"errors", "domain"},
@@ -36,10 +37,10 @@ MAY_IMPORT = {
     "scanning": {"errors", "domain", "ports", "flow", "read_ahead"},
     "family_dollars": {"errors", "domain", "ports"},
     "notifying": {"errors", "domain", "ports", "text", "family_dollars"},
-    "delivering": {"errors", "domain", "ports", "text"},
+    "delivering": {"errors", "domain", "ports", "text", "backoff"},
     "sweeping": {"errors", "domain", "ports"},
     "queries": {"errors", "domain", "ports"},
-    "adapters": {"errors", "settings", "domain", "rules", "text", "ports"},
+    "adapters": {"errors", "settings", "domain", "rules", "text", "ports", "backoff"},
     "cli": {
         "errors",
         "settings",

@@ -8,6 +8,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.text.money import usd
 from sageaudit.text.notice import counted_findings
+from sageaudit.text.words import counted
 
 _MOST = 4
 
@@ -41,7 +42,7 @@ def _judged(before: AuditDocument, now: AuditDocument) -> list[str]:
 
 def _children(before: AuditDocument, now: AuditDocument) -> list[str]:
     was, came = len(before["children"] or ()), len(now["children"] or ())
-    return [f"{came - was} training jobs came later"] if came > was else []
+    return [f"{counted(came - was, 'training job')} came later"] if came > was else []
 
 
 def _findings(before: AuditDocument, now: AuditDocument) -> list[str]:

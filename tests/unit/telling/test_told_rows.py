@@ -489,3 +489,13 @@ STORIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "T103": _unreadable_ledger,
     "T104": _reversed_order,
 }
+
+
+def test_what_was_accepted_before_the_message_hides_no_correction() -> None:
+    """Only what was accepted since can be why the figure fell."""
+    story = FamilyStory()
+    told_usd, now_usd = "412", "95"
+    story.audited(run_document(avoidable=told_usd, exempt="500"), clock("09:02"))
+    story.messages.clear()
+    story.audited(run_document(avoidable=now_usd, exempt="500"), clock("11:00"), version=2)
+    assert "$95.00, not $412.00, was avoidable" in story.messages[0].first_line

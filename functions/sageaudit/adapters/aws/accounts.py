@@ -7,7 +7,14 @@ from typing import Any
 
 from botocore.config import Config
 
-from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, part_of
+from sageaudit.adapters.aws.clients import (
+    CONFIG,
+    aws_errors,
+    client,
+    parsing,
+    part_of,
+    text_in,
+)
 from sageaudit.errors import RejectedEvent
 
 PERMISSIONS = ("sts:AssumeRole",)
@@ -58,15 +65,15 @@ class Accounts:
         if account == self._own or role is None:
             return client(self._session, service, region, config), None
         answer = self._assumed(account, role, region)
-        made = self._session.client(
-            service,
-            region_name=region,
-            config=config,
-            aws_access_key_id=answer["AccessKeyId"],
-            aws_secret_access_key=answer["SecretAccessKey"],
-            aws_session_token=answer["SessionToken"],
-        )
-        return made, answer["Expiration"].timestamp() - _EARLY_S
+        with parsing("sts"):
+            credentials = {
+                "aws_access_key_id": text_in(answer, "AccessKeyId"),
+                "aws_secret_access_key": text_in(answer, "SecretAccessKey"),
+                "aws_session_token": text_in(answer, "SessionToken"),
+            }
+            until: float = answer["Expiration"].timestamp() - _EARLY_S
+        made = self._session.client(service, region_name=region, config=config, **credentials)
+        return made, until
 
     def _assumed(self, account: str, role: str, region: str) -> Any:
         """Credentials of the role. Raises RejectedEvent where they are of another account."""
@@ -74,8 +81,10 @@ class Accounts:
             answer = client(self._session, "sts", region).assume_role(
                 RoleArn=role, RoleSessionName="sageaudit"
             )
-        if part_of(answer, "AssumedRoleUser")["Arn"].split(":")[4:5] != [account]:
+        with parsing("sts"):
+            own = text_in(part_of(answer, "AssumedRoleUser"), "Arn").split(":")[4:5] == [account]
+        if not own:
             raise RejectedEvent(
                 "role_disagrees", f"the role {role} that reads {account} is of another account"
             )
-        return answer["Credentials"]
+        return part_of(answer, "Credentials")

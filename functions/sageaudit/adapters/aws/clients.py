@@ -29,7 +29,14 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 
 from sageaudit.domain.job.redact import redact
-from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
+from sageaudit.errors import (
+    UNREADABLE,
+    AccessDenied,
+    AwsError,
+    NoCredentials,
+    Throttled,
+    Unavailable,
+)
 
 CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 6}, connect_timeout=3, read_timeout=10
@@ -50,6 +57,7 @@ _WRONG_CLOCK = re.compile(
 )
 """Of the error's code, or of the message of InvalidSignatureException."""
 _ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
+_PARSER = ResponseParserError.__module__
 _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
 _LOG_IN = "log in again with `aws sso login` or `aws login` (with --profile for a named profile)"
 _WHAT_TO_DO: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
@@ -90,20 +98,40 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
         raise translated(error, service, where) from error
     except BotoCoreError as error:
         raise unanswered(error, service) from error
-    except ResponseParserError as error:
+    except (ResponseParserError, *UNREADABLE) as error:
+        if not is_of_parser(error):
+            raise
         raise unreadable(service) from error
 
 
 @contextmanager
-def reading(service: str) -> Iterator[None]:
-    """Turns what is raised by an answer without its parts, or with other ones, into Unavailable.
+def parsing(service: str) -> Iterator[None]:
+    """Turns what an answer with a part missing, or of another type, raises into Unavailable.
 
-    Around nothing but the reading: what this project's own code raises elsewhere is a defect.
+    For the lines that read an answer, and no others: a defect in them would pass for an answer.
     """
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         raise unreadable(service) from error
+
+
+def is_of_parser(error: Exception) -> bool:
+    """Whether the SDK could not read an answer: its parser raises many types of error."""
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_globals.get("__name__") == _PARSER:
+            return True
+        frame = frame.tb_next
+    return isinstance(error, ResponseParserError)
+
+
+def text_in(row: Mapping[str, Any], key: str) -> str:
+    """The text under a key. Raises TypeError or KeyError, which `parsing` turns into Unavailable."""
+    value = row[key]
+    if not isinstance(value, str):
+        raise TypeError(f"{key} is not a text")
+    return value
 
 
 def part_of(answer: Mapping[str, Any], key: str) -> Any:

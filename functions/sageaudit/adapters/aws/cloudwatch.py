@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sageaudit.adapters.aws.clients import aws_errors, part_of, reading
+from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of, text_in
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobMetrics
 from sageaudit.domain.prices.market import InstanceType
@@ -86,7 +86,7 @@ class CloudWatchMetrics:
             )
         absent = Missing("metric_missing", "CloudWatch has no points", _later(job, now))
         try:
-            with aws_errors("cloudwatch"):
+            with aws_errors("cloudwatch"), parsing("cloudwatch"):
                 client = self._client_of(job.account, job.region)
                 hosts = self._hosts(client, job, published, now)
                 queries = self._queries(job, published, hosts, period_s)
@@ -162,14 +162,10 @@ def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) 
         **recent,
     )
     for page in pages:
-        with reading("cloudwatch"):
-            hosts = [
-                str(dimension["Value"])
-                for metric in part_of(page, "Metrics")
-                for dimension in metric["Dimensions"]
-                if dimension["Name"] == "Host"
-            ]
-        yield from hosts
+        for metric in part_of(page, "Metrics"):
+            for dimension in metric["Dimensions"]:
+                if dimension["Name"] == "Host":
+                    yield text_in(dimension, "Value")
 
 
 def _not_at_work(job: Job) -> Missing:
@@ -216,14 +212,12 @@ def _read(
             "ScanBy": "TimestampAscending",
         }
         for result in _results(client, call, notes):
-            with reading("cloudwatch"):
-                of = values[result["Id"]]
-                for moment, value in zip(result["Timestamps"], result["Values"], strict=False):
-                    index = int(moment.timestamp() - first) // period_s
-                    if 0 <= index < points:
-                        of[index] = float(value)
-                if result.get("StatusCode") in {"InternalError", "Forbidden"}:
-                    notes[f"CloudWatch returned {result['StatusCode']} for some series"] = None
+            for moment, value in zip(result["Timestamps"], result["Values"], strict=False):
+                index = int(moment.timestamp() - first) // period_s
+                if 0 <= index < points:
+                    values[result["Id"]][index] = _number(value)
+            if result.get("StatusCode") in {"InternalError", "Forbidden"}:
+                notes[f"CloudWatch returned {result['StatusCode']} for some series"] = None
     raw = [
         RawSeries(
             host=query["MetricStat"]["Metric"]["Dimensions"][0]["Value"],
@@ -236,6 +230,13 @@ def _read(
         if any(value is not None for value in values[query["Id"]])
     ]
     return raw, list(notes)
+
+
+def _number(value: object) -> float:
+    """Raises TypeError where CloudWatch's answer has something else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("a value is not a number")
+    return float(value)
 
 
 def _results(client: Any, call: dict[str, Any], notes: dict[str, None]) -> Iterator[dict[str, Any]]:

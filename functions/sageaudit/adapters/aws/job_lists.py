@@ -2,8 +2,7 @@
 
 A filter by LastModifiedTime is not used: SageMaker then answers page after empty page until the
 caller is throttled (aws/aws-cli#7596, docs/decisions/0022-lists-are-read-by-creation-time.md).
-StatusEquals is not used either: it is applied after a page
-is cut (API reference, ListTrainingJobs).
+StatusEquals is not used either: it is applied after a page is cut (ListTrainingJobs' reference).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from sageaudit.adapters.aws.clients import aws_errors, part_of
+from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
@@ -94,9 +93,10 @@ def _by_creation(after: datetime, before: datetime) -> dict[str, Any]:
 
 
 def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[Listed]:
-    for row in part_of(answer, f"{kind.row.prefix}JobSummaries"):
-        if row is not None and (job := _listed(kind, row)) is not None:
-            yield job
+    with parsing("sagemaker"):
+        for row in part_of(answer, f"{kind.row.prefix}JobSummaries"):
+            if row is not None and (job := _listed(kind, row)) is not None:
+                yield job
 
 
 def _listed(kind: JobKind, row: Mapping[str, Any]) -> Listed | None:

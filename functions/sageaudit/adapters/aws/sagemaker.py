@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, part_of, reading
+from sageaudit.adapters.aws.clients import (
+    aws_errors,
+    code_of,
+    message_of,
+    parsing,
+    part_of,
+    text_in,
+)
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import JobNotFound
@@ -44,32 +51,26 @@ class SageMakerJobs:
 
     def tags(self, ref: JobRef) -> dict[str, str]:
         """All tags of the job. Raises AwsError."""
-        with aws_errors("sagemaker"):
+        with aws_errors("sagemaker"), parsing("sagemaker"):
             pages = self._client_of(ref.account, ref.region).get_paginator("list_tags")
             return {
-                key: value
+                text_in(tag, "Key"): text_in(tag, "Value")
                 for page in pages.paginate(ResourceArn=ref.arn)
-                for key, value in _tags(page)
+                for tag in part_of(page, "Tags")
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
         """The training jobs of a tuning job. Raises AwsError."""
-        with aws_errors("sagemaker"):
+        with aws_errors("sagemaker"), parsing("sagemaker"):
             client = self._client_of(ref.account, ref.region)
             pages = client.get_paginator("list_training_jobs_for_hyper_parameter_tuning_job")
             for page in pages.paginate(HyperParameterTuningJobName=ref.name):
-                for row in page["TrainingJobSummaries"]:
-                    child = JobRef.from_arn(row["TrainingJobArn"], row["TrainingJobName"])
+                for row in part_of(page, "TrainingJobSummaries"):
+                    child = JobRef.from_arn(
+                        text_in(row, "TrainingJobArn"), text_in(row, "TrainingJobName")
+                    )
                     if child is not None:
                         yield child
-
-
-def _tags(page: Mapping[str, Any]) -> list[tuple[str, str]]:
-    with reading("sagemaker"):
-        tags = [(tag["Key"], tag["Value"]) for tag in part_of(page, "Tags")]
-        if not all(isinstance(text, str) for tag in tags for text in tag):
-            raise TypeError("a tag is no text")
-        return tags
 
 
 def is_gone(error: ClientError) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of
+from sageaudit.adapters.aws.clients import aws_errors, code_of, parsing
 from sageaudit.errors import ResourceNotFound
 
 QUEUE_CONFIG = Config(
@@ -79,8 +79,9 @@ class SqsQueue:
             entries = [{"Id": str(place), "MessageBody": bodies[place]} for place in part]
             with queue_errors(self.name):
                 answer = self._client.send_message_batch(QueueUrl=self._url, Entries=entries)
-            for failed in answer.get("Failed", []):
-                refused[int(failed["Id"])] = str(failed.get("Code", "no reason given"))
+            with parsing("sqs"):
+                for failed in answer.get("Failed", []):
+                    refused[int(failed["Id"])] = str(failed.get("Code", "no reason given"))
         return refused
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:

@@ -14,9 +14,8 @@ from botocore.exceptions import (
     ProxyConnectionError,
     SSLError,
 )
-from botocore.parsers import ResponseParserError
 
-from sageaudit.adapters.aws.clients import CONFIG, code_of, translated, unanswered
+from sageaudit.adapters.aws.clients import CONFIG, code_of, is_of_parser, translated, unanswered
 from sageaudit.adapters.channels.channel import Connections, NoticeChannel, StackTopic
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
@@ -110,7 +109,9 @@ class SnsChannel(NoticeChannel):
             raise ChannelBroken(why, "refused") from error
         except BotoCoreError as error:
             raise _no_answer(error) from error
-        except ResponseParserError as error:
+        except Exception as error:
+            if not is_of_parser(error):
+                raise
             raise MaybeSent("sns: the answer cannot be read") from error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, part_of
+from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, parsing, part_of
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.codec import Item
 from sageaudit.errors import TableNotFound, Throttled
@@ -63,7 +63,8 @@ class Dynamo:
                 Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
                 ConsistentRead=True,
             )
-        return _plain(answer["Item"]) if "Item" in answer else None
+        with parsing("dynamodb"):
+            return _plain(answer["Item"]) if "Item" in answer else None
 
     def pages(self, **query: Any) -> Iterator[list[Item]]:
         """Yields the pages of a Query, each read when needed; values are plain Python.
@@ -75,7 +76,9 @@ class Dynamo:
         while True:
             with _aws_errors(self._table):
                 answer = self._client.query(**asked)
-            yield [_plain(item) for item in part_of(answer, "Items")]
+            with parsing("dynamodb"):
+                page = [_plain(item) for item in part_of(answer, "Items")]
+            yield page
             if "LastEvaluatedKey" not in answer:
                 return
             asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
@@ -99,7 +102,8 @@ class Dynamo:
             left = {self._table: [{"PutRequest": {"Item": _typed(item)}} for item in batch]}
             for _ in range(_BATCH_TRIES):
                 with _aws_errors(self._table):
-                    left = self._client.batch_write_item(RequestItems=left)["UnprocessedItems"]
+                    answer = self._client.batch_write_item(RequestItems=left)
+                left = part_of(answer, "UnprocessedItems")
                 if not left:
                     break
             if left:

@@ -15,7 +15,7 @@ from sageaudit.adapters.dynamo.known_head import KnownHead, put_head
 from sageaudit.adapters.dynamo.sum_table import Directory, read_rows, sum_actions
 from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.daily_sums import SumFilter
-from sageaudit.adapters.history.detail import DETAIL_DAYS, read_detail
+from sageaudit.adapters.history.detail import DETAIL_DAYS
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.paging import last_seen, list_end, page_of
 from sageaudit.adapters.history.rows import finding_rows, head_of
@@ -199,7 +199,7 @@ class DynamoHistory:
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
-        return None if item is None else read_detail(item)
+        return None if item is None else items.read_stored_detail(item)
 
     def by_day(
         self,

@@ -13,6 +13,7 @@ from sageaudit.errors import Malformed
 PERMISSIONS = ("dynamodb:GetItem",)
 
 INSTALLED_AT = "installed_at"
+"""The attribute with the moment."""
 
 
 class DynamoInstallation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -9,14 +10,14 @@ from datetime import datetime
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.codec import Item, from_item, to_item
-from sageaudit.adapters.history.detail import packed_detail
+from sageaudit.adapters.history.detail import packed_detail, read_detail
 from sageaudit.adapters.history.families import FamilyRow
 from sageaudit.adapters.history.moments import epoch_s, month_of
 from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
 from sageaudit.adapters.history.stored_document import read_text, stored_text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
-from sageaudit.errors import BadHistory
+from sageaudit.errors import UNREADABLE, BadHistory
 
 _OF_AN_AUDIT = ("version", "settled", "ruleset", "policy", "fingerprint")
 
@@ -47,7 +48,7 @@ def _head_index_keys(head: Head) -> Item:
 
 def read_head(item: Item) -> Head:
     """The head of a HEAD item. Raises BadHistory for an item of another tool."""
-    with _own(item):
+    with own_item(item):
         return from_item(Head, item)
 
 
@@ -62,8 +63,9 @@ def audit_item(head: Head, document: AuditDocument) -> Item:
 
 
 def read_audit(item: Item) -> AuditDocument:
-    """The document of an AUDIT# item."""
-    return read_text(item["document"])
+    """The document of an AUDIT# item. Raises BadHistory."""
+    with own_item(item):
+        return read_text(item["document"])
 
 
 def finding_item(row: FindingRow) -> Item:
@@ -81,7 +83,7 @@ def finding_item(row: FindingRow) -> Item:
 
 def read_finding(item: Item) -> FindingRow:
     """The row of a FINDING# item: its sort key names the rule's id. Raises BadHistory, too."""
-    with _own(item):
+    with own_item(item):
         rule_id = item[SORT_KEY].removeprefix(keys.FINDING_PREFIX)
         return from_item(FindingRow, {**item, "rule_id": rule_id})
 
@@ -103,15 +105,16 @@ def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
 
 
 def read_family_row(item: Item) -> FamilyRow:
-    """The row of a RUNS# item."""
-    compared = item.get("compared")
-    return FamilyRow(
-        key=from_item(JobKey, item),
-        ended_sk=item[SORT_KEY],
-        stamp=item["stamp"],
-        compared=None if compared is None else tuple(compared),
-        since=item.get("since", ""),
-    )
+    """The row of a RUNS# item. Raises BadHistory."""
+    with own_item(item):
+        compared = item.get("compared")
+        return FamilyRow(
+            key=from_item(JobKey, item),
+            ended_sk=item[SORT_KEY],
+            stamp=item["stamp"],
+            compared=None if compared is None else tuple(compared),
+            since=item.get("since", ""),
+        )
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
@@ -121,16 +124,22 @@ def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
     )
 
 
+def read_stored_detail(item: Item) -> Detail:
+    """The data of a DETAIL item. Raises BadHistory."""
+    with own_item(item):
+        return read_detail(item)
+
+
 def _known(item: Item) -> Item:
     return {name: value for name, value in item.items() if value is not None}
 
 
 @contextmanager
-def _own(item: Item) -> Iterator[None]:
+def own_item(item: Item) -> Iterator[None]:
     """Raises BadHistory where an item cannot be read as one of this project."""
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (zlib.error, *UNREADABLE) as error:
         raise BadHistory(
             f"the table has an item that sageaudit did not write, {item.get(PARTITION_KEY)!r}"
             f" {item.get(SORT_KEY)!r} ({type(error).__name__}: {error}): delete it, or name"

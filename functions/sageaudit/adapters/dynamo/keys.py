@@ -30,6 +30,7 @@ SWEEP_PK = "SWEEP"
 """The partition of all that sweeps keep."""
 INSTALLED_SK = "INSTALLED"
 SWEEP_TURN_SK = "TURN"
+SWEEP_LIST_PREFIX = "LIST#"
 _LONGEST_REGION = 64
 
 
@@ -173,16 +174,16 @@ def price_pk(region: str, component: str) -> str:
     return f"PRICE#{part(region)}#{part(component)}"
 
 
-def _shard(key: JobKey, shards: int) -> int:
-    """An evenly distributed shard by CRC-32: Python's `hash` differs between processes."""
-    return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards
-
-
 def sweep_list_sk(of: ListOfJobs) -> str:
     """The sort key of what is kept of a list of jobs."""
-    return f"LIST#{of.account}#{of.region}#{of.kind.value}"
+    return f"{SWEEP_LIST_PREFIX}{of.account}#{of.region}#{of.kind.value}"
 
 
 def sweep_sent_sk(key: JobKey) -> str:
     """The sort key of the note that a sweep sent a run's event."""
     return f"SENT#{run_id(key)}"
+
+
+def _shard(key: JobKey, shards: int) -> int:
+    """An evenly distributed shard by CRC-32: Python's `hash` differs between processes."""
+    return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards

@@ -28,8 +28,9 @@ class KnownHead:
     @classmethod
     def of(cls, item: Item) -> KnownHead:
         """The head of a HEAD item."""
-        revision = item.get("revision")
-        return cls(items.read_head(item), None if revision is None else int(revision))
+        with items.own_item(item):
+            revision = item.get("revision")
+            return cls(items.read_head(item), None if revision is None else int(revision))
 
     @property
     def as_read(self) -> tuple[str, Item]:

@@ -1,4 +1,4 @@
-"""Decides the result of a claim from the notice's lease, without I/O; shared by both ledgers."""
+"""Decides the result of a claim from the notice's lease, without I/O: no state, no clock."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from itertools import groupby
 
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, add_action
+from sageaudit.adapters.dynamo.items import own_item
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.codec import Item, numbers_of, read_numbers
 from sageaudit.adapters.history.daily_sums import SumFilter, changes
@@ -68,7 +69,12 @@ def _attributes(sums: Sums) -> Item:
 
 
 def read_row(item: Item) -> SumRow:
-    """The row of an item."""
+    """The row of an item. Raises BadHistory."""
+    with own_item(item):
+        return _row(item)
+
+
+def _row(item: Item) -> SumRow:
     of_rules: dict[str, Item] = {}
     for attribute, value in item.items():
         rule, point, name = attribute.rpartition(".")
@@ -131,7 +137,9 @@ def _months(since: date, until: date) -> Iterator[str]:
 def _named_partitions(table: Dynamo, since: date, until: date) -> Iterator[str]:
     first, last = keys.sums_months(since, until)
     for item in _read(table, keys.SUMS_ACCOUNTS_PK, first, last):
-        yield keys.sums_pk(item["account"], item["month"])
+        with own_item(item):
+            partition = keys.sums_pk(item["account"], item["month"])
+        yield partition
 
 
 def _read(table: Dynamo, partition: str, first: str, last: str) -> Iterator[Item]:

@@ -7,14 +7,16 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from sageaudit.adapters.aws.clients import aws_errors, part_of
+from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of
 from sageaudit.adapters.dynamo import keys
 from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.dynamo.installation import INSTALLED_AT
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.moments import as_utc, epoch_s, moment_text, read_moment
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote, UnderWay
+from sageaudit.errors import UNREADABLE
 
 PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem")
 """On the table; GetItem is also what reads a HEAD."""
@@ -60,12 +62,11 @@ class DynamoSweepNotes:
         if self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK) is not None:
             return
         with aws_errors("dynamodb", f"on the table {self._name}"):
-            table = self._client.describe_table(TableName=self._name)["Table"]
-        installed_at = moment_text(part_of(table, "CreationDateTime"))
+            answer = self._client.describe_table(TableName=self._name)
+        with parsing("dynamodb"):
+            installed_at = moment_text(part_of(part_of(answer, "Table"), "CreationDateTime"))
         with suppress(ConditionFailed):
-            self._put(
-                keys.INSTALLED_SK, {"installed_at": installed_at}, condition=_ABSENT, values={}
-            )
+            self._put(keys.INSTALLED_SK, {INSTALLED_AT: installed_at}, condition=_ABSENT, values={})
 
     def state(self, of: ListOfJobs) -> ListState | None:
         """The stored state; None where there is none, or none that can be read. Raises AwsError."""
@@ -74,7 +75,7 @@ class DynamoSweepNotes:
             return None
         try:
             return _read(item)
-        except (KeyError, TypeError, ValueError):
+        except UNREADABLE:
             return None
 
     def keep(self, of: ListOfJobs, state: ListState) -> None:
@@ -95,12 +96,18 @@ class DynamoSweepNotes:
         self._put(keys.sweep_list_sk(of), known, condition="", values={})
 
     def sent(self, key: JobKey) -> SentNote | None:
-        """The note of a run's last event, for SENT_DAYS. Raises AwsError."""
+        """The note of a run's last event, for SENT_DAYS; None where it cannot be read.
+
+        Raises AwsError.
+        """
         item = self._table.get(keys.SWEEP_PK, keys.sweep_sent_sk(key))
         if item is None:
             return None
-        due_at = item.get("due_at")
-        return SentNote(read_moment(item["sent_at"]), due_at and read_moment(due_at))
+        try:
+            due_at = item.get("due_at")
+            return SentNote(read_moment(item["sent_at"]), due_at and read_moment(due_at))
+        except UNREADABLE:
+            return None
 
     def note_sent(self, key: JobKey, note: SentNote) -> None:
         """Replaces the note. Raises AwsError."""

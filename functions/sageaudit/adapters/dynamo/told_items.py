@@ -16,13 +16,12 @@ from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.moments import moment_text, read_moment
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.telling.family_day import Claim, FamilyDay, Telling
+from sageaudit.domain.telling.family_day import DayClaim, FamilyDay, Telling
 from sageaudit.domain.telling.news import IdleHours, News, Said
 from sageaudit.domain.usage.work_share import Unit
-from sageaudit.errors import Malformed
+from sageaudit.errors import UNREADABLE, Malformed
 
 T = TypeVar("T")
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _OLD_NEWS = re.compile(r"(?P<severity>[a-z]+) (?:unknown|\$(?P<usd>[0-9,]+\.[0-9]+))")
 
 
@@ -75,7 +74,7 @@ def _read_said(item: Item) -> Said:
     return Said(int(item["version"]), _read_news(item["news"]), _if(item.get("at"), read_moment))
 
 
-def _claim(claim: Claim) -> Item:
+def _claim(claim: DayClaim) -> Item:
     return {
         "version": claim.version,
         "news": _news(claim.news),
@@ -84,9 +83,9 @@ def _claim(claim: Claim) -> Item:
     }
 
 
-def _read_claim(item: Item) -> Claim:
+def _read_claim(item: Item) -> DayClaim:
     news, until = _read_news(item["news"]), read_moment(item["until"])
-    return Claim(int(item["version"]), news, until, bool(item["corrects"]))
+    return DayClaim(int(item["version"]), news, until, bool(item["corrects"]))
 
 
 def _news(news: News) -> Item:
@@ -140,7 +139,7 @@ def _known(item: Item) -> Item:
 def _named(item: Item) -> Iterator[None]:
     try:
         yield
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
         reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
         raise Malformed(f"the item {where}", reason) from error

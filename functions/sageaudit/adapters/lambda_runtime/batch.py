@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.lambda_runtime.retries import Retries
-from sageaudit.errors import AwsError, RejectedEvent
+from sageaudit.errors import AwsError, BadHistory, Malformed, RejectedEvent
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 DEFECTS = "Defects"
-"""The metric for records that failed with an unexpected error, in all three functions."""
+"""The metric for records that failed with an unexpected error, in each function."""
 REJECTED = "RejectedEvents"
-"""The metric for records that went to the dead-letter queue without a retry."""
+"""The metric for records that went to the dead letters without a retry."""
 
 
 class Record(Protocol):
@@ -59,7 +59,7 @@ class Batch(Generic[R]):
 
     RejectedEvent sends the record away with its code as the reason, because a retry would end the
     same way. After any other error `retries` says when the record comes back, and the error
-    is logged and counted as `failed`. With less than `stop_before_ms` of the function's time left,
+    is logged and counted as `failed`; one that is not expected is counted as a defect too. With less than `stop_before_ms` of the function's time left,
     no record is started: a function that times out answers nothing, and its whole batch would be
     delivered again. Counts are printed after each record, so that a later one cannot lose them.
     `begin` is told, before each record, how many milliseconds the function has left.
@@ -118,7 +118,7 @@ class Batch(Generic[R]):
             self._report.error("record rejected", **named, **reason)
         except ComesBack as waits:
             return self._again(record, named, str(waits), waits.wait_s)
-        except AwsError as error:
+        except (AwsError, BadHistory, Malformed) as error:
             self._report.count(self._failed)
             self._report.error("record failed", **named, **_said(error))
             return self._again(record, named, str(error))

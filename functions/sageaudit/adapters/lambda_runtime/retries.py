@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
 from sageaudit.adapters.lambda_runtime.message import FIRST_SENT, SqsMessage
 from sageaudit.adapters.lambda_runtime.stream import Change
+from sageaudit.backoff import doubled_s
 from sageaudit.ports import Queue
 
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -26,7 +27,6 @@ LONGEST_WAIT_S = 3_600
 """Failures hide a message from one minute to one hour, twice as long each time: our choice."""
 _SHORTEST_PART = 0.8
 """Of a wait, so that what failed together does not come back together: our choice."""
-_MOST_DOUBLINGS = 10
 _IN_HAND_S = 900
 """SQS counts 12 hours of invisibility from the receive: the longest that a function may run."""
 
@@ -85,8 +85,7 @@ class QueueRetries:
 
 def _wait_s(record: SqsMessage) -> int:
     """How long a message that failed is hidden: 80 to 100 percent of its time, by its own id."""
-    doublings = min(max(record.received - 1, 0), _MOST_DOUBLINGS)
-    longest_s: int = min(FIRST_WAIT_S * 2**doublings, LONGEST_WAIT_S)
+    longest_s = doubled_s(FIRST_WAIT_S, record.received - 1, LONGEST_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.received}".encode()).digest()
     drawn = digest[0] / 255
     return round(longest_s * (_SHORTEST_PART + (1 - _SHORTEST_PART) * drawn))

@@ -19,6 +19,7 @@ from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused
+from sageaudit.errors import UNREADABLE
 
 PERMISSIONS = ("dynamodb:BatchWriteItem", "dynamodb:Query")
 """Needed on the table only, not on its indexes."""
@@ -42,7 +43,10 @@ class PriceCache:
         self._table = Dynamo(client, table_name)
 
     def read(self, region: str, component: Component) -> Stored | None:
-        """The last complete read; None when there is none. Raises AwsError."""
+        """The last complete read; None when there is none, or none that can be read.
+
+        Raises AwsError.
+        """
         items = [
             item
             for page in self._table.pages(
@@ -51,18 +55,10 @@ class PriceCache:
             )
             for item in page
         ]
-        head = next((item for item in items if item[SORT_KEY] == _HEAD), None)
-        if head is None:
-            return None
-        entries = {
-            item[SORT_KEY]: _read_entry(item)
-            for item in items
-            if item is not head and item.get("read_at") == head["read_at"]
-        }
-        if len(entries) != head["entries"]:
-            return None
-        listing = Listing(region, component, entries, tuple(head.get("managed_spot", ())))
-        return Stored(listing, read_moment(head["read_at"]))
+        try:
+            return _read(items, region, component)
+        except UNREADABLE:
+            return None  # the price list itself is read instead
 
     def write(self, stored: Stored) -> None:
         """Stores a complete read. Raises AwsError."""
@@ -82,6 +78,21 @@ class PriceCache:
         if listing.managed_spot:
             head["managed_spot"] = list(listing.managed_spot)
         self._table.put_all([head])
+
+
+def _read(items: list[Item], region: str, component: Component) -> Stored | None:
+    head = next((item for item in items if item[SORT_KEY] == _HEAD), None)
+    if head is None:
+        return None
+    entries = {
+        item[SORT_KEY]: _read_entry(item)
+        for item in items
+        if item is not head and item.get("read_at") == head["read_at"]
+    }
+    if len(entries) != head["entries"]:
+        return None
+    listing = Listing(region, component, entries, tuple(head.get("managed_spot", ())))
+    return Stored(listing, read_moment(head["read_at"]))
 
 
 def _attributes(entry: Entry) -> Iterator[tuple[str, object]]:

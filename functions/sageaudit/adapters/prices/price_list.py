@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-from sageaudit.adapters.aws.clients import aws_errors
+from sageaudit.adapters.aws.clients import aws_errors, parsing
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, Listing, Refused, read
 from sageaudit.errors import Unavailable
@@ -69,8 +69,9 @@ class PriceList:
         for _ in range(_MOST_PAGES):
             with aws_errors("pricing"):
                 answer = client.get_products(**asked)
-            for text in answer.get("PriceList") or ():
-                yield _document(text)
+            with parsing("pricing"):
+                texts = list(answer.get("PriceList") or ())
+            yield from map(_document, texts)
             if not answer.get("NextToken"):
                 return
             asked["NextToken"] = answer["NextToken"]

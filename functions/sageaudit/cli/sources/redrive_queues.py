@@ -15,13 +15,17 @@ from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.cli.sources.dead_letters import Kind
 from sageaudit.errors import BadUsage
 
-_OUTPUTS = {
-    Kind.FINISHED: ("FinishedJobsDeadLettersUrl", "FinishedJobsQueueUrl"),
-    Kind.UNDECIDED: ("UndecidedAuditsUrl", "DecisionsQueueUrl"),
-    Kind.NOTICES: ("NoticesDeadLettersUrl", "NoticesQueueUrl"),
+DEAD_LETTERS = {
+    Kind.FINISHED: "FinishedJobsDeadLettersUrl",
+    Kind.UNDECIDED: "UndecidedAuditsUrl",
+    Kind.NOTICES: "NoticesDeadLettersUrl",
 }
-"""The stack's outputs with the queue of dead letters and the work queue, which for notices is
-followed by the channel."""
+_WORK = {
+    Kind.FINISHED: "FinishedJobsQueueUrl",
+    Kind.UNDECIDED: "DecisionsQueueUrl",
+    Kind.NOTICES: "NoticesQueueUrl",
+}
+"""The stack's outputs with the queues' URLs; for notices, the channel follows."""
 _URL = re.compile(r"https?://(?P<host>[^/\s@]+)/\d{12}/[\w-]{1,80}")
 _HOST = re.compile(
     r"(?:sqs\.(?P<region>[a-z0-9-]+)|(?P<old>[a-z0-9-]+)\.queue)\.(?:amazonaws|api\.aws)[\w.]*"
@@ -45,7 +49,7 @@ def of_stack(session: Any, stack: str, kind: Kind) -> RedriveQueues:
     """The queues of a deployed stack. Raises ResourceNotFound, BadUsage or AwsError."""
     region = _region(session)
     outputs = stack_outputs(client(session, "cloudformation", region), stack)
-    source, work = _OUTPUTS[kind]
+    source, work = DEAD_LETTERS[kind], _WORK[kind]
     names = {"": work}
     if kind is Kind.NOTICES:
         every = {channel.name: f"{work}{channel.name.capitalize()}" for channel in CHANNELS}

@@ -10,19 +10,18 @@ from typing import Any
 from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
 from sageaudit.adapters.aws.stack_outputs import stack_outputs
-from sageaudit.adapters.dynamo.keys import SWEEP_PK
+from sageaudit.adapters.dynamo.keys import SWEEP_LIST_PREFIX, SWEEP_PK
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.moments import read_moment
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.sources.checkup import Check, State, failed, ok
+from sageaudit.cli.sources.redrive_queues import DEAD_LETTERS
 from sageaudit.errors import AwsError
 from sageaudit.text.words import counted
 
 _SWEEP = "sweep"
 _DEAD = {
-    "finished": "FinishedJobsDeadLettersUrl",
-    "undecided": "UndecidedAuditsUrl",
-    "notices": "NoticesDeadLettersUrl",
+    **{kind.value: output for kind, output in DEAD_LETTERS.items()},
     _SWEEP: "SweepDeadLettersUrl",
 }
 """Outputs of the stack, by the word of `sageaudit redrive`, which sends no sweep again."""
@@ -89,7 +88,7 @@ def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
         items = client(session, "dynamodb", region).query(
             TableName=table,
             KeyConditionExpression=f"{PARTITION_KEY} = :pk AND begins_with({SORT_KEY}, :list)",
-            ExpressionAttributeValues={":pk": {"S": SWEEP_PK}, ":list": {"S": "LIST#"}},
+            ExpressionAttributeValues={":pk": {"S": SWEEP_PK}, ":list": {"S": SWEEP_LIST_PREFIX}},
         )["Items"]
     until = [moment for item in items if (moment := _watermark(item)) is not None]
     if not until:

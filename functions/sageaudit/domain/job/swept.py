@@ -26,6 +26,7 @@ and so may the clock of a function: our choice."""
 _GRACE = timedelta(minutes=35)
 _GRACE_OF = {JobKind.TUNING: timedelta(minutes=80)}
 _OLDEST_OPEN = LONGEST_LIFE + timedelta(days=2)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def grace(kind: JobKind) -> timedelta:
@@ -181,6 +182,3 @@ def event_of(ref: JobRef, status: str, created_at: datetime, ended_at: datetime)
         },
     }
     return json.dumps(event)
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

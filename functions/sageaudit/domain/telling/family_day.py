@@ -17,7 +17,7 @@ FINISHED_IN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class DayClaim:
     """A message that is about to be queued, until this moment.
 
     `corrects` is True for a correction: it is not the family's message of the day.
@@ -35,7 +35,7 @@ class Telling:
 
     run: str
     said: Said | None = None
-    claim: Claim | None = None
+    claim: DayClaim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class FamilyDay:
         """What is known of one run."""
         return next((one for one in self.tellings if one.run == run), Telling(run))
 
-    def busy(self, run: str, now: datetime) -> Claim | None:
+    def busy(self, run: str, now: datetime) -> DayClaim | None:
         """A live claim of another run: whether it will be told is not known yet.
 
         A correction takes no message away from anybody.
@@ -67,7 +67,7 @@ class FamilyDay:
             None,
         )
 
-    def unfinished(self, run: str, version: int, now: datetime) -> Claim | None:
+    def unfinished(self, run: str, version: int, now: datetime) -> DayClaim | None:
         """The claim of another version of this run, which its own delivery finishes.
 
         Some of its notices may be queued, so it outlives its end by an hour.
@@ -82,7 +82,7 @@ class FamilyDay:
         claim = self.own(run).claim
         return claim is not None and claim.version == version
 
-    def claimed(self, run: str, claim: Claim, now: datetime) -> FamilyDay:
+    def claimed(self, run: str, claim: DayClaim, now: datetime) -> FamilyDay:
         """With this claim, and without those that ran out long ago."""
         return self._with(replace(self.own(run), claim=claim), now)
 
@@ -106,5 +106,5 @@ class FamilyDay:
         kept = tuple(one for one in (*others, telling) if one.said or one.claim)
         return FamilyDay(self.revision + 1, kept)
 
-    def _claims(self) -> Iterator[tuple[str, Claim]]:
+    def _claims(self) -> Iterator[tuple[str, DayClaim]]:
         return ((one.run, one.claim) for one in self.tellings if one.claim)

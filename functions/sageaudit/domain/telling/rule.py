@@ -80,7 +80,7 @@ def decide(
     """What to do about the audit of a run that has not been told in this version.
 
     `last`: what was told of this run. `today`: what was told of its family this day.
-    `accepted_usd`: its dollars that a policy or tag accepts. `family_usd`: the avoidable and lost
+    `accepted_usd`: dollars that a policy or tag accepts since. `family_usd`: the avoidable and lost
     dollars of the family over 30 days, with this run's; asked only where the answer needs it.
     """
     if last is not None:

@@ -17,13 +17,13 @@ from sageaudit.adapters.dynamo.told_items import (
     read_notice,
 )
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.telling.family_day import Claim, FamilyDay
+from sageaudit.domain.telling.family_day import DayClaim, FamilyDay
 from sageaudit.domain.telling.news import News, Said
 from sageaudit.errors import Malformed
 from tests.fakes.delivering import NOON, PK
 
 SAID = Said(2, News(Severity.HIGH, Decimal(5), None), NOON)
-DAY = FamilyDay().claimed(PK, Claim(2, SAID.news, NOON, corrects=False), NOON)
+DAY = FamilyDay().claimed(PK, DayClaim(2, SAID.news, NOON, corrects=False), NOON)
 KEYS = {"pk": "TOLD#family", "sk": "2026-05-20"}
 
 
