@@ -25,7 +25,7 @@ from sageaudit.text.facts import unsaid
 from sageaudit.text.idle_capacity import idle_sentence
 from sageaudit.text.links import Link, links
 from sageaudit.text.money import cents
-from sageaudit.text.money_notes import money_notes
+from sageaudit.text.money_notes import PROVISIONAL, money_notes
 from sageaudit.text.notice import counted_findings, for_chat, worst
 from sageaudit.text.occasion import FIRST, Occasion, first_words, lead, note, tail
 from sageaudit.text.saving import dollars, effect, possible_dollars, upper_end
@@ -263,8 +263,9 @@ def _context(
     account = f"Account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
     ended = f" at {_minute(job['ended_at'])}" if job["ended_at"] else ""
     notes = [f"{account}, {job['kind']} job, {job['status']}{ended}", run_note]
-    notes.append(_looked_at_again(document))
-    money = money_notes(document)
+    again = _looked_at_again(document)
+    notes.append(again)
+    money = [note for note in money_notes(document) if again is None or note != PROVISIONAL]
     notes.append(capitalised("; ".join(more(money[:_MONEY_NOTES], len(money)))))
     notes.append(pool_note(document))
     if document["not_judged"]:
@@ -290,8 +291,8 @@ def _looked_at_again(document: AuditDocument) -> str | None:
     if document["audit"]["settled"] or due_at is None:
         return None
     return (
-        f"Provisional: figures may still change. The job is audited again after {_minute(due_at)};"
-        " if they change enough to matter, a correction follows"
+        "Provisional: metrics or costs were incomplete. The job is audited again after"
+        f" {_minute(due_at)}; if its figures change enough to matter, a correction follows"
     )
 
 

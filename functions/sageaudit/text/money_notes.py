@@ -51,6 +51,9 @@ def _dates(lines: list[LineDocument], kind: PriceKind) -> str:
     return " and ".join(sorted(filter(None, dates)))
 
 
+PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
+
+
 def money_notes(document: AuditDocument) -> list[str]:
     """Notes on how certain the bill is: prices, missing parts, basis, and whether it may grow.
 
@@ -68,5 +71,5 @@ def money_notes(document: AuditDocument) -> list[str]:
         notes.append(f"prepaid capacity; on demand it would cost {value}")
     notes += [note for note in bill["notes"] if note != NOT_IN_IT]
     if not audit["settled"]:
-        notes.append("provisional: metrics or costs were incomplete when it was audited")
+        notes.append(PROVISIONAL)
     return [note for note in notes if note]
