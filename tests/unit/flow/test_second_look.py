@@ -204,7 +204,7 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
     one.until_settled(END + 2 * HOUR)
     assert one.head.settled
     for figure in ("avoidable_usd", "lost_usd", "possible_usd", "judged", "findings"):
-        assert one.document[figure] == first.document[figure]  # type: ignore[literal-required]
+        assert one.document[figure] == first.document[figure]
     assert (
         "last look: its metrics could not be read again (cloudwatch:GetMetricData is not permitted)"
         in one.document["audit"]["coverage"]["missing"]
@@ -268,7 +268,7 @@ def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None
     assert second.document["bill"]["complete"] is True
     assert first.document["job"]["owner"] == "ana"
     for name in ("owner", "family"):
-        assert second.document["job"][name] == first.document["job"][name]  # type: ignore[literal-required]
+        assert second.document["job"][name] == first.document["job"][name]
 
 
 def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
