@@ -46,15 +46,16 @@ from sageaudit.outcomes import AuditDependencies, Done, Dropped, Outcome, Repeat
 from sageaudit.ports import History
 from sageaudit.second_look import (
     KeptRun,
+    Used,
     amended,
     kept_run,
-    kept_usage,
     same_figures,
     settled,
     settled_document,
+    used,
     with_next_look,
 )
-from sageaudit.waiting import Deliveries, Later, Wait, later, metrics_are_late
+from sageaudit.waiting import Deliveries, Later, Wait, later, metrics_are_late, wait_for_metrics
 
 __all__ = [
     "AuditDependencies",
@@ -164,7 +165,7 @@ def _audit_gone(gone: Gone, audit: _Audit, head: Head | None) -> Outcome:
 
 def _audit_described(described: Described, audit: _Audit, head: Head | None) -> Outcome:
     ended, deps, answer = described.ended, audit.deps, described.answer
-    tags = read_tags(ended, deps.jobs)
+    tags = _tags(audit)
     if tags.late and (wait := audit.later(Wait.TAGS, tags.notes[0])):
         return wait
     ref, key = ended.ref, deps.fingerprint_key()
@@ -187,32 +188,46 @@ def _audit_described(described: Described, audit: _Audit, head: Head | None) -> 
     return _audit_one_job(_Read(job, answer, tags), audit)
 
 
+def _tags(audit: _Audit) -> Tags:
+    """The job's tags; at a second look those that are kept, where they could not be read again."""
+    read, due = read_tags(audit.ended, audit.deps.jobs), audit.due
+    kept = audit.deps.history.detail(due.key) if due is not None and read.notes else None
+    return read if kept is None else replace(read, tags=kept.tags)
+
+
 def _audit_one_job(read: _Read, audit: _Audit) -> Done | Later:
     """Job -> Measurements -> Bill -> Findings -> Audit; waits once for late metrics."""
     deps, now = audit.deps, audit.now
     read = _with_regions(read, deps)
     job = read.job
     market = deps.markets.market(job, now)
-    kept = kept_usage(audit.due, job, market.types, deps.history, now=now) if audit.due else None
-    usage = deps.metrics.read(job, now) if kept is None else kept[0]
+    of = _used(job, market, audit)
     waited = audit.due is not None or (audit.deliveries or {}).get(Wait.LATE_METRICS, 0) > 0
-    late = metrics_are_late(job, usage, now=now, waited=waited)
-    if late and (wait := audit.later(Wait.LATE_METRICS, "its metrics are not complete yet")):
+    late = metrics_are_late(job, of.usage, now=now, waited=waited) or of.unread is not None
+    if late and (wait := wait_for_metrics(job, audit.deliveries, now=now)):
         return wait
-    made, heads = _judged(job, usage, market, audit)
-    detail = detail_of(read.answer, read.tags.tags, usage)
-    if kept is not None:
-        detail = replace(detail, series=kept[1].series, note=kept[1].note)
+    made, heads = _judged(job, of.usage, market, audit)
+    detail = detail_of(read.answer, read.tags.tags, of.usage)
+    if of.kept is not None:
+        detail = replace(detail, series=of.kept.series, note=of.kept.note)
     notes = (*read.tags.notes, *filter(None, (detail.note,)))
     made = replace(made, notes=(*made.notes, *notes))
     if late or read.tags.late or not job.finished:
         made = _open(made, audit)
-    done = _record(made, audit, detail, compared=heads, kept=kept is not None)
+    done = _record(made, audit, detail, compared=heads, of=of)
     if done.recorded.verdict is not Verdict.OLDER:
         recheck_family(job, made.family, done.key, deps.history, now=now)
     if done.recorded.verdict is Verdict.RECORDED:
         recheck_roll_up(job, done.recorded.version, deps.history, now=now)
     return replace(done, notes=notes)
+
+
+def _used(job: Job, market: Market, audit: _Audit) -> Used:
+    """What the run used, as CloudWatch says it or the history keeps it."""
+    deps, now = audit.deps, audit.now
+    if audit.due is None:
+        return Used(deps.metrics.read(job, now))
+    return used(audit.due, job, market.types, deps.history, deps.metrics, now=now)
 
 
 def _judged(
@@ -341,11 +356,13 @@ def _record(
     detail: Detail | None = None,
     *,
     compared: tuple[Head, ...] | None = None,
-    kept: bool = False,
+    of: Used | None = None,
 ) -> Done:
-    """Writes an audit under the job's ARN and creation time. `kept`: made of kept measurements."""
+    """Writes an audit under the job's ARN and creation time. `of`: what its run used."""
+    kept, unread = (of.kept is not None, of.unread) if of else (False, None)
+    blind = unread is not None and not kept
     if audit.due is not None:
-        made = with_next_look(made, audit.now)
+        made = with_next_look(made, audit.now, unread)
     job, ended = made.job, audit.ended
     created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
@@ -354,9 +371,9 @@ def _record(
     if audit.due is not None:
         stored = audit.deps.history.audit(key)
         with reading(stored):
-            if kept and stored is not None and same_figures(stored, written):
+            if blind or (kept and stored is not None and same_figures(stored, written)):
                 facts = audit.due.facts
-            written = amended(stored, written)
+            written = amended(stored, written, blind=blind)
     recorded = audit.deps.history.record(
         Entry(
             key=key,
@@ -365,7 +382,7 @@ def _record(
             document=written,
             family_version=FAMILY_VERSION,
             fingerprint=job.fingerprint,
-            detail=detail,
+            detail=None if blind else detail,
             facts=facts,
             compared=compared,
             again=audit.again,

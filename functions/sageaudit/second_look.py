@@ -20,14 +20,19 @@ from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.job.listed import LONGEST_LIFE
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.measurements import MIN_COVERAGE, Measurements, Metric
+from sageaudit.domain.usage.measurements import (
+    METRICS_COME_WITHIN,
+    MIN_COVERAGE,
+    Measurements,
+    Metric,
+)
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import Malformed
-from sageaudit.ports import History
+from sageaudit.ports import History, Metrics
 
 COARSER_AFTER = timedelta(days=15)
 """CloudWatch keeps points of one minute for this long, and averages of five minutes after it."""
-LAST_LOOK_AFTER = timedelta(hours=24)
+LAST_LOOK_AFTER = METRICS_COME_WITHIN
 """Metrics and training jobs that are missing a day after the end do not come any more: our choice.
 A warm pool is kept for 6 hours at most."""
 SOONEST = timedelta(hours=1)
@@ -65,21 +70,61 @@ def kept_run(head: Head, detail: Detail | None) -> KeptRun | None:
     return KeptRun(so_far(job, now), now, detail)
 
 
-def kept_usage(
-    head: Head, job: Job, types: Mapping[str, InstanceType], history: History, *, now: datetime
-) -> tuple[Measurements, Detail] | None:
-    """What the run used as the history keeps it, where CloudWatch would not say more of it now.
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a run used: `kept` are the details that it was taken from, None where it was read now.
 
-    That is where every metric was there, or is only kept in averages by now. None: read it again.
+    `unread`: why CloudWatch could not be read at a second look. Then `usage` is what is kept, or
+    without `kept` nothing to judge by: the stored figures stay.
     """
-    if head.status not in FINISHED or job.ended_at is None:
-        return None
-    detail = history.detail(head.key)
-    if detail is None or not detail.series:
-        return None
-    usage = unpack(detail.series, job, types)
-    old = now - job.ended_at > COARSER_AFTER
-    return (usage, detail) if old or (detail.note is None and _whole(usage)) else None
+
+    usage: Measurements
+    kept: Detail | None = None
+    unread: str | None = None
+
+
+def used(
+    head: Head,
+    job: Job,
+    types: Mapping[str, InstanceType],
+    history: History,
+    metrics: Metrics,
+    *,
+    now: datetime,
+) -> Used:
+    """What the run used, at a second look: never less than what the history keeps of it.
+
+    CloudWatch is not asked where it would not say more: every metric was there, or is only kept in
+    averages by now. Raises Throttled or Unavailable when it is asked and does not answer.
+    """
+    ended = head.status in FINISHED and job.ended_at is not None
+    detail = history.detail(head.key) if ended else None
+    kept = unpack(detail.series, job, types) if detail and detail.series else None
+    if kept is not None and job.ended_at is not None:
+        old = now - job.ended_at > COARSER_AFTER
+        if old or (detail and detail.note is None and _whole(kept)):
+            return Used(kept, detail)
+    read = metrics.read(job, now)
+    unread = _unread(read, kept)
+    if unread is None:
+        return Used(read)
+    # Details with a note lack hosts: what was judged by all of them is not judged by some.
+    whole = kept is not None and detail is not None and detail.note is None
+    return Used(kept, detail, unread) if kept and whole else Used(read, None, unread)
+
+
+def _unread(read: Measurements, kept: Measurements | None) -> str | None:
+    """Why this was no whole answer: it was denied, or says less than an earlier one."""
+    denied = [why.reason for why in read.missing.values() if why.code == "metric_denied"]
+    if denied:
+        return denied[0]
+    fewer = kept is not None and _points(read) < _points(kept)
+    return "CloudWatch answered with fewer points than before" if fewer else None
+
+
+def _points(usage: Measurements) -> int:
+    """Recorded points, of all hosts and metrics."""
+    return sum(len(line.present) for hosts in usage.series.values() for line in hosts.values())
 
 
 def _whole(usage: Measurements) -> bool:
@@ -90,11 +135,12 @@ def _whole(usage: Measurements) -> bool:
     )
 
 
-def with_next_look(audit: Audit, now: datetime) -> Audit:
+def with_next_look(audit: Audit, now: datetime, unread: str | None = None) -> Audit:
     """An audit made at a second look, with the time of the next look, or settled.
 
     The pauses grow with the time since the end, and the last look is a day after it. A job that has
-    not ended is looked at each hour, for as long as a job can last.
+    not ended is looked at each hour, for as long as a job can last. `unread`: why metrics could not
+    be read at this look.
     """
     if audit.final:
         return audit
@@ -104,7 +150,8 @@ def with_next_look(audit: Audit, now: datetime) -> Audit:
             return settled(audit, "it was looked at for 31 days and did not end")
         return replace(audit, recheck_at=now + SOONEST)
     if now >= ended_at + LAST_LOOK_AFTER:
-        return settled(audit, "what was missing did not come within a day")
+        missing = f"its metrics could not be read again ({unread})" if unread else None
+        return settled(audit, missing or "what was missing did not come within a day")
     if audit.recheck_at is not None:
         return replace(audit, recheck_at=max(audit.recheck_at, now + _POOL_AGAIN))
     pause = max(SOONEST, now - ended_at)
@@ -130,13 +177,16 @@ def settled_document(document: AuditDocument, why: str) -> AuditDocument:
     }
 
 
-def amended(stored: AuditDocument | None, looked: AuditDocument) -> AuditDocument:
+def amended(
+    stored: AuditDocument | None, looked: AuditDocument, *, blind: bool = False
+) -> AuditDocument:
     """What a second look records: the stored audit, unless a figure of it has changed.
 
     A figure changes by more than the rounding of kept series. The stored audit is settled where the
-    look was the last one.
+    look was the last one. `blind`: the look had no metrics to judge by, so that the stored figures
+    stay.
     """
-    if stored is None or not same_figures(stored, looked):
+    if stored is None or not (blind or same_figures(stored, looked)):
         return looked
     head, new = stored["audit"], looked["audit"]
     if head["settled"] == new["settled"]:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import (
+    METRICS_COME_WITHIN,
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
     Measurements,
@@ -20,7 +21,7 @@ from sageaudit.domain.usage.measurements import (
 )
 
 LATE_METRICS_WITHIN = timedelta(minutes=20)
-"""No metrics are expected to arrive later than this after the end of a job."""
+"""Metrics are expected this soon after the end of a job: an event of a later time does not wait."""
 _LONGEST_S = 900
 """The longest delay that SQS gives a message."""
 
@@ -71,9 +72,19 @@ def later(wait: Wait, deliveries: Deliveries | None, reason: str) -> Later | Non
 
 
 def metrics_are_late(job: Job, usage: Measurements, *, now: datetime, waited: bool = False) -> bool:
-    """True when metrics are incomplete, if the job ended recently or the audit waited for them."""
-    fresh = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
-    return (fresh or waited) and _metrics_incomplete(job, usage)
+    """True when metrics are incomplete and may still come, or the audit waited for them.
+
+    However late the first audit of a run is, it is not the last one while metrics may come.
+    """
+    may_come = job.ended_at is not None and now - job.ended_at < METRICS_COME_WITHIN
+    return (may_come or waited) and _metrics_incomplete(job, usage)
+
+
+def wait_for_metrics(job: Job, deliveries: Deliveries | None, *, now: datetime) -> Later | None:
+    """The wait for metrics that are late, where the job ended so lately that it is worth one."""
+    if job.ended_at is None or now - job.ended_at >= LATE_METRICS_WITHIN:
+        return None
+    return later(Wait.LATE_METRICS, deliveries, "its metrics are not complete yet")
 
 
 def _metrics_incomplete(job: Job, usage: Measurements) -> bool:

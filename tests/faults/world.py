@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
+from click.testing import CliRunner
 from moto.sqs.models import sqs_backends
 
 from local import ACCOUNT, REGION
@@ -23,8 +24,11 @@ from local.demo import POLICY
 from local.functions import Killed, Step
 from local.recorded import RecordedJob
 from local.sources import QueueSource
+from sageaudit.adapters.aws import dead_letters
 from sageaudit.adapters.channels import https_post as posting
 from sageaudit.adapters.files.policy_file import load
+from sageaudit.cli.commands.redrive import redrive
+from sageaudit.cli.sources.dead_letters import Kind
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
@@ -152,6 +156,15 @@ class World:
                 sqs.send_message(QueueUrl=self.aws.physical(work), MessageBody=body)
                 moved += 1
         return moved
+
+    def redrive_by_command(self) -> None:
+        """The same by `sageaudit redrive`, which leaves what would be refused again."""
+        stack = ("--stack", "sageaudit", "--region", REGION, "--output", "json", "--yes")
+        with mock.patch.object(dead_letters, "LONG_POLL_S", 0):  # the local clock stands still
+            for kind in Kind:
+                done = CliRunner().invoke(redrive, [kind.value, *stack], standalone_mode=False)
+                assert done.return_value == 0, (done.output, done.exception)
+        self.aws.clock.forward(1)  # moto shows a released message only after its moment
 
     def counts(self) -> dict[tuple[str, str | None], int]:
         """What the functions counted, by metric and channel."""

@@ -10,12 +10,14 @@ from itertools import pairwise
 from typing import Any
 
 from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ClientError
 
 from local.recorded import RecordedJob
 from local.requests import Send, http_answer
 from sageaudit.adapters.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.swept import ListOfJobs
+from sageaudit.domain.usage.measurements import RawSeries
 from tests.integration.whole_flow import Scene, Steps, a_failed_job, recorded, scene, tuning_set
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -193,6 +195,57 @@ def test_late_metrics_are_judged_at_the_second_look() -> None:
         one.aws.advance(job.ended_at + 3 * HOUR)
         assert (one.versions(job), one.head(job).settled) == (2, True)
         assert "gpu-underused" in {found["rule"] for found in one.audit(job)["findings"]}
+
+
+def test_a_doubled_event_does_not_settle_a_run_without_its_late_metrics() -> None:
+    """Its second copy is the first to be audited, 22 minutes after the end."""
+    job = recorded("profiled-053-g4dn-xlarge")
+    with scene(job.ended_at - HOUR, sweeps=True) as one:
+        one.aws.advance(job.ended_at)
+        one.aws.sagemaker.add(job)
+        for minutes in (9, 8):
+            one.aws.advance(one.aws.clock.now() + minutes * MINUTE)
+            one.aws.put_event(job.event())
+        one.aws.advance(job.ended_at + 40 * MINUTE)
+        assert one.audit(job)["avoidable_usd"] is None
+        assert one.head(job).settled is False
+        one.aws.measure(job)
+        one.aws.advance(job.ended_at + 3 * HOUR)
+        assert one.head(job).settled
+        assert "gpu-underused" in {found["rule"] for found in one.audit(job)["findings"]}
+
+
+def _denied(operation: str, _: Any, send: Send) -> AWSResponse:
+    if not operation.startswith("cloudwatch."):
+        return send()
+    said = "User: arn:aws:sts::1:r is not authorized to perform: cloudwatch:GetMetricData"
+    raise ClientError({"Error": {"Code": "AccessDenied", "Message": said}}, "GetMetricData")
+
+
+def _cut(line: RawSeries) -> RawSeries:
+    """The first three fifths."""
+    return replace(line, values=line.values[: len(line.values) * 3 // 5])
+
+
+def test_a_second_look_without_the_permission_keeps_what_is_known() -> None:
+    """CloudWatch denies from then on: the pool's dollars come, and no figure goes."""
+    job = recorded("profiled-053-g4dn-xlarge")
+    half = replace(job, series=tuple(_cut(line) for line in job.series))
+    kept, ended = with_pool(half, "Available"), with_pool(half, "Terminated", 1800)
+    with scene(job.ended_at - HOUR, sweeps=True) as one:
+        one.aws.advance(job.ended_at)
+        one.aws.ends(kept)
+        one.aws.advance(job.ended_at + 40 * MINUTE)
+        before = one.audit(job)
+        one.aws.requests.between = _denied
+        one.aws.sagemaker.add(ended)
+        one.aws.advance(job.ended_at + 3 * HOUR)
+        assert one.audit(job)["bill"]["complete"] is True
+        assert one.audit(job)["judged"] == before["judged"] == "partly"
+        assert one.head(job).settled is False
+        one.aws.advance(job.ended_at + 26 * HOUR)
+        assert one.audit(job)["judged"] == "partly"
+        assert one.head(job).settled
 
 
 def test_a_roll_up_waits_for_children_that_only_a_sweep_finds() -> None:

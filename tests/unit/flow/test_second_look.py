@@ -13,8 +13,8 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head, JobKey, Verdict
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.errors import JobNotFound, Throttled
+from sageaudit.domain.usage.measurements import Measurements, Missing
+from sageaudit.errors import AccessDenied, JobNotFound, Throttled
 from sageaudit.flow import (
     AuditDependencies,
     Done,
@@ -166,6 +166,109 @@ def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
         "last look: what was missing did not come within a day"
         in (one.document["audit"]["coverage"]["missing"])
     )
+
+
+def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
+    """The second copy comes after the time in which an event waits, and finds no metrics yet."""
+    one = House([training_answer()], CountedMetrics(minutes=0))
+    assert isinstance(one.look(END + 14 * MINUTE), Later)
+    first = one.look(END + 22 * MINUTE)
+    assert isinstance(first, Done)
+    assert first.document["avoidable_usd"] is None
+    assert one.is_open()
+    one.metrics.minutes = 60
+    one.until_settled(END + 22 * MINUTE)
+    assert one.head.settled
+    assert one.document["avoidable_usd"] is not None
+
+
+DENIED = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
+
+
+@pytest.mark.parametrize(
+    ("kept", "minutes"), [(True, 30), (False, 45)], ids=["with its series", "without"]
+)
+def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
+    kept: bool, minutes: int
+) -> None:
+    """It is due again; a day after the end it is settled with what was known, and says so."""
+    one = House([pool("Available")], CountedMetrics(minutes=minutes))
+    first = one.look(END + 21 * MINUTE)
+    assert isinstance(first, Done)
+    assert first.document["judged"] == "partly"
+    if not kept:
+        one.of = replace(one.of, history=_without_details(one.of.history))
+    one.metrics.missing = DENIED
+    one.look(END + 2 * HOUR)
+    assert one.is_open()
+    one.until_settled(END + 2 * HOUR)
+    assert one.head.settled
+    for figure in ("avoidable_usd", "lost_usd", "possible_usd", "judged", "findings"):
+        assert one.document[figure] == first.document[figure]
+    assert (
+        "last look: its metrics could not be read again (cloudwatch:GetMetricData is not permitted)"
+        in one.document["audit"]["coverage"]["missing"]
+    )
+
+
+def test_a_look_that_may_not_read_the_metrics_finds_the_pools_dollars() -> None:
+    """The bill needs no metrics, and the use is judged by what is kept."""
+    one = House([pool("Available"), pool("Terminated", 1800)], CountedMetrics(minutes=30))
+    first = one.look(END + 21 * MINUTE)
+    one.metrics.missing = DENIED
+    second = one.look(END + 2 * HOUR)
+    assert isinstance(first, Done)
+    assert isinstance(second, Done)
+    assert (first.document["bill"]["complete"], second.document["bill"]["complete"]) == (
+        False,
+        True,
+    )
+    assert second.document["judged"] == first.document["judged"]
+    one.metrics.missing = None
+    one.metrics.minutes = 60
+    one.until_settled(END + 2 * HOUR)
+    assert one.document["avoidable_usd"] is not None
+
+
+def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_were() -> None:
+    """A part of CloudWatch's answer failed."""
+    one = House([pool("Available")], CountedMetrics(minutes=30))
+    first = one.look(END + 21 * MINUTE)
+    one.metrics.minutes = 5
+    second = one.look(END + 2 * HOUR)
+    assert isinstance(first, Done)
+    assert isinstance(second, Done)
+    assert second.document["judged"] == first.document["judged"]
+    assert second.document["avoidable_usd"] == first.document["avoidable_usd"]
+    assert one.is_open()
+
+
+def test_metrics_that_come_after_a_look_that_failed_are_judged() -> None:
+    """A failure of an hour leaves no trace."""
+    one = House([training_answer()], CountedMetrics(minutes=10))
+    one.look(END + 21 * MINUTE, deliveries={"late_metrics": 1})
+    one.metrics.missing = DENIED
+    one.look(END + 2 * HOUR)
+    assert one.is_open()
+    one.metrics.missing = None
+    one.metrics.minutes = 60
+    one.until_settled(END + 2 * HOUR)
+    assert one.document["avoidable_usd"] is not None
+
+
+def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None:
+    """The event of a sweep has none, and owner and family stay as they are."""
+    one = House([pool("Available"), pool("Terminated", 1800)])
+    one.jobs.tag_answer = {"owner": "ana", "sageaudit:family": "vision"}
+    first = one.look(END + 5 * MINUTE)
+    one.jobs.tag_answer = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
+    second = one.look(END + 2 * HOUR)
+    assert isinstance(first, Done)
+    assert isinstance(second, Done)
+    assert second.document["bill"]["complete"] is True
+    assert first.document["job"]["owner"] == "ana"
+    for name in ("owner", "family"):
+        assert second.document["job"][name] == first.document["job"][name]
 
 
 def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:

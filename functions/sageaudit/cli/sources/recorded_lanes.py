@@ -22,11 +22,10 @@ from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.measurements import METRICS_COME_WITHIN, Measurements
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound, Malformed
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
-from sageaudit.waiting import LATE_METRICS_WITHIN
 
 _Place = tuple[Path, int]
 """A file, and the number of the recording in it."""
@@ -146,7 +145,7 @@ def _listed(recorded: Recording) -> tuple[Listed, datetime]:
     row = Listed(ref, job.status, created_at, job.ended_at, modified_at)
     as_of = recorded_run.as_of(job, recorded)
     # A recording gets no more metrics, so that those it lacks are not late.
-    return row, as_of + LATE_METRICS_WITHIN if as_of == job.ended_at else as_of
+    return row, as_of + METRICS_COME_WITHIN if as_of == job.ended_at else as_of
 
 
 def _ref(job: Job, account: str | None, region: str | None) -> JobRef:

@@ -25,6 +25,8 @@ from sageaudit.domain.usage.standstill import (
 MIN_COVERAGE = 0.7
 """Share of the expected points that must be present before a rule judges. The first GPU point comes
 3 to 6 minutes late in real recordings; less than half of the points is never enough."""
+METRICS_COME_WITHIN = timedelta(hours=24)
+"""Metrics that are missing this long after the end of a job do not come any more: our choice."""
 MIN_ACTIVE_MINUTES = 15
 """Three times the 5 minutes below which Jobstats judges nothing: one-minute means are few."""
 MIN_POINTS = 3
