@@ -8,8 +8,8 @@ from functools import cache
 
 from local.functions import Killed
 from tests.faults.expected import End, Expected
-from tests.faults.stories import Story, stories, told
-from tests.faults.verdict import Case
+from tests.faults.stories import Story, stories
+from tests.faults.verdict import Case, fair
 
 MOST_OF_A_STEP = 2
 """Later steps of the same name are for the same."""
@@ -51,11 +51,8 @@ def crash_cells() -> tuple[Case, ...]:
 def _cells() -> Iterator[Case]:
     known: set[tuple[str, int]] = set()
     for story in stories():
-        names: list[str] = []
-        with told(story, on_step=names.append):
-            pass
         seen: Counter[str] = Counter()
-        for name in names:
+        for name in fair(story).steps:
             seen[name] += 1
             place = (name, seen[name])
             if place not in known and seen[name] <= MOST_OF_A_STEP:

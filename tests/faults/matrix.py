@@ -9,8 +9,8 @@ from functools import cache
 from tests.faults.calls import Call
 from tests.faults.expected import expected
 from tests.faults.network import LASTING, Broken, Fault
-from tests.faults.stories import HOUR, Story, stories, told
-from tests.faults.verdict import Case
+from tests.faults.stories import HOUR, Story, stories
+from tests.faults.verdict import Case, fair
 
 LASTS = 3 * HOUR
 """How long "for ever" is here: an outage of hours must end in no dead letter."""
@@ -52,8 +52,7 @@ def cells() -> tuple[Case, ...]:
 def _cells() -> Iterator[Cell]:
     known: set[Call] = set()
     for story in stories():
-        with told(story) as one:
-            watched = dict.fromkeys(one.network.seen)
+        watched = fair(story).calls
         yield from (
             Cell(story, call, fault)
             for call in watched

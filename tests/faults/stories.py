@@ -98,7 +98,7 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     one.aws.clock.forward_to(job.ended_at)
     one.aws.sagemaker.add(job)
     one.aws.measure(job)
-    for _ in range(10):
+    for _ in range(4):
         one.quiet(one.now + HOUR)
         one.sweep()
 
