@@ -107,6 +107,8 @@ def _by_rule(call: Call, fault: Fault) -> Expected:
             return Expected(_DEAD, marked=True, counted="NotifyUnknown")
         case Fault.THROTTLED_LONG if use is Use.POSTS:
             return Expected(_LATER)
+        case Fault.ENDLESS if use is Use.ENRICHES:  # the time limit ends it, and it is counted
+            return Expected(_LATER, counted=failed)
         case _ if use is Use.ENRICHES:
             return Expected(_LATER | _SAID)
     return Expected(_LATER, counted=failed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -46,21 +46,23 @@ class Cell:
 @cache
 def cells() -> tuple[Case, ...]:
     """Every call with every fault that it can meet; a story adds the calls that no earlier made."""
-    return tuple(cell.case() for cell in _cells())
-
-
-def _cells() -> Iterator[Cell]:
     known: set[Call] = set()
+    found: list[Case] = []
     for story in stories():
-        watched = fair(story).calls
-        yield from (
-            Cell(story, call, fault)
-            for call in watched
-            if call not in known and call.number <= MOST_OF_A_CALL
-            for fault in Fault
-            if _possible(call, fault) and (call.number == 1 or fault not in _AS_THE_FIRST)
-        )
-        known.update(watched)
+        found += cells_of(story, known)
+        known.update(fair(story).calls)
+    return tuple(found)
+
+
+def cells_of(story: Story, known: Container[Call] = ()) -> Iterator[Case]:
+    """The cells of one story, of the calls that are not known."""
+    return (
+        Cell(story, call, fault).case()
+        for call in fair(story).calls
+        if call not in known and call.number <= MOST_OF_A_CALL
+        for fault in Fault
+        if _possible(call, fault) and (call.number == 1 or fault not in _AS_THE_FIRST)
+    )
 
 
 def _possible(call: Call, fault: Fault) -> bool:
