@@ -107,10 +107,9 @@ def _by_rule(call: Call, fault: Fault) -> Expected:
             return Expected(_DEAD, marked=True, counted="NotifyUnknown")
         case Fault.THROTTLED_LONG if use is Use.POSTS:
             return Expected(_LATER)
-        case Fault.ENDLESS if use is Use.ENRICHES:  # the time limit ends it, and it is counted
-            return Expected(_LATER, counted=failed)
         case _ if use is Use.ENRICHES:
-            return Expected(_LATER | _SAID)
+            ended_in_time = failed if fault is Fault.ENDLESS else None
+            return Expected(_LATER | _SAID, counted=ended_in_time)
     return Expected(_LATER, counted=failed)
 
 
