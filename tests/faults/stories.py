@@ -5,9 +5,9 @@ A story with something wrong shows calls that are made only then: to wait, give 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
@@ -32,9 +32,6 @@ class Story:
     broken: tuple[tuple[Call, Fault, timedelta], ...] = ()
     """What is broken from the start, and how long."""
     slack: tuple[Says, ...] = ()
-    letters: Mapping[str, str] = field(default_factory=dict)
-    """Which dead letters it ends with although nothing else fails: reason by queue."""
-
     early: timedelta = timedelta(0)
     """How long before the end of the first job the world begins."""
 

@@ -23,7 +23,6 @@ SAMPLE = (
     "told/notify/dynamodb.GetItem TOLD#1/500-for-ever",
     "told/deliver/dynamodb.PutItem NOTICE NOTICE#1/timeout-after-effect",
     "told/deliver/sns.Publish#1/timeout-after-effect",
-    "lost event/sweep/sagemaker.ListTrainingJobs#1/endless-token",
     "slack/hangs, posted/hours",
     "slack/404 no_service/hours",
     "slack/200 as a page/once",

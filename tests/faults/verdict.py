@@ -97,6 +97,9 @@ def judge(case: Case) -> Verdict:
         wrong: list[str] = []
         ended = _end(one, case, wrong)
         one.settle()
+        if one.letters() and fair(case.story).told != fair(without_faults(case.story)).told:
+            one.redrive()  # the story's own faults end in a dead letter
+            one.quiet()
         wrong += _not_right(one, case, ended)
         return Verdict(case, tuple(wrong), met=True, ended=ended)
 
