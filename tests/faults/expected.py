@@ -143,6 +143,11 @@ EXCEPTIONS: tuple[Named, ...] = (
         Expected(_UNSEEN | _LATER),
     ),
     Named(
+        "a message whose answer was lost is sent twice: its copy is known again, and not told",
+        lambda story, call, fault: use_of(call) is Use.SENDS and fault is Fault.UNANSWERED,
+        Expected(_UNSEEN | _LATER),
+    ),
+    Named(
         "a webhook that may not be read is a broken channel: no retry mends a permission",
         lambda story, call, fault: _webhook(call) and fault is Fault.DENIED,
         Expected(_DEAD, counted="NotifyFailed"),
