@@ -63,9 +63,7 @@ def _once(made: Any, dice: Random) -> Any:
     else:
         other = list(_places(made))
         place[key] = (
-            _nonsense(dice)
-            if dice.randrange(3) or not other
-            else _at(made, dice.choice(other))
+            _nonsense(dice) if dice.randrange(3) or not other else _at(made, dice.choice(other))
         )
     return made
 
