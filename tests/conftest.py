@@ -1,6 +1,7 @@
 """No test reaches an AWS account or any network: credentials are made up, sockets stay at home.
 
-What botocore reads from disk is read once for all sessions: most of the start of a client.
+What botocore reads from disk is read once for all sessions, and the names of its events are looked
+up once for all clients: most of the start of a client.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import tempfile
 from typing import Any
 
+import botocore.hooks
 import botocore.loaders
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,6 +37,19 @@ os.environ |= {
 }
 
 botocore.loaders.create_loader = functools.cache(botocore.loaders.create_loader)
+
+_alias = botocore.hooks.EventAliaser._alias_event_name
+_aliases: dict[str, str] = {}
+
+
+def _alias_once(aliaser: Any, event_name: str) -> str:
+    """Each client has the same table of aliases, and searches it for each of its handlers."""
+    if event_name not in _aliases:
+        _aliases[event_name] = _alias(aliaser, event_name)
+    return _aliases[event_name]
+
+
+botocore.hooks.EventAliaser._alias_event_name = _alias_once
 
 # how long an example takes is the machine's business: a busy one is no fault of the code
 settings.register_profile(

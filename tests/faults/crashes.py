@@ -8,8 +8,8 @@ from functools import cache
 
 from local.functions import Killed
 from tests.faults.expected import End, Expected
-from tests.faults.stories import Story, stories, told
-from tests.faults.verdict import Case
+from tests.faults.stories import Story, stories
+from tests.faults.verdict import Case, fair
 
 MOST_OF_A_STEP = 2
 """Later steps of the same name are for the same."""
@@ -45,24 +45,21 @@ class Kills:
 @cache
 def crash_cells() -> tuple[Case, ...]:
     """Each step of each story; a story adds the steps that no earlier one had."""
-    return tuple(_cells())
-
-
-def _cells() -> Iterator[Case]:
     known: set[tuple[str, int]] = set()
-    for story in stories():
-        names: list[str] = []
-        with told(story, on_step=names.append):
-            pass
-        seen: Counter[str] = Counter()
-        for name in names:
-            seen[name] += 1
-            place = (name, seen[name])
-            if place not in known and seen[name] <= MOST_OF_A_STEP:
-                known.add(place)
-                yield _case(story, name, seen[name], 1)
-                if seen[name] == 1:
-                    yield _case(story, name, 1, 2)
+    return tuple(case for story in stories() for case in crash_cells_of(story, known))
+
+
+def crash_cells_of(story: Story, known: set[tuple[str, int]]) -> Iterator[Case]:
+    """The steps of one story that are not known; then they are."""
+    seen: Counter[str] = Counter()
+    for name in fair(story).steps:
+        seen[name] += 1
+        place = (name, seen[name])
+        if place not in known and seen[name] <= MOST_OF_A_STEP:
+            known.add(place)
+            yield _case(story, name, seen[name], 1)
+            if seen[name] == 1:
+                yield _case(story, name, 1, 2)
 
 
 def _case(story: Story, name: str, number: int, times: int) -> Case:

@@ -108,7 +108,8 @@ def _by_rule(call: Call, fault: Fault) -> Expected:
         case Fault.THROTTLED_LONG if use is Use.POSTS:
             return Expected(_LATER)
         case _ if use is Use.ENRICHES:
-            return Expected(_LATER | _SAID)
+            ended_in_time = failed if fault is Fault.ENDLESS else None
+            return Expected(_LATER | _SAID, counted=ended_in_time)
     return Expected(_LATER, counted=failed)
 
 
@@ -139,6 +140,11 @@ EXCEPTIONS: tuple[Named, ...] = (
     Named(
         "what cannot be sent to the dead letters stays in its queue, and its age rings",
         lambda story, call, fault: "DeadLetters" in call.name or "Undecided" in call.name,
+        Expected(_UNSEEN | _LATER),
+    ),
+    Named(
+        "a message whose answer was lost is sent twice: its copy is known again, and not told",
+        lambda story, call, fault: use_of(call) is Use.SENDS and fault is Fault.UNANSWERED,
         Expected(_UNSEEN | _LATER),
     ),
     Named(

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 
 from tests.faults.calls import Call
 from tests.faults.expected import expected
 from tests.faults.network import LASTING, Broken, Fault
-from tests.faults.stories import HOUR, Story, stories, told
-from tests.faults.verdict import Case
+from tests.faults.stories import HOUR, Story, stories
+from tests.faults.verdict import Case, fair
 
 LASTS = 3 * HOUR
 """How long "for ever" is here: an outage of hours must end in no dead letter."""
 MOST_OF_A_CALL = 2
 """Later calls of the same name are for the same: the second is one of another message or page."""
-
-
-_AS_THE_FIRST = frozenset({Fault.THROTTLED_LONG, Fault.HANGS, Fault.DOWN})
-"""What lasts from the second call on is nearly what lasts from the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +42,31 @@ class Cell:
 @cache
 def cells() -> tuple[Case, ...]:
     """Every call with every fault that it can meet; a story adds the calls that no earlier made."""
-    return tuple(cell.case() for cell in _cells())
-
-
-def _cells() -> Iterator[Cell]:
     known: set[Call] = set()
+    found: list[Case] = []
     for story in stories():
-        with told(story) as one:
-            watched = dict.fromkeys(one.network.seen)
-        yield from (
-            Cell(story, call, fault)
-            for call in watched
-            if call not in known and call.number <= MOST_OF_A_CALL
-            for fault in Fault
-            if _possible(call, fault) and (call.number == 1 or fault not in _AS_THE_FIRST)
-        )
-        known.update(watched)
+        found += cells_of(story, known)
+        known.update(fair(story).calls)
+    return tuple(found)
+
+
+def cells_of(story: Story, known: Container[Call] = ()) -> Iterator[Case]:
+    """The cells of one story, of the calls that are not known."""
+    calls = [call for call in fair(story).calls if call.number <= MOST_OF_A_CALL]
+    return (
+        Cell(story, call, fault).case()
+        for call in calls
+        if call not in known
+        for fault in Fault
+        if _possible(call, fault) and _chosen(story, calls, call, fault)
+    )
+
+
+def _chosen(story: Story, calls: list[Call], call: Call, fault: Fault) -> bool:
+    """What lasts meets the later calls too; what happens once meets each in the first story."""
+    if fault in LASTING:
+        return call.number == 1
+    return story is stories()[0] or replace(call, number=call.number + 1) not in calls
 
 
 def _possible(call: Call, fault: Fault) -> bool:

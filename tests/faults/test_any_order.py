@@ -210,4 +210,4 @@ def _machine(examples: int, steps: int) -> type:
     return case
 
 
-TestAnyOrder = pytest.mark.faults(_machine(4, 10))
+TestAnyOrder = pytest.mark.faults(_machine(6, 10))

@@ -8,8 +8,9 @@ import pytest
 
 from tests.faults.channels import channel_cells
 from tests.faults.conftest import CELLS, EMPTY
-from tests.faults.crashes import crash_cells
-from tests.faults.matrix import cells
+from tests.faults.crashes import crash_cells, crash_cells_of
+from tests.faults.matrix import cells, cells_of
+from tests.faults.stories import stories
 from tests.faults.verdict import Case, judge
 
 PARTS = 48
@@ -22,7 +23,6 @@ SAMPLE = (
     "told/notify/dynamodb.GetItem TOLD#1/500-for-ever",
     "told/deliver/dynamodb.PutItem NOTICE NOTICE#1/timeout-after-effect",
     "told/deliver/sns.Publish#1/timeout-after-effect",
-    "lost event/sweep/sagemaker.ListTrainingJobs#1/endless-token",
     "slack/hangs, posted/hours",
     "slack/404 no_service/hours",
     "slack/200 as a page/once",
@@ -69,10 +69,15 @@ def test_a_crash_at_each_step(part: int, record_property: Record) -> None:
 
 def test_a_sample_of_the_matrix(record_property: Record) -> None:
     """One or two cells of each kind; `make faults` runs all."""
-    known = {case.name: case for case in (*cells(), *channel_cells(), *crash_cells())}
+    cases = list(channel_cells())
+    for story in stories():
+        if any(name.startswith(f"{story.name}/") for name in SAMPLE):
+            cases += [*cells_of(story), *crash_cells_of(story, set())]
+    known = {case.name: case for case in cases}
     run([known[name] for name in SAMPLE], record_property)
 
 
+@pytest.mark.faults
 def test_the_matrix_is_large() -> None:
     """At least 500 cells, each with a name of its own."""
     names = [case.name for case in (*cells(), *channel_cells(), *crash_cells())]

@@ -578,7 +578,7 @@ def test_fault_24_many_jobs_end_together() -> None:
     first = children[0]
     many = [
         replace(renamed(first, f"{tuning.name}-{n:03d}-{n:08x}"), tags=first.tags)
-        for n in range(40)
+        for n in range(16)
     ]
     counters = {"Completed": 0, "InProgress": 0, "RetryableError": 0,
                 "NonRetryableError": len(many), "Stopped": 0}  # fmt: skip

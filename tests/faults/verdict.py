@@ -9,6 +9,7 @@ from typing import Any
 
 from local.functions import Step
 from sageaudit.domain.audit.document import AuditDocument
+from tests.faults.calls import Call
 from tests.faults.expected import End, Expected
 from tests.faults.stories import Story, told, without_faults
 from tests.faults.world import REPEAT, World
@@ -32,17 +33,23 @@ class Fair:
     counts: Mapping[str, int]
     invocations: int
     letters: int
+    calls: tuple[Call, ...]
+    """What the functions asked AWS, in order, each once."""
+    steps: tuple[str, ...]
+    """Before and after each call and post, in order."""
 
 
 @cache
 def fair(story: Story) -> Fair:
-    """The end of a story."""
-    with told(story) as one:
+    """The end of a story, and what happened in it."""
+    names: list[str] = []
+    with told(story, on_step=names.append) as one:
+        calls, steps = tuple(dict.fromkeys(one.network.seen)), tuple(names)
         one.settle()
-        return _fair(one, story)
+        return _fair(one, story, calls, steps)
 
 
-def _fair(one: World, story: Story) -> Fair:
+def _fair(one: World, story: Story, calls: tuple[Call, ...], steps: tuple[str, ...]) -> Fair:
     audits = {job.name: found for job in story.jobs if (found := one.audit(job)) is not None}
     return Fair(
         audits,
@@ -50,6 +57,8 @@ def _fair(one: World, story: Story) -> Fair:
         {name: one.count(name) for name in (*COUNTED, *NEVER)},
         one.invocations,
         len(one.letters()),
+        calls,
+        steps,
     )
 
 
@@ -88,6 +97,9 @@ def judge(case: Case) -> Verdict:
         wrong: list[str] = []
         ended = _end(one, case, wrong)
         one.settle()
+        if one.letters() and fair(case.story).told != fair(without_faults(case.story)).told:
+            one.redrive()  # the story's own faults end in a dead letter
+            one.quiet()
         wrong += _not_right(one, case, ended)
         return Verdict(case, tuple(wrong), met=True, ended=ended)
 

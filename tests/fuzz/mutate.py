@@ -21,7 +21,7 @@ NONSENSE: tuple[Any, ...] = (
 def mutated(value: Any, dice: Random) -> Any:
     """A copy with one to three mutations; every 20th time nothing of it is left."""
     if not dice.randrange(20):
-        return dice.choice(NONSENSE)
+        return _nonsense(dice)
     made = deepcopy(value)
     for _ in range(dice.randint(1, 3)):
         made = _once(made, dice)
@@ -48,7 +48,7 @@ def mutated_text(text: str, dice: Random) -> str:
 def _once(made: Any, dice: Random) -> Any:
     found = list(_places(made))
     if not found:
-        return dice.choice(NONSENSE)
+        return _nonsense(dice)
     *folders, key = dice.choice(found)
     place = made
     for folder in folders:
@@ -63,11 +63,14 @@ def _once(made: Any, dice: Random) -> Any:
     else:
         other = list(_places(made))
         place[key] = (
-            dice.choice(NONSENSE)
-            if dice.randrange(3) or not other
-            else _at(made, dice.choice(other))
+            _nonsense(dice) if dice.randrange(3) or not other else _at(made, dice.choice(other))
         )
     return made
+
+
+def _nonsense(dice: Random) -> Any:
+    """A copy, as the next mutation may change it."""
+    return deepcopy(dice.choice(NONSENSE))
 
 
 def _at(value: Any, path: tuple[Any, ...]) -> Any:

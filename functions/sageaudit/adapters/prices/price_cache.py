@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from sageaudit.adapters.dynamo import keys
@@ -26,6 +27,9 @@ PERMISSIONS = ("dynamodb:BatchWriteItem", "dynamodb:Query")
 KEPT_DAYS = 45
 """Days until a cached rate expires: an older one is no better than the packaged price."""
 _HEAD = "HEAD"
+_MOST_PAGES = 5
+"""A page holds some thousand rates, and a region has hundreds. Pages without end would take the
+time of the audit, which has other sources of prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +51,11 @@ class PriceCache:
 
         Raises AwsError.
         """
-        items = [
-            item
-            for page in self._table.pages(
-                KeyConditionExpression=f"{PARTITION_KEY} = :pk",
-                ExpressionAttributeValues={":pk": keys.price_pk(region, component.value)},
-            )
-            for item in page
-        ]
+        pages = self._table.pages(
+            KeyConditionExpression=f"{PARTITION_KEY} = :pk",
+            ExpressionAttributeValues={":pk": keys.price_pk(region, component.value)},
+        )
+        items = [item for page in islice(pages, _MOST_PAGES) for item in page]
         try:
             return _read(items, region, component)
         except UNREADABLE:

@@ -126,6 +126,22 @@ def test_a_table_that_is_not_there_is_one_of_our_errors(client: Any) -> None:
         PriceCache(client, "nowhere").read("eu-west-1", Component.TRAINING)
 
 
+def test_pages_without_end_are_no_read() -> None:
+    """The audit goes on with other prices, and does not wait until its function is ended."""
+
+    class Endless:
+        asked = 0
+
+        def query(self, **_: Any) -> Any:
+            self.asked += 1
+            if self.asked > 10:
+                pytest.fail("it asks for ever")
+            last = {"pk": {"S": "PRICE"}, "sk": {"S": f"row {self.asked}"}}
+            return {"Items": [], "LastEvaluatedKey": last}
+
+    assert PriceCache(Endless(), "table").read("eu-west-1", Component.TRAINING) is None
+
+
 class Counting:
     """A client that counts its calls, and after some batches takes nothing any more."""
 
