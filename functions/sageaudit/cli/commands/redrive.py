@@ -97,7 +97,7 @@ def redrive(
     output: str,
     no_color: bool,
 ) -> int:
-    """Shows dead letters with their reasons, and sends them again or deletes them.
+    """Shows dead letters and why; sends them again, or deletes them.
 
     finished: jobs that were not audited. undecided: audits without a decision whether to post.
     notices: messages that were not posted. Each letter is sent to its work queue as a new message,
