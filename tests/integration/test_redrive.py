@@ -205,11 +205,8 @@ def test_an_audit_without_a_decision_is_decided_about_after_a_redrive(redrive: R
         told = f"JOB#{job.arn}#{int(job.key.created_at.timestamp() * 1000)}"
         good = json.dumps({"pk": told, "sk": "AUDIT#00001"})
         one.aws.session.client("sqs").send_message(QueueUrl=dead, MessageBody=good)
-        assert redrive(one, "undecided")["counts"] | {"moved": 1, "stays": 1} == {
-            **dict.fromkeys(("moves", "failed", "moved_but_not_deleted"), 0),
-            "moved": 1,
-            "stays": 1,
-        }
+        counts = redrive(one, "undecided")["counts"]
+        assert {fate: count for fate, count in counts.items() if count} == {"moved": 1, "stays": 1}
         one.aws.advance()
         assert len(one.slack.posts) == 1, "it was told before"
         assert redrive(one, "undecided")["counts"]["stays"] == 1
