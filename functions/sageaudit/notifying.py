@@ -261,7 +261,7 @@ def _accepted_since(
 ) -> Decimal:
     """Dollars that a policy or tag accepts now and did not when the run was told.
 
-    None where that version cannot be read: what fell is then corrected.
+    0 where that version cannot be read: what fell is then corrected.
     """
     if told is None or not audited.accepted_usd:
         return Decimal(0)

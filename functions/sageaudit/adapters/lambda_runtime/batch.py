@@ -58,12 +58,12 @@ class Batch(Generic[R]):
     """A Lambda function: `work` processes one record, or raises.
 
     RejectedEvent sends the record away with its code as the reason, because a retry would end the
-    same way. After any other error `retries` says when the record comes back, and the error
-    is logged and counted as `failed`; one that is not expected is counted as a defect too.
-    With less than `stop_before_ms` of the function's time left,
-    no record is started: a function that times out answers nothing, and its whole batch would be
-    delivered again. Counts are printed after each record, so that a later one cannot lose them.
-    `begin` is told, before each record, how many milliseconds the function has left.
+    same way. After any other error `retries` says when the record comes back, and the error is
+    logged and counted as `failed`; one that is not expected is counted as a defect too. With less
+    than `stop_before_ms` of the function's time left, no record is started: a function that times
+    out answers nothing, and its whole batch would be delivered again. Counts are printed after each
+    record, so that a later one cannot lose them. `begin` is told, before each record, how many
+    milliseconds the function has left.
     """
 
     def __init__(
