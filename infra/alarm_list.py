@@ -230,8 +230,8 @@ def _of_decisions(notify: str) -> Iterator[Watch]:
         "stream-late",
         "IteratorAge",
         "new audits have waited for more than 15 minutes for notify",
-        "notify sets aside what fails, so a stream that is late is not read at all; after 24 h it "
-        "has lost what was not read",
+        "notify sets aside what fails, so a stream that is late is not read, or SQS takes nothing; "
+        "after 24 h the stream has lost what was not read",
         namespace=LAMBDA,
         dimensions={"FunctionName": notify},
         statistic="Maximum",

@@ -60,9 +60,10 @@ def feed_from_stream(worker: Worker, stream_arn: str, *, given_up: sqs.Queue) ->
         starting_position="TRIM_HORIZON",
         batch_size=10,
         function_response_types=["ReportBatchItemFailures"],
-        # A record that always fails must not block its shard for a day, nor fail its neighbours.
+        # notify sets aside what fails. What it could not set aside is tried for 12 hours and not
+        # only so many times: while SQS is away, its letter would not arrive either.
         bisect_batch_on_function_error=True,
-        maximum_retry_attempts=20,
+        maximum_retry_attempts=-1,
         maximum_record_age_in_seconds=int(cdk.Duration.hours(12).to_seconds()),
         destination_config=Mapping.DestinationConfigProperty(
             on_failure=Mapping.OnFailureProperty(destination=given_up.queue_arn)

@@ -26,8 +26,9 @@ from local.recorded import RecordedJob
 from local.requests import Requests
 from local.sagemaker import RecordedSageMaker, put_series
 from local.schedule import Schedule
-from local.sources import QueueSource, Source, StreamSource
+from local.sources import QueueSource, Source
 from local.stack import create_stack
+from local.streams import StreamSource
 from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import StoredSecret
 from sageaudit.adapters.dynamo.history import DynamoHistory
@@ -163,7 +164,7 @@ class LocalAws:
         return url
 
     def _waits(self) -> bool:
-        return any(source.waiting() for source in self.sources if isinstance(source, QueueSource))
+        return any(source.waiting() for source in self.sources)
 
     def _mappings(self) -> Iterator[Source]:
         """The stack's event source mappings, disabled in moto, which would start Docker."""
@@ -173,8 +174,7 @@ class LocalAws:
             client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
             function = by_arn[mapping["FunctionArn"]]
             if ":dynamodb:" in mapping["EventSourceArn"]:
-                streams = self.session.client("dynamodbstreams")
-                yield StreamSource(streams, sqs, mapping, function)
+                yield StreamSource(sqs, mapping, function, self.clock.now)
             else:
                 yield QueueSource(sqs, mapping, function)
 

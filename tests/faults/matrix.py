@@ -14,8 +14,6 @@ from tests.faults.verdict import Case, fair
 
 LASTS = 3 * HOUR
 """How long "for ever" is here: an outage of hours must end in no dead letter."""
-MOST_OF_A_CALL = 2
-"""Later calls of the same name are for the same: the second is one of another message or page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def cells() -> tuple[Case, ...]:
 
 def cells_of(story: Story, known: Container[Call] = ()) -> Iterator[Case]:
     """The cells of one story, of the calls that are not known."""
-    calls = [call for call in fair(story).calls if call.number <= MOST_OF_A_CALL]
+    calls = [call for call in fair(story).calls if call.number <= story.most_of_a_call]
     return (
         Cell(story, call, fault).case()
         for call in calls

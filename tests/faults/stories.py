@@ -34,6 +34,8 @@ class Story:
     slack: tuple[Says, ...] = ()
     early: timedelta = timedelta(0)
     """How long before the end of the first job the world begins."""
+    most_of_a_call: int = 2
+    """Later calls of the same name are for the same: the second is of another message or page."""
 
     @property
     def start(self) -> datetime:
@@ -121,7 +123,7 @@ def stories() -> tuple[Story, ...]:
         Story("slow channel", (failed,), _ends, slack=(SLOWLY,)),
         Story("revoked", (failed,), _ends, slack=(Says(404, "no_service"),) * 4),
         Story("no event", (failed,), _forged),
-        Story("lost event", (failed,), _lost_event, early=HOUR),
+        Story("lost event", (failed,), _lost_event, early=HOUR, most_of_a_call=1),
         Story("no notice", (failed,), _gone_notice),
     )  # fmt: skip
 

@@ -24,6 +24,7 @@ from local.demo import POLICY
 from local.functions import Killed, Step
 from local.recorded import RecordedJob
 from local.sources import QueueSource
+from local.streams import StreamSource
 from sageaudit.adapters.aws import dead_letters
 from sageaudit.adapters.channels import https_post as posting
 from sageaudit.adapters.files.policy_file import load
@@ -200,9 +201,11 @@ class World:
         return at is not None and at <= self.now
 
     def _next(self) -> datetime | None:
-        urls = [source.url for source in self.aws.sources if isinstance(source, QueueSource)]
-        times = [at for at in map(self._at, urls) if at is not None]
-        return min(times, default=None)
+        times = [
+            *(self._at(one.url) for one in self.aws.sources if isinstance(one, QueueSource)),
+            *(one.tried_again_at for one in self.aws.sources if isinstance(one, StreamSource)),
+        ]
+        return min((at for at in times if at is not None), default=None)
 
     def _at(self, url: str) -> datetime | None:
         """When the queue's next message can be received."""

@@ -1,0 +1,147 @@
+"""The event source mapping of the table's stream, processed as Lambda's poller does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from moto.dynamodb.models import dynamodb_backends
+from moto.dynamodb.models.utilities import dynamo_json_dump
+from moto.events.models import EventPattern
+
+from local import ACCOUNT, REGION
+from local.functions import FunctionError, LocalFunction
+from local.sources import PARTIAL
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1, 60
+"""Between two tries, twice as long each time. Lambda does not say how long it waits: our choice."""
+
+
+class StreamSource:
+    """Records of the table's stream that match the filter, in order and in batches.
+
+    A batch that fails is halved until only the record that fails is left. The stream waits, and
+    this record is tried again until it is too old for the mapping: then it goes to the mapping's
+    destination, and the stream continues.
+    """
+
+    def __init__(
+        self,
+        sqs: Any,
+        mapping: Mapping[str, Any],
+        function: LocalFunction,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._sqs = sqs
+        self._arn: str = mapping["EventSourceArn"]
+        self._batch_size = int(mapping["BatchSize"])
+        self._partial = PARTIAL in mapping.get("FunctionResponseTypes", ())
+        self._bisect = bool(mapping.get("BisectBatchOnFunctionError"))
+        if int(mapping["MaximumRetryAttempts"]) != -1:
+            raise NotImplementedError("a number of retries: here only a record's age ends them")
+        self._given_up_after = timedelta(seconds=int(mapping["MaximumRecordAgeInSeconds"]))
+        self._destination: str = mapping["DestinationConfig"]["OnFailure"]["Destination"]
+        filters = mapping.get("FilterCriteria", {}).get("Filters", ())
+        self._patterns = [EventPattern.load(item["Pattern"]) for item in filters]
+        self.function = function
+        self._clock = clock
+        self._read = 0
+        self._records: list[dict[str, Any]] = []
+        self._pause_s = FIRST_PAUSE_S
+        self.tried_again_at: datetime | None = None
+        """When the record that failed is tried again; None while none has failed."""
+
+    def poll(self) -> bool:
+        """Sends what is new, or failed and may be tried again, to the function."""
+        self._records += self.receive()
+        if not self._records or (self.tried_again_at and self.tried_again_at > self._clock()):
+            return False
+        while batch := self._records[: self._batch_size]:
+            done = self._done(batch)
+            del self._records[:done]
+            if done == len(batch):
+                self._pause_s, self.tried_again_at = FIRST_PAUSE_S, None
+            elif self._is_old(self._records[0]):
+                self._give_up(self._records.pop(0))
+            else:
+                self.tried_again_at = self._clock() + timedelta(seconds=self._pause_s)
+                self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+                break
+        return True
+
+    def receive(self) -> list[dict[str, Any]]:
+        """New records that match the filter.
+
+        They are read from moto's table itself: after a transaction that failed, moto has another
+        table, and a shard iterator of the one before sees no new records.
+        """
+        table = dynamodb_backends[ACCOUNT][REGION].get_table(self._arn.split("/")[1])
+        items = table.stream_shard.items if table.stream_shard else []
+        new, self._read = items[self._read :], len(items)
+        records = [self._record(item.to_json()) for item in new]
+        return [record for record in records if self._passes(record)]
+
+    def feed(self, batch: Sequence[dict[str, Any]]) -> None:
+        """Invokes the function with a batch once, whatever it answers."""
+        self._failed_at(batch)
+
+    def waiting(self) -> int:
+        """The number of records that failed, and of those behind them."""
+        return len(self._records)
+
+    def _done(self, batch: Sequence[dict[str, Any]]) -> int:
+        """How many records are done, from the first one on."""
+        failed_at = self._failed_at(batch)
+        if failed_at is None:
+            return len(batch)
+        if failed_at == 0 and self._bisect and len(batch) > 1:
+            half = len(batch) // 2
+            done = self._done(batch[:half])
+            return done if done < half else half + self._done(batch[half:])
+        return failed_at
+
+    def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
+        """Where to start again: the first record that the answer names, or the batch's start."""
+        try:
+            answer = self.function.invoke({"Records": list(batch)})
+        except FunctionError:
+            return 0
+        if not self._partial or not answer:
+            return None
+        failures = {item["itemIdentifier"] for item in answer.get("batchItemFailures", ())}
+        numbers = [record["dynamodb"]["SequenceNumber"] for record in batch]
+        return next((at for at, number in enumerate(numbers) if number in failures), None)
+
+    def _is_old(self, record: Mapping[str, Any]) -> bool:
+        written_at_s: int = record["dynamodb"]["ApproximateCreationDateTime"]
+        return self._clock().timestamp() - written_at_s > self._given_up_after.total_seconds()
+
+    def _give_up(self, record: Mapping[str, Any]) -> None:
+        number = record["dynamodb"]["SequenceNumber"]
+        url = self._sqs.get_queue_url(QueueName=self._destination.rpartition(":")[2])["QueueUrl"]
+        info = {
+            "streamArn": self._arn,
+            "startSequenceNumber": number,
+            "endSequenceNumber": number,
+            "batchSize": 1,
+        }
+        body = {"version": "1.0", "DDBStreamBatchInfo": info}
+        self._sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
+
+    def _passes(self, record: Any) -> bool:
+        return not self._patterns or any(one.matches_event(record) for one in self._patterns)
+
+    def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        change = json.loads(dynamo_json_dump(record["dynamodb"]))
+        written_at_s = int(change["ApproximateCreationDateTime"])
+        return {
+            "eventID": record["eventID"],
+            "eventName": record["eventName"],
+            "eventVersion": record["eventVersion"],
+            "eventSource": record["eventSource"],
+            "eventSourceARN": self._arn,
+            "awsRegion": self._arn.split(":")[3],
+            "dynamodb": {**change, "ApproximateCreationDateTime": written_at_s},
+        }
