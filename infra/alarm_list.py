@@ -263,7 +263,7 @@ def _of_channel(channel: str) -> Iterator[Watch]:
         f"{name}Failing",
         "failing",
         "DeliveryFailed",
-        f"{channel} has taken no messages for hours",
+        f"posts on {channel} have failed in four of the last six hours",
         **dimensions,
     )
 

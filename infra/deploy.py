@@ -32,6 +32,7 @@ from infra.deploy_flags import (
 )
 from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, NOTICES_TOPIC, STACK
 from infra.subscribers import Address, Subscriber
+from sageaudit.adapters.aws.clients import unanswered
 from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import NoticeChannel, StoredSecret
 
@@ -270,11 +271,13 @@ def main(
                 "nothing can be asked, because the input is no terminal: add " + ", ".join(missing)
             )
         deploy(session, run_cdk, flags, observes=checked_policy(POLICY).mode == "observe")
-    except (BotoCoreError, ClientError) as error:
+    except BotoCoreError as error:
+        raise click.ClickException(str(unanswered(error, "AWS"))) from error
+    except ClientError as error:
         raise click.ClickException(str(error)) from error
     except subprocess.CalledProcessError as error:
         raise click.ClickException("the CDK CLI failed; its output is above") from error
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name=f"{os.path.relpath(sys.executable)} -m infra.deploy")

@@ -126,3 +126,14 @@ def test_a_stack_that_is_not_there_or_not_ours_is_one_line(stack: Stack, run: Ru
     assert list(checks(run, exit_code=2)) == ["stack SageAudit"]
     stack.calls.answers.clear()
     assert list(checks(run, exit_code=3)) == ["stack SageAudit"]
+
+
+def test_without_a_region_the_stack_is_named_as_not_checked(
+    stack: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flag that is given does not vanish."""
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    done = run("doctor", "doctor", "--stack", "SageAudit", "--output", "json")
+    [row] = [row for row in json.loads(done.stdout)["checks"] if row["name"].startswith("stack ")]
+    assert (row["state"], row["found"]) == ("not_checked", "without a region nothing can be asked")

@@ -163,14 +163,12 @@ def trend(
 
 def total_of(sums: Sums) -> Total:
     """The amounts of sums. Unknown: nothing is priced, or nothing could be judged."""
-    priced = sums.jobs > sums.unpriced + sums.unauditable or not sums.jobs
-    judged = sums.jobs > sums.not_judged or not sums.jobs
-    avoidable_usd = sums.avoidable_usd if sums.avoidable_usd or (priced and judged) else None
-    lost_usd = sums.lost_usd if sums.lost_usd or priced else None
+    avoidable_usd, lost_usd = sums.known_avoidable_usd, sums.known_lost_usd
+    priced = sums.known_total_usd is not None
     unknown = not sums.waste_usd and (avoidable_usd is None or lost_usd is None)
     return Total(
         jobs=sums.jobs,
-        total_usd=sums.total_usd if sums.total_usd or priced else None,
+        total_usd=sums.known_total_usd,
         avoidable_usd=avoidable_usd,
         lost_usd=lost_usd,
         lost_up_to_usd=sums.lost_up_to_usd if sums.lost_up_to_usd or priced else None,

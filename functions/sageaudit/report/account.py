@@ -23,7 +23,9 @@ from sageaudit.report.page import section, tiles
 from sageaudit.report.spend_chart import spend_over_time
 from sageaudit.text.account_words import (
     account_headline,
+    avoidable_of,
     judged_words,
+    lost_of,
     period_words,
     price_dates,
     spend_of,
@@ -100,11 +102,10 @@ def _figures(total: Sums) -> Iterator[tuple[str, str, str, str]]:
         return f"{share(amount, total.total_usd)} of spend" if amount and total.total_usd else ""
 
     yield "spent", "Spend", spend_of(total), counted(total.jobs, "job")
-    avoidable = summed(total.avoidable_usd, total.estimated)
-    yield "avoidable", "Avoidable", avoidable, part(total.avoidable_usd)
+    yield "avoidable", "Avoidable", avoidable_of(total), part(total.avoidable_usd)
     more = total.lost_up_to_usd - total.lost_usd
     upper = f"and up to {cents(more)} more" if more > 0 else part(total.lost_usd)
-    yield "lost", "Lost", summed(total.lost_usd, total.estimated), upper
+    yield "lost", "Lost", lost_of(total), upper
     yield "possible", "Possible", rough_low(total.possible_usd), f"worth a trial; {_NO_SUM}"
     counted_idle = roughly(total.idle_counted_usd)
     said = f"{counted_idle} of it is counted already" if total.idle_counted_usd else _NO_SUM
@@ -222,8 +223,8 @@ def _sums_row(name: Child, sums: Sums) -> BarRow:
         Piece(wasted - lost, "avoidable"),
         Piece(sums.total_usd - wasted, "spent"),
     )
-    wasted_words = (summed(usd, sums.estimated) for usd in (sums.avoidable_usd, sums.lost_usd))
-    return BarRow(name, pieces, (spend_of(sums), *wasted_words, f"{sums.jobs:,}"))
+    words = (spend_of(sums), avoidable_of(sums), lost_of(sums), f"{sums.jobs:,}")
+    return BarRow(name, pieces, words)
 
 
 def _by(said: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> dict[str, Sums]:

@@ -12,7 +12,9 @@ from sageaudit.report.contents import AccountReport
 from sageaudit.report.job_table import avoidable_words, lost_words, spend_words
 from sageaudit.text.account_words import (
     account_headline,
+    avoidable_of,
     judged_words,
+    lost_of,
     period_words,
     price_dates,
     spend_of,
@@ -67,8 +69,8 @@ def account_markdown(report: AccountReport) -> str:
     facts = (report.scope, period_words(report.since, report.until), judged_words(total), dates)
     amounts = (
         spend_of(total),
-        summed(total.avoidable_usd, total.estimated),
-        summed(total.lost_usd, total.estimated),
+        avoidable_of(total),
+        lost_of(total),
         rough_low(total.possible_usd),
         roughly(total.idle_usd),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
+from typing import Protocol
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.sums import Sums
@@ -17,19 +18,40 @@ from sageaudit.text.money import cents
 from sageaudit.text.words import counted
 
 
+class Counts(Protocol):
+    """How many jobs there are in sums, and of which kinds."""
+
+    @property
+    def jobs(self) -> int:
+        """All of them."""
+
+    @property
+    def unauditable(self) -> int:
+        """Those that could not be audited."""
+
+    @property
+    def not_judged(self) -> int:
+        """Those of which no avoidable dollars are known."""
+
+    @property
+    def estimated(self) -> int:
+        """Those that are billed at an estimated rate."""
+
+
 def account_headline(total: Sums) -> str:
     """`26 jobs cost $33.12 or more: $11.40 was avoidable and $0.16 was lost`."""
     if not total.jobs:
         return "No job was audited in this period"
     spent = f"{counted(total.jobs, 'job')} cost {spend_of(total)}"
-    avoidable = summed(total.avoidable_usd, total.estimated)
-    lost = summed(total.lost_usd, total.estimated)
+    avoidable, lost = avoidable_of(total), lost_of(total)
     if total.avoidable_usd and total.lost_usd:
         return f"{spent}: {avoidable} was avoidable and {lost} was lost"
     if total.avoidable_usd:
         return f"{spent}: {avoidable} was avoidable"
     if total.lost_usd:
         return f"{spent}: {lost} was lost"
+    if total.known_avoidable_usd is None:
+        return f"{spent}: how much of it was avoidable is not known"
     return f"{spent}: none of it was found avoidable or lost"
 
 
@@ -40,7 +62,24 @@ def summed(amount: Decimal | None, estimated: int) -> str:
 
 def spend_of(total: Sums) -> str:
     """The spend of these sums."""
-    return summed_spend(total.total_usd, total.estimated, total.incomplete + total.unpriced)
+    return summed_spend(total.known_total_usd, total.estimated, total.incomplete + total.unpriced)
+
+
+def avoidable_of(total: Sums) -> str:
+    """The avoidable dollars of these sums."""
+    return judged_sum(total.known_avoidable_usd, total)
+
+
+def lost_of(total: Sums) -> str:
+    """The lost dollars of these sums."""
+    return summed(total.known_lost_usd, total.estimated)
+
+
+def judged_sum(amount: Decimal | None, of: Counts) -> str:
+    """A sum of what could be judged: `not judged` where that is said of no job."""
+    if amount is None and of.jobs and of.not_judged >= of.jobs - of.unauditable:
+        return "not judged"
+    return summed(amount, of.estimated)
 
 
 def summed_spend(amount: Decimal | None, estimated: int, missing: int) -> str:

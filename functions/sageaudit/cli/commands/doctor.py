@@ -166,6 +166,8 @@ def _of_stack(profile: str | None, region: str | None, stack: str) -> Iterator[C
         session = open_session(profile, region)
         if session.region_name is not None:
             yield from stack_checkup.checks(stack, session, session.region_name, datetime.now(UTC))
+            return
+    yield Check(f"stack {stack}", State.NOT_CHECKED, "without a region nothing can be asked")
 
 
 def _known(commands: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -183,7 +184,9 @@ def _do(
 def _found(
     held: Held, queues: RedriveQueues, plans: Sequence[Plan], *, dry_run: bool, deleting_them: bool
 ) -> view.Redriven:
-    others = len(held.letters) - len(plans)
+    chosen = {plan.letter.message.message_id for plan in plans}
+    letters = held.letters.values()
+    others = Counter(one.reason for one in letters if one.message.message_id not in chosen)
     name = queues.dead_letters.name
     return view.Redriven(
         held.kind, name, queues.region, plans, others, dry_run, held.more, deleting_them

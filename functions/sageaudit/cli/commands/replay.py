@@ -66,7 +66,7 @@ def replay(
     """Shows which findings another policy adds or removes.
 
     Each stored run is judged again under both policies, at the same packaged prices; the
-    difference is shown in dollars. Message floors and cool-downs are ignored. Reads only.
+    difference is shown in dollars. Floors of messages are ignored. Reads only.
     """
     if recordings and (history or table):
         raise BadUsage("give the runs to judge: either --recording, or a history")

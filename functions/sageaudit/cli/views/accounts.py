@@ -12,7 +12,7 @@ from rich.text import Text
 from sageaudit.cli.sources.scanned_accounts import AccountStatus
 from sageaudit.cli.views.layout import plain_table
 from sageaudit.scanning import Result
-from sageaudit.text.account_words import spend_of, summed
+from sageaudit.text.account_words import avoidable_of, lost_of, spend_of
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import counted
 
@@ -87,8 +87,7 @@ def _figures(status: AccountStatus) -> tuple[str, ...]:
     sums = status.sums
     if status.error is not None and not sums.jobs:
         return "-", "-", "-", "-"
-    wasted = (summed(amount, sums.estimated) for amount in (sums.avoidable_usd, sums.lost_usd))
-    return f"{sums.jobs:,}", spend_of(sums), *wasted
+    return f"{sums.jobs:,}", spend_of(sums), avoidable_of(sums), lost_of(sums)
 
 
 def _show_reasons(statuses: Sequence[AccountStatus], console: Console) -> None:

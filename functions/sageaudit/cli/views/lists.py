@@ -14,7 +14,7 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.totals import Total
-from sageaudit.text.account_words import summed, summed_spend
+from sageaudit.text.account_words import judged_sum, summed, summed_spend
 from sageaudit.text.money import cents, rough_low, roughly
 
 NO_OWNER = "(no owner)"
@@ -49,10 +49,7 @@ def _judged(name: str) -> Callable[[AuditRow], str]:
 
 def _summed(name: str) -> Callable[[Total], str]:
     def shown(total: Total) -> str:
-        amount = getattr(total, name)
-        if amount is None and total.jobs and total.not_judged >= total.jobs - total.unauditable:
-            return "not judged"
-        return summed(amount, total.estimated)
+        return judged_sum(getattr(total, name), total)
 
     return shown
 

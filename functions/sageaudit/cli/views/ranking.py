@@ -25,7 +25,14 @@ from sageaudit.domain.audit.ranking import (
 )
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.text.account_words import account_headline, judged_words, spend_of, summed
+from sageaudit.text.account_words import (
+    account_headline,
+    avoidable_of,
+    judged_words,
+    lost_of,
+    spend_of,
+    summed,
+)
 from sageaudit.text.money import cents, rough_low, roughly, share
 from sageaudit.text.untrusted import middle, terminal
 from sageaudit.text.words import assignment, counted
@@ -96,8 +103,8 @@ def _show_total(ranking: Ranking, console: Console) -> None:
     table.show_header = False
     for word, amount, note in (
         ("spend", spend_of(sums), _of_spend(sums)),
-        ("avoidable", summed(sums.avoidable_usd, sums.estimated), _part(sums.avoidable_usd, sums)),
-        ("lost", summed(sums.lost_usd, sums.estimated), _lost(sums)),
+        ("avoidable", avoidable_of(sums), _part(sums.known_avoidable_usd, sums)),
+        ("lost", lost_of(sums), _lost(sums)),
         ("possible", rough_low(sums.possible_usd), "worth a trial; not in the totals"),
         ("idle capacity", roughly(sums.idle_usd), _idle(sums)),
     ):
@@ -105,8 +112,10 @@ def _show_total(ranking: Ranking, console: Console) -> None:
     console.print(table)
 
 
-def _part(amount: Decimal, sums: Sums) -> str:
-    return f"{share(amount, sums.total_usd)} of the spend" if sums.total_usd > 0 else ""
+def _part(amount: Decimal | None, sums: Sums) -> str:
+    if amount is None or sums.total_usd <= 0:
+        return ""
+    return f"{share(amount, sums.total_usd)} of the spend"
 
 
 def _lost(sums: Sums) -> str:
@@ -152,7 +161,9 @@ def _show_fixes(families: Sequence[RankedFamily], console: Console) -> None:
         if one.fix and (one.fix.saving_usd is None or one.fix.saving_usd >= _LEAST_USD)
     ]
     if shown:
-        _heading("What to change: the fix for the most wasteful run of each family", console)
+        _heading(
+            "What to change in the most wasteful run of each family (numbers as above)", console
+        )
     for number, one, fix in shown:
         for line in _fix_lines(number, one.family, fix, console):
             console.print(line)
@@ -163,8 +174,10 @@ def _fix_lines(
 ) -> Iterator[Text | Padding]:
     name = middle(terminal(family.name or ""), console.width - 4)
     form = cents if Bucket(fix.bucket).counted else rough_low
-    worth = form(fix.saving_usd) if fix.saving_usd is not None else "no dollars counted"
-    of_run = f"{fix.rule}, {fix.bucket} {worth} in "
+    worth = "no dollars counted"
+    if fix.saving_usd is not None:
+        worth = f"{fix.bucket} {form(fix.saving_usd)}"
+    of_run = f"{fix.rule}, {worth} in "
     room = max(console.width - len(of_run) - _INDENT, _SHORTEST)
     yield Text(f"{number}. {name}", "bold")
     yield _indented(Text(f"{of_run}{middle(terminal(fix.job), room)}", "dim"))
@@ -217,8 +230,7 @@ def _sums_table(
 
 
 def _row(sums: Sums) -> tuple[str, ...]:
-    wasted = (summed(amount, sums.estimated) for amount in (sums.avoidable_usd, sums.lost_usd))
-    return f"{sums.jobs:,}", spend_of(sums), *wasted
+    return f"{sums.jobs:,}", spend_of(sums), avoidable_of(sums), lost_of(sums)
 
 
 def _name_of(ranked: RankedName, scope: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -53,8 +53,8 @@ class Redriven:
     queue: str
     region: str
     plans: Sequence[Plan]
-    others: int
-    """Letters of other reasons than the one asked for."""
+    others: Mapping[str, int]
+    """How many letters have which other reasons than the one asked for."""
     dry_run: bool
     more: bool
     """Whether letters are left that this run did not read."""
@@ -191,7 +191,9 @@ def result_lines(found: Redriven) -> Iterator[str]:
             " a second copy does no harm"
         )
     if found.others:
-        yield f"{counted(found.others, 'letter')} of other reasons: left alone"
+        reasons = ", ".join(f"{count:,} {terminal(name)}" for name, count in found.others.items())
+        others = counted(sum(found.others.values()), "letter")
+        yield f"{others} of other reasons: left alone ({reasons})"
     if found.more:
         yield "there are more letters: run the same command again"
 
@@ -211,7 +213,7 @@ def document(found: Redriven) -> dict[str, Any]:
         "interrupted": found.interrupted,
         "error": found.error,
         "more": found.more,
-        "other_reasons": found.others,
+        "other_reasons": sum(found.others.values()),
         "counts": {fate.value: fates[fate] for fate in Fate},
         "reasons": [_reason(reason, group) for reason, group in _groups(letters)],
         "posts_at_most": dict(sorted(posts(found.plans).items())),

@@ -146,7 +146,9 @@ def _found(tally: ScanTally) -> str:
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
     """Prints what became of the jobs, and what was not judged and why."""
     console.print()
-    console.print(Text(f"Scan of {counted(tally.done + left, 'job')}", "bold"))
+    console.print(
+        Text(f"Scan of {counted(tally.done + left, 'job')}, tuning jobs included", "bold")
+    )
     for line in _lines(tally, left, metrics):
         console.print(Text(line))
     _reasons("Not audited", tally.refused, console)

@@ -96,6 +96,26 @@ class Sums:
         """Avoidable and lost dollars together."""
         return self.avoidable_usd + self.lost_usd
 
+    @property
+    def known_total_usd(self) -> Decimal | None:
+        """None where there are jobs and none is priced."""
+        return self.total_usd if self.total_usd or self._priced else None
+
+    @property
+    def known_avoidable_usd(self) -> Decimal | None:
+        """None where there are jobs and none is priced, or none could be judged."""
+        judged = self.jobs > self.not_judged + self.unauditable or not self.jobs
+        return self.avoidable_usd if self.avoidable_usd or (self._priced and judged) else None
+
+    @property
+    def known_lost_usd(self) -> Decimal | None:
+        """None where there are jobs and none is priced; what was lost needs no metrics."""
+        return self.lost_usd if self.lost_usd or self._priced else None
+
+    @property
+    def _priced(self) -> bool:
+        return self.jobs > self.unpriced + self.unauditable or not self.jobs
+
     def __add__(self, other: Sums) -> Sums:
         rules = dict(self.rules)
         for name, added in other.rules.items():

@@ -79,7 +79,7 @@ class Candidate:
         said = [self.takes.because]
         longer = self.takes.counted >= _LONGER
         if longer and self.best is not None and self.break_even is not None:
-            even = f"it saves money up to {self.break_even:.2f} times"
+            even = f"up to {self.break_even:.2f} times as long it still saves money"
             said.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")
         if self.price_note is not None and not self.by_estimate:
             said.append(self.price_note)
