@@ -78,7 +78,9 @@ def audit_message(
     ended = job_ended(message.body, accounts=allowed, region=settings.region)
     report.about(job=ended.ref.arn)
     waited = {wait: message.number(f"{WAITED}{wait}", 0) for wait in Wait}
-    outcome = flow.audit_finished_job(ended, deps, now=now, deliveries=waited)
+    outcome = flow.audit_finished_job(
+        ended, deps, now=now, deliveries=waited, retried=message.received > 1
+    )
     match outcome:
         case Later():
             _send_again(message, outcome, waited, queue)

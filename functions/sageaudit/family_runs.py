@@ -1,7 +1,7 @@
 """The earlier runs of a job's family: what a run is compared with, and judged by if it is short.
 
-A run is judged by the runs that ended before it, whichever was audited first: `recheck_family`
-makes the audits due that were made without one of them.
+A run is judged by the runs that ended before it, whichever was audited first: `rechecks.py` makes
+the audits due that were made without one of them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Head, JobKey, earlier_run
-from sageaudit.domain.job.job import FINISHED, Job, ParentKind
+from sageaudit.domain.audit.record import FAMILY_RUNS, Head, earlier_run
+from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
@@ -25,9 +25,6 @@ _WORKED = frozenset({"Completed", "Stopped"})
 """A run that failed says little of one that works."""
 POOL_WITHIN = timedelta(days=30)
 """Older runs of a family may be of other code: our choice, as for its dollars in messages."""
-_SUMMED_AFTER = timedelta(hours=1)
-_NEWEST = 10
-"""A tuning job ends after its training jobs, or together with the last of them."""
 
 
 def earlier_heads(job: Job, named: str, history: History, *, now: datetime) -> tuple[Head, ...]:
@@ -99,37 +96,3 @@ def _uses(
         detail = history.detail(head.key)
         if detail is not None and detail.series:
             yield head.name, unpack(detail.series, job, market.types)
-
-
-def recheck_family(
-    job: Job, named: str, key: JobKey, history: History, *, now: datetime
-) -> tuple[JobKey, ...]:
-    """Makes the audits due, as of `now`, that would be judged otherwise since this one's record.
-
-    Asked after each delivery, as the one before may have stopped between its record and this.
-    """
-    if job.ended_at is None:
-        return ()
-    return history.recheck_family(
-        key,
-        account=job.account or NOT_NAMED,
-        region=job.region or NOT_NAMED,
-        family=named,
-        ended_at=job.ended_at,
-        due_at=now,
-    )
-
-
-def recheck_roll_up(job: Job, version: int, history: History, *, now: datetime) -> None:
-    """Makes the settled sum of a tuning job due, as one of its training jobs was audited late.
-
-    Of a training job's first audit soon after its end, no sum can be settled yet.
-    """
-    parent = job.parent
-    soon = job.ended_at is not None and now - job.ended_at < _SUMMED_AFTER
-    if parent is None or parent.kind is not ParentKind.TUNING or (version == 1 and soon):
-        return
-    newest = history.by_family(job.account or "", job.region or "", parent.arn, limit=_NEWEST)
-    for head in newest:
-        if head.rollup and head.settled:
-            history.make_due(head.key, now)

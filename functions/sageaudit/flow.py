@@ -38,12 +38,18 @@ from sageaudit.family_runs import (
     earlier_heads,
     family_pool,
     heads_before,
-    recheck_family,
-    recheck_roll_up,
     runs_of,
 )
 from sageaudit.outcomes import AuditDependencies, Done, Dropped, Outcome, Repeated, Settled
 from sageaudit.ports import History
+from sageaudit.rechecks import (
+    RecordedRun,
+    children_of,
+    recheck_again,
+    recheck_family,
+    recheck_sum,
+    recheck_summed,
+)
 from sageaudit.second_look import (
     KeptRun,
     Used,
@@ -91,8 +97,12 @@ class _Audit:
     now: datetime
     deliveries: Deliveries | None
     again: bool
+    retried: bool = False
+    """Whether an earlier delivery may have recorded it and done nothing more."""
+    known: Head | None = None
+    """The newest audit of the run."""
     due: Head | None = None
-    """The newest audit of the run, where it is due: this is a second look."""
+    """The same, where it is due: this is a second look."""
 
     def later(self, wait: Wait, reason: str) -> Later | None:
         """The next wait for this reason, if there is one."""
@@ -106,26 +116,32 @@ def audit_finished_job(
     now: datetime,
     deliveries: Deliveries | None,
     again: bool = False,
+    retried: bool = False,
 ) -> Outcome:
     """Audits one ended job and records the audit; a second delivery changes nothing.
 
     `deliveries`: how often the event has waited, by reason; None means that no later delivery is
     possible, so the job is audited with the data there is now. `again`: the audit is recorded
-    although nothing about the job changed; so is one that is due. Raises RejectedEvent when
-    Describe answers with another job; AccessDenied, Throttled or Unavailable when it does not
-    answer.
+    although nothing about the job changed; so is one that is due. `retried`: an earlier delivery of
+    the event was not done, so that what follows a record may have to be done yet. Raises
+    RejectedEvent when Describe answers with another job; AccessDenied, Throttled or Unavailable
+    when it does not answer.
     """
     described = describe(ended, deps.jobs)
     head = None if again else _head(described.ended, deps.history)
     due = head if _is_due(head, now) else None
     # What a second look misses is due once more: it waits for nothing.
     waits = deliveries if due is None else None
-    audit = _Audit(described.ended, deps, now, waits, again or due is not None, due)
+    audit = _Audit(described.ended, deps, now, waits, again or due is not None, retried, head, due)
     if isinstance(described, Gone):
-        return _audit_gone(described, audit, head)
-    if head is not None and _is_repeat(head, described, audit):
-        return Repeated(head)
-    return _audit_described(described, audit, head)
+        outcome = _audit_gone(described, audit)
+    elif head is not None and _is_repeat(head, described, audit):
+        outcome = Repeated(head)
+    else:
+        outcome = _audit_described(described, audit)
+    if retried and isinstance(outcome, Repeated):
+        recheck_again(outcome.head, deps.history, now=now)
+    return outcome
 
 
 def _head(ended: JobEnded, history: History) -> Head | None:
@@ -148,13 +164,15 @@ def _is_repeat(head: Head, described: Described, audit: _Audit) -> bool:
     return same and not _is_due(head, audit.now) and (head.settled or waits)
 
 
-def _audit_gone(gone: Gone, audit: _Audit, head: Head | None) -> Outcome:
+def _audit_gone(gone: Gone, audit: _Audit) -> Outcome:
     """A run that Describe does not answer: an audit of it stands; else it is unauditable.
 
     Nothing is recorded of a run that only a person's event names.
     """
-    if head is not None:
-        return Repeated(head) if audit.due is None else _settle(audit.due, gone.reason, audit)
+    if audit.known is not None:
+        return (
+            Repeated(audit.known) if audit.due is None else _settle(audit.due, gone.reason, audit)
+        )
     if gone.may_come and (wait := audit.later(Wait.NOT_FOUND, gone.reason)):
         return wait
     if not gone.proven:
@@ -163,7 +181,7 @@ def _audit_gone(gone: Gone, audit: _Audit, head: Head | None) -> Outcome:
     return _record(unaudited(gone.ended, gone.reason, policy, ruleset), audit)
 
 
-def _audit_described(described: Described, audit: _Audit, head: Head | None) -> Outcome:
+def _audit_described(described: Described, audit: _Audit) -> Outcome:
     ended, deps, answer = described.ended, audit.deps, described.answer
     tags = _tags(audit)
     if tags.late and (wait := audit.later(Wait.TAGS, tags.notes[0])):
@@ -173,10 +191,10 @@ def _audit_described(described: Described, audit: _Audit, head: Head | None) -> 
         job = parse(answer, tags.tags, account=ref.account, region=ref.region, key=key)
         job = so_far(job, audit.now)
     except Malformed as error:
-        return _audit_gone(Gone(ended, unreadable(error), proven=True, may_come=True), audit, head)
+        return _audit_gone(Gone(ended, unreadable(error), proven=True, may_come=True), audit)
     if job.status.startswith("Delet"):
         gone = Gone(ended, f"its status is {job.status}", proven=True)
-        return _audit_gone(gone, audit, head)
+        return _audit_gone(gone, audit)
     if not job.finished:
         behind = f"Describe still says {job.status}"
         if ended.replayed and audit.deliveries is not None:
@@ -189,9 +207,9 @@ def _audit_described(described: Described, audit: _Audit, head: Head | None) -> 
 
 
 def _tags(audit: _Audit) -> Tags:
-    """The job's tags; at a second look those that are kept, where they could not be read again."""
-    read, due = read_tags(audit.ended, audit.deps.jobs), audit.due
-    kept = audit.deps.history.detail(due.key) if due is not None and read.notes else None
+    """The job's tags; those that are kept of an earlier audit, where they cannot be read again."""
+    read, known = read_tags(audit.ended, audit.deps.jobs), audit.known
+    kept = audit.deps.history.detail(known.key) if known is not None and read.notes else None
     return read if kept is None else replace(read, tags=kept.tags)
 
 
@@ -215,19 +233,20 @@ def _audit_one_job(read: _Read, audit: _Audit) -> Done | Later:
     if late or read.tags.late or not job.finished:
         made = _open(made, audit)
     done = _record(made, audit, detail, compared=heads, of=of)
+    run = RecordedRun.of_job(job, made.family, done.key, done.recorded.version)
     if done.recorded.verdict is not Verdict.OLDER:
-        recheck_family(job, made.family, done.key, deps.history, now=now)
-    if done.recorded.verdict is Verdict.RECORDED:
-        recheck_roll_up(job, done.recorded.version, deps.history, now=now)
+        recheck_family(run, deps.history, now=now)
+    if done.recorded.verdict is Verdict.RECORDED or audit.retried:
+        recheck_sum(run, deps.history, now=now)
     return replace(done, notes=notes)
 
 
 def _used(job: Job, market: Market, audit: _Audit) -> Used:
     """What the run used, as CloudWatch says it or the history keeps it."""
     deps, now = audit.deps, audit.now
-    if audit.due is None:
+    if audit.known is None:
         return Used(deps.metrics.read(job, now))
-    return used(audit.due, job, market.types, deps.history, deps.metrics, now=now)
+    return used(audit.known, job, market.types, deps.history, deps.metrics, now=now)
 
 
 def _judged(
@@ -283,9 +302,10 @@ def _settled(
         compared=None if due.rollup else heads,
     )
     recorded = deps.history.record(entry)
-    if kept is not None and recorded.verdict is Verdict.RECORDED:
-        recheck_family(kept.job, due.family, due.key, deps.history, now=now)
-        recheck_roll_up(kept.job, recorded.version, deps.history, now=now)
+    if kept is not None and (recorded.verdict is Verdict.RECORDED or audit.retried):
+        run = RecordedRun.of_job(kept.job, due.family, due.key, recorded.version)
+        recheck_family(run, deps.history, now=now)
+        recheck_sum(run, deps.history, now=now)
     return Settled(recorded, due.key, written)
 
 
@@ -326,8 +346,7 @@ def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head,
 def _audit_tuning_job(job: Job, audit: _Audit) -> Done | Later:
     """Waits until the children of a tuning job are audited, then sums their audits."""
     deps, now = audit.deps, audit.now
-    family = deps.history.by_family(job.account or "", job.region or "", job.arn or "")
-    heads = [head for head in family if not head.rollup]
+    heads = children_of(job, deps.history)
     launched = job.tuning.launched if job.tuning else None
     missing = launched is not None and len(heads) < launched
     waits_for = f"{len(heads)} of {launched} training jobs are audited"
@@ -339,7 +358,9 @@ def _audit_tuning_job(job: Job, audit: _Audit) -> Done | Later:
     ]
     with reading(*(child.document for child in children)):
         made = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
-    return _record(made if made.final else _open(made, audit), audit)
+    done = _record(made if made.final else _open(made, audit), audit)
+    recheck_summed(heads, job, done.key, deps.history, now=now)
+    return done
 
 
 def _stored(head: Head, history: History) -> AuditDocument:
@@ -363,16 +384,17 @@ def _record(
     blind = unread is not None and not kept
     if audit.due is not None:
         made = with_next_look(made, audit.now, unread)
+    known = audit.due or (audit.known if unread else None)
     job, ended = made.job, audit.ended
     created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
     key, written = JobKey(job.arn or ended.ref.arn, created_at), document(made)
     facts = run_facts(made) if made.usage is not None else None
-    if audit.due is not None:
+    if known is not None:
         stored = audit.deps.history.audit(key)
         with reading(stored):
             if blind or (kept and stored is not None and same_figures(stored, written)):
-                facts = audit.due.facts
+                facts = known.facts
             written = amended(stored, written, blind=blind)
     recorded = audit.deps.history.record(
         Entry(

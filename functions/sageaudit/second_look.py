@@ -74,7 +74,7 @@ def kept_run(head: Head, detail: Detail | None) -> KeptRun | None:
 class Used:
     """What a run used: `kept` are the details that it was taken from, None where it was read now.
 
-    `unread`: why CloudWatch could not be read at a second look. Then `usage` is what is kept, or
+    `unread`: why CloudWatch could not be read again. Then `usage` is what is kept, or
     without `kept` nothing to judge by: the stored figures stay.
     """
 
@@ -92,15 +92,17 @@ def used(
     *,
     now: datetime,
 ) -> Used:
-    """What the run used, at a second look: never less than what the history keeps of it.
+    """What a run that has an audit used: never less than what the history keeps of it.
 
     CloudWatch is not asked where it would not say more: every metric was there, or is only kept in
-    averages by now. Raises Throttled or Unavailable when it is asked and does not answer.
+    averages by now. An audit that was made before the run ended keeps nothing of its end. Raises
+    Throttled or Unavailable when CloudWatch is asked and does not answer.
     """
-    ended = head.status in FINISHED and job.ended_at is not None
-    detail = history.detail(head.key) if ended else None
+    if head.status not in FINISHED or job.ended_at is None:
+        return Used(metrics.read(job, now))
+    detail = history.detail(head.key)
     kept = unpack(detail.series, job, types) if detail and detail.series else None
-    if kept is not None and job.ended_at is not None:
+    if kept is not None:
         old = now - job.ended_at > COARSER_AFTER
         if old or (detail and detail.note is None and _whole(kept)):
             return Used(kept, detail)

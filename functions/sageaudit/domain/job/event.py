@@ -33,7 +33,8 @@ TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 class JobEnded:
     """A job that ended, from its event; `tags` are used when ListTags cannot be read.
 
-    `replayed`: a person sent the event, so it proves nothing that Describe does not confirm.
+    `replayed`: a person sent the event, so it proves nothing that Describe does not confirm, and
+    its tags are not read.
     """
 
     ref: JobRef
@@ -60,8 +61,9 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
     if status is None or (status not in TERMINAL and event["source"] != SWEEP_SOURCE):
         raise RejectedEvent("not_terminal", "the event's status is not final")
     _check_place(event, ref, accounts=accounts, region=region)
-    tags = redacted_pairs(_tags(detail.get("Tags")))
-    return JobEnded(ref, status, created_at, at, tags, event["source"] == REPLAY_SOURCE)
+    replayed = event["source"] == REPLAY_SOURCE
+    tags = {} if replayed else redacted_pairs(_tags(detail.get("Tags")))
+    return JobEnded(ref, status, created_at, at, tags, replayed)
 
 
 def _check_place(

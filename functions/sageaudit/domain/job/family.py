@@ -31,13 +31,17 @@ _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 
 
 def family(job: Job, tag: str | None = None) -> str:
-    """Name of the family: tuning job ARN, else `tag`, else pipeline step, else what it runs."""
+    """Name of the family: tuning job ARN, else `tag`, else pipeline step, else what it runs.
+
+    A tag that names an ARN is not followed: no tag puts a job into the sum of a tuning job.
+    """
     if job.kind is JobKind.TUNING and job.arn:
         return job.arn
     if job.parent is not None and job.parent.kind is ParentKind.TUNING:
         return job.parent.arn
-    if tag and job.tags.get(tag):
-        return job.tags[tag]
+    named = job.tags.get(tag) if tag else None
+    if named and not named.startswith("arn:"):
+        return named
     if job.pipeline_step is not None:
         return job.pipeline_step
     return "/".join(
