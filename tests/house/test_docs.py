@@ -29,7 +29,9 @@ def paths(document: Path) -> Iterator[str]:
         if re.fullmatch(r"[\w.*-]+(/[\w.*-]*)+", path) or path.endswith(ENDINGS):
             yield path
     for block in blocks.findall(text):
-        if "\nWhat to change in " in block:  # printed by scan: families are named after files of jobs
+        if (
+            "\nWhat to change in " in block
+        ):  # printed by scan: families are named after files of jobs
             continue
         yield from re.findall(r"[\w./-]+\.py\b", block)
 

@@ -25,7 +25,7 @@ from sageaudit.flow import (
 )
 from sageaudit.waiting import Later
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
-from tests.fakes.jobs import training_answer
+from tests.fakes.jobs import training_answer, transition
 from tests.unit.flow.test_roll_up import child, house, sweep, tuned
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
@@ -269,6 +269,38 @@ def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None
     assert first.document["job"]["owner"] == "ana"
     for name in ("owner", "family"):
         assert second.document["job"][name] == first.document["job"][name]
+
+
+def test_a_newer_state_of_a_run_whose_metrics_are_denied_keeps_what_was_judged() -> None:
+    """A second event of the run, with a later time: its figures stay, and it is due again."""
+    changed = training_answer(LastModifiedTime="2026-05-20T11:30:00Z")
+    one = House([training_answer(), changed], CountedMetrics(minutes=30))
+    first = one.look(END + 21 * MINUTE, deliveries={"late_metrics": 1})
+    one.metrics.missing = DENIED
+    second = one.look(END + 40 * MINUTE)
+    assert isinstance(first, Done)
+    assert isinstance(second, Done)
+    for figure in ("avoidable_usd", "lost_usd", "judged", "findings"):
+        assert one.document[figure] == first.document[figure]
+    assert one.is_open()
+
+
+def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_denied() -> None:
+    """What an audit said of a run that still ran holds no later figure back."""
+    running = training_answer(
+        TrainingJobStatus="InProgress",
+        TrainingEndTime=None,
+        BillableTimeInSeconds=None,
+        TrainingTimeInSeconds=None,
+        SecondaryStatusTransitions=[transition("Training", "10:00:00")],
+    )
+    one = House([running, training_answer()])
+    one.look(END - 20 * MINUTE, deliveries={"describe_behind": 99})
+    before = one.document["bill"]["total_usd"]
+    one.metrics.missing = DENIED
+    one.look(END + 2 * HOUR)
+    assert one.document["job"]["status"] == "Completed"
+    assert one.document["bill"]["total_usd"] != before
 
 
 def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:

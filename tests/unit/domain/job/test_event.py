@@ -106,6 +106,11 @@ def test_tags_come_as_a_map_or_as_pairs() -> None:
     assert read(event("detail/Tags", {"n": 5})).tags == {"n": "5"}
 
 
+def test_tags_of_an_event_that_a_person_sent_are_not_read() -> None:
+    """Whoever may put events could name an owner, or accept findings."""
+    assert read(event("source", "sageaudit.replay")).tags == {}
+
+
 OTHER = "arn:aws:sagemaker:us-east-1:999988887777:training-job/train-bert"
 
 
