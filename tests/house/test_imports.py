@@ -28,9 +28,17 @@ MAY_IMPORT = {
     "waiting": {"errors", "domain"},
     "described": {"errors", "domain", "ports"},
     "outcomes": {"errors", "domain", "rules", "ports", "waiting"},
+    "rechecks": {"domain", "ports"},
+    "audit_in_hand": {
+        *("domain", "auditing", "family_runs", "waiting", "second_look", "outcomes"),
+    },
+    "last_look": {
+        *("domain", "auditing", "family_runs", "second_look", "outcomes"),
+        *("rechecks", "audit_in_hand"),
+    },
     "flow": {
-        *("errors", "domain", "rules", "ports", "auditing", "family_runs"),
-        *("waiting", "described", "second_look", "outcomes"),
+        *("errors", "domain", "rules", "ports", "auditing", "waiting", "described"),
+        *("second_look", "outcomes", "rechecks", "audit_in_hand", "last_look"),
     },
     "listing": {"errors", "domain", "ports"},
     "read_ahead": {"errors", "domain", "flow"},
@@ -53,6 +61,7 @@ MAY_IMPORT = {
         "checking",
         "family_runs",
         "second_look",
+        "audit_in_hand",
         "flow",
         "waiting",
         "listing",
@@ -113,7 +122,7 @@ PURE = (
     ),
     *("checking", "delivering", "listing", "read_ahead", "scanning", "waiting", "described"),
     "outcomes",
-    *("second_look", "sweeping"),
+    *("second_look", "sweeping", "rechecks", "audit_in_hand", "last_look"),
     *("queries", "report", "errors"),
 )
 WORLD = {

@@ -8,10 +8,10 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
-from sageaudit import flow
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.as_read import AsRead
 from sageaudit.adapters.files.recording import RecordedSet, Recording
+from sageaudit.audit_in_hand import provisional
 from sageaudit.auditing import Child, audit_job, audit_tuning
 from sageaudit.cli.sources import recorded_run
 from sageaudit.cli.sources.recorded_run import RecordedRuns, Run
@@ -90,7 +90,7 @@ def _as_live(audited: Audit, run: Run, read: AsRead) -> Audit:
     """With what the flow adds to the audit of a live job."""
     audited = replace(audited, notes=(*audited.notes, *read.notes))
     late = metrics_are_late(run.job, run.usage, now=run.now)
-    return flow.provisional(audited, run.now) if late or not run.job.finished else audited
+    return provisional(audited, run.now) if late or not run.job.finished else audited
 
 
 def of_set(
@@ -117,7 +117,7 @@ def _live_set(
         run.job, [child.child for child in newest], policy, ruleset, now=read.as_of
     )
     if not audited.final:
-        audited = flow.provisional(audited, read.as_of)
+        audited = provisional(audited, read.as_of)
     return document(audited, documents)
 
 

@@ -12,6 +12,7 @@ from sageaudit import flow
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.prices import packaged
+from sageaudit.audit_in_hand import NO_CREATION_TIME
 from sageaudit.cli.sources import recorded_run
 from sageaudit.cli.sources.fingerprint_key import fingerprint_key
 from sageaudit.domain.audit.record import NOT_NAMED
@@ -139,7 +140,7 @@ def _recordings(path: Path) -> Sequence[Recording]:
 def _listed(recorded: Recording) -> tuple[Listed, datetime]:
     """The job as List* would have it, and as of when it is audited. Raises Malformed."""
     job = parse(recorded.describe, {}, account=recorded.account, region=recorded.region)
-    created_at = job.created_at or job.started_at or flow.NO_CREATION_TIME
+    created_at = job.created_at or job.started_at or NO_CREATION_TIME
     ref = _ref(job, job.account, job.region)
     modified_at = job.last_modified_at or job.ended_at or created_at
     row = Listed(ref, job.status, created_at, job.ended_at, modified_at)
