@@ -96,6 +96,14 @@ def test_what_is_told_of_a_run_comes_back_as_it_was_written(told: TellLedger, te
     assert told.run_told("a") == done
 
 
+def test_a_run_whose_claim_was_given_back_is_read(told: TellLedger) -> None:
+    """Nothing was told of it, and its row stays."""
+    claimed = RunTold().claimed(RunClaim(1, NEWS, TELL, NOON, LATER))
+    assert told.write_run("a", claimed)
+    assert told.write_run("a", claimed.released())
+    assert told.run_told("a") == RunTold(2)
+
+
 def test_a_run_that_was_written_since_is_not_overwritten(told: TellLedger) -> None:
     """Alone or with its family's day, which then stays as well."""
     day = FamilyDay().claimed("a", claim(), NOON)

@@ -54,7 +54,7 @@ def read_run(item: Item) -> RunTold:
     """Raises Malformed for an item that sageaudit did not write."""
     with _named(item):
         claim = _if(item.get("claim"), _read_run_claim)
-        said = None if claim and "news" not in item else _read_notice(item)
+        said = _read_notice(item) if {"news", "version"} & item.keys() else None
         return RunTold(int(item.get("revision", 0)), said, claim)
 
 
