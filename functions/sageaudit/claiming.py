@@ -44,7 +44,8 @@ class Claims:
     def begin(self, taken: RunTold) -> RunTold:
         """From now on a queue may have a notice. Raises Throttled where another try took it."""
         began = taken.began()
-        if not self.ledger.write_run(self.run, began):
+        written = self.ledger.write_run(self.run, began)
+        if not written and self.ledger.run_told(self.run) != began:  # else its answer was lost
             raise Throttled("One audit is decided about twice at once.")
         return began
 

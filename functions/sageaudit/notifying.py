@@ -8,11 +8,10 @@ it, it is not decided again: later tries queue the same message on the other cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from sageaudit.backoff import GIVE_UP_AFTER
 from sageaudit.claiming import TRIES, Claims
@@ -22,8 +21,8 @@ from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.telling.family_day import FamilyDay
-from sageaudit.domain.telling.news import News, Said
-from sageaudit.domain.telling.rule import Floors, Silent, Tell, decide
+from sageaudit.domain.telling.news import Said
+from sageaudit.domain.telling.rule import Silent, Tell
 from sageaudit.domain.telling.run_told import RunClaim, RunTold
 from sageaudit.errors import (
     UNREADABLE,
@@ -37,17 +36,13 @@ from sageaudit.errors import (
 )
 from sageaudit.family_dollars import (
     day_of,
-    days_until,
-    family_of,
-    moment_of,
-    others_usd,
-    own_usd,
 )
 from sageaudit.ports import History, Queue, TellLedger
 from sageaudit.text.changes import what_changed
 from sageaudit.text.envelope import Notice, Payload, Writer, to_body
-from sageaudit.text.notice import accepted_usd, news_of, why_never
+from sageaudit.text.notice import why_never
 from sageaudit.text.occasion import Occasion
+from sageaudit.weighing import Figures, figures, reading_stored, weigh
 
 LEASE_S = 240
 """How long a claim holds: longer than the function's timeout, so that its holder has ended."""
@@ -121,17 +116,6 @@ class _NoneQueued(Exception):
         self.error = error
 
 
-@dataclass(frozen=True, slots=True)
-class _Audited:
-    """What of an audit the decision needs. `own_usd`: what it adds to its family's 30 days."""
-
-    news: News
-    accepted_usd: Decimal
-    own_usd: Decimal
-    family: tuple[str, str, str]
-    ended_at: datetime | None
-
-
 def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued | Quiet | Later:
     """Queues the notices of one audit, each with an id that a second delivery gives it again.
 
@@ -139,10 +123,10 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
     An error in a writer passes through as a defect of this program where the document has the form
     of an audit; both come before anything is claimed.
     """
-    with _reading("document"):
+    with reading_stored("document"):
         if reason := why_never(audit.document, deps.policy.mode):
             return Quiet(reason)
-        audited = _audited(audit.document, now)
+        audited = figures(audit.key, audit.document, now)
     if audit.version == 1 and not (audited.news.of_money or audited.news.idle):
         return Quiet(_nothing_found(audit.document))
     installed_at = deps.installed_at()
@@ -155,7 +139,7 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
 
 def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument | None:
     """A version's document; None where there is none. Raises Malformed, or AwsError."""
-    with _reading("document"):
+    with reading_stored("document"):
         document = history.audit(key, version)
     if document is not None and not isinstance(document, dict):
         raise Malformed("document", "is not an object")
@@ -164,7 +148,7 @@ def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument |
 
 def _tell(
     audit: NewAudit,
-    audited: _Audited,
+    audited: Figures,
     newest: Head | None,
     deps: NotifyDependencies,
     *,
@@ -220,7 +204,7 @@ def _not_now(
 
 def _claim(
     audit: NewAudit,
-    audited: _Audited,
+    audited: Figures,
     newest: Head | None,
     day: FamilyDay,
     told: RunTold,
@@ -229,8 +213,15 @@ def _claim(
     now: datetime,
 ) -> RunClaim | Quiet | Later:
     """Decides: a claim to be made, where the audit is worth a message."""
-    last = told.last(audit.version)
-    verdict = _decided(audit, audited, newest, day, last, deps, now=now)
+    verdict = weigh(
+        audited,
+        newest,
+        today=day,
+        last=told.last(audit.version),
+        history=deps.history,
+        policy=deps.policy,
+        now=now,
+    )
     if isinstance(verdict, Silent):
         return Quiet(verdict.reason)
     if busy := day.busy(audit.pk, now):
@@ -240,7 +231,7 @@ def _claim(
 
 
 def _head(audit: NewAudit, deps: NotifyDependencies) -> Head | None:
-    with _reading("head of the run"):
+    with reading_stored("head of the run"):
         return deps.history.head(audit.key)
 
 
@@ -252,44 +243,6 @@ def _rest_s(until: datetime, now: datetime) -> int:
     """Until the claim ends; a minute where it has, and its own delivery is still to come."""
     rest_s = int((until - now).total_seconds()) + 1
     return rest_s if rest_s > 0 else _COMES_BACK_S
-
-
-def _decided(
-    audit: NewAudit,
-    audited: _Audited,
-    newest: Head | None,
-    seen: FamilyDay,
-    last: Said | None,
-    deps: NotifyDependencies,
-    *,
-    now: datetime,
-) -> Tell | Silent:
-    policy = deps.policy
-    since, until = days_until(now)
-    if last is None and audited.ended_at and day_of(audited.ended_at) < since:
-        return Silent("it ended more than 30 days ago")
-
-    def family_usd() -> Decimal:
-        if audited.own_usd >= policy.floor_usd:
-            return audited.own_usd
-        with _reading("sums of the family"):
-            return audited.own_usd + others_usd(deps.history, newest, audited.family, since, until)
-
-    return decide(
-        audited.news,
-        last=last,
-        today=seen.said(),
-        accepted_usd=_accepted_since(audit, audited, last, deps.history),
-        floors=Floors(
-            policy.floor_usd,
-            policy.idle_floor_usd,
-            {
-                "gpu_hours": policy.idle_floor_gpu_hours,
-                "vcpu_hours": policy.idle_floor_vcpu_hours,
-            },
-        ),
-        family_usd=family_usd,
-    )
 
 
 def _payloads(
@@ -310,22 +263,6 @@ def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
         return what_changed(before, audit.document) if before else ()
     except (BadHistory, Malformed, *UNREADABLE):
         return ()
-
-
-def _accepted_since(
-    audit: NewAudit, audited: _Audited, told: Said | None, history: History
-) -> Decimal:
-    """Dollars that a policy or tag accepts now and did not when the run was told.
-
-    0 where that version cannot be read: what fell is then corrected.
-    """
-    if told is None or not audited.accepted_usd:
-        return Decimal(0)
-    try:
-        before = history.audit(audit.key, told.version)
-        return audited.accepted_usd - accepted_usd(before) if before else Decimal(0)
-    except (BadHistory, Malformed, *UNREADABLE):
-        return Decimal(0)
 
 
 def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str, Queue]) -> None:
@@ -350,24 +287,3 @@ def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str
 def _nothing_found(document: AuditDocument) -> str:
     unjudged = document["judged"] == Judged.NO
     return "no finding worth a message" + (": it could not be judged" if unjudged else "")
-
-
-def _audited(document: AuditDocument, now: datetime) -> _Audited:
-    since, _ = days_until(now)
-    ended_at = document["job"]["ended_at"]
-    return _Audited(
-        news=news_of(document),
-        accepted_usd=accepted_usd(document),
-        own_usd=own_usd(document, since),
-        family=family_of(document),
-        ended_at=moment_of(ended_at) if ended_at else None,
-    )
-
-
-@contextmanager
-def _reading(what: str) -> Iterator[None]:
-    """Raises Malformed for what is stored and cannot be read: no later try would."""
-    try:
-        yield
-    except (BadHistory, *UNREADABLE) as error:
-        raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error
