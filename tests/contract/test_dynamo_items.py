@@ -262,6 +262,19 @@ def test_a_row_of_an_older_version_keeps_its_meaning(client: Any, table: str) ->
         assert ledger.claim_send("n", NOON, 60) is claim
 
 
+def test_a_last_notice_without_a_revision_is_replaced(client: Any, table: str) -> None:
+    """It was written before claims were kept with the run."""
+    ledger = DynamoTellLedger(client, table)
+    assert ledger.write_run("a", RunTold().told(SAID))
+    [row] = everything(client, table)
+    del row["revision"]
+    client.put_item(TableName=table, Item=row)
+    old = ledger.run_told("a")
+    assert old == RunTold(0, SAID)
+    assert ledger.write_run("a", old.told(SAID))
+    assert not ledger.write_run("a", old.told(SAID))
+
+
 def test_ledger_items_expire(client: Any, table: str) -> None:
     """45 days after they were written, long after any redelivery; a job's last notice stays."""
     ledger, told = DynamoSendLedger(client, table), DynamoTellLedger(client, table)
