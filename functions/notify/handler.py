@@ -35,7 +35,11 @@ from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, e
 from sageaudit.adapters.lambda_runtime.decision import read_decision
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.adapters.lambda_runtime.retries import QueueRetries, StreamRetries
+from sageaudit.adapters.lambda_runtime.retries import (
+    QueueRetries,
+    StreamRetries,
+    longer_each_time_s,
+)
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
@@ -74,6 +78,9 @@ def decide_message(
             raise RejectedEvent("no_audit", "the table has no such audit")
         audit = NewAudit(asked.pk, asked.key, asked.version, asked.at, document)
         decide(audit, deps, report, now=now)
+    except ComesBack as waits:
+        # SQS gives a message up after 120 receives, whoever it waits for.
+        raise ComesBack(str(waits), max(waits.wait_s, longer_each_time_s(message))) from None
     except Malformed as error:
         raise RejectedEvent("malformed_audit", str(error)) from error
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+GIVE_UP_AFTER = timedelta(days=3, hours=12)
+"""The age at which a message is given up. A dead letter keeps the age that it had, so it must not
+wait for SQS to move it after 4 days and more: our choice."""
 _MOST_DOUBLINGS = 10
 """More are longer than any pause here, and a large count would be a large number."""
 

@@ -2,46 +2,53 @@
 
 audit -> its figures -> told before? -> worth a message? -> claim -> queue -> told
 
-The claim keeps two audits of a family from telling the same day; it runs out when no notices were
-queued, so that it silences nobody.
+The claim keeps two audits of a family from telling the same day. Once a queue may have a notice of
+it, it is not decided again: later tries queue the same message on the other channels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 
+from sageaudit.backoff import GIVE_UP_AFTER
+from sageaudit.claiming import TRIES, Claims
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.telling.family_day import DayClaim, FamilyDay
-from sageaudit.domain.telling.news import News, Said
-from sageaudit.domain.telling.rule import Floors, Silent, Tell, decide
-from sageaudit.errors import UNREADABLE, AwsError, BadHistory, Malformed, Throttled
+from sageaudit.domain.telling.family_day import FamilyDay
+from sageaudit.domain.telling.news import Said
+from sageaudit.domain.telling.rule import Silent, Tell
+from sageaudit.domain.telling.run_told import RunClaim, RunTold
+from sageaudit.errors import (
+    UNREADABLE,
+    AccessDenied,
+    AwsError,
+    BadHistory,
+    Malformed,
+    NoCredentials,
+    ResourceNotFound,
+    Throttled,
+)
 from sageaudit.family_dollars import (
     day_of,
-    days_until,
-    family_of,
-    moment_of,
-    others_usd,
-    own_usd,
 )
 from sageaudit.ports import History, Queue, TellLedger
 from sageaudit.text.changes import what_changed
 from sageaudit.text.envelope import Notice, Payload, Writer, to_body
-from sageaudit.text.notice import accepted_usd, news_of, why_never
+from sageaudit.text.notice import why_never
 from sageaudit.text.occasion import Occasion
+from sageaudit.weighing import Figures, figures, reading_stored, weigh
 
 LEASE_S = 240
 """How long a claim holds: longer than the function's timeout, so that its holder has ended."""
 _COMES_BACK_S = 60
-_TRIES = 8
-"""A family's day is written by one process at a time; each try means that another one was."""
+_NOT_TAKEN = (AccessDenied, NoCredentials, ResourceNotFound, Throttled)
+"""Answers of a queue that certainly has not taken the notice. After any other it may have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,29 +99,21 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """It depends on a message that another process is queueing now: decide after `wait_s`."""
+    """It depends on a message that is being queued: decide again, not before `wait_s`."""
 
     reason: str
     wait_s: int
 
 
+_OVERTAKEN = Quiet("a newer version of the audit has taken its place")
+
+
 class _NoneQueued(Exception):
-    """No channel's queue took its notice."""
+    """Certainly no channel's queue took its notice."""
 
     def __init__(self, error: AwsError) -> None:
         super().__init__(str(error))
         self.error = error
-
-
-@dataclass(frozen=True, slots=True)
-class _Audited:
-    """What of an audit the decision needs. `own_usd`: what it adds to its family's 30 days."""
-
-    news: News
-    accepted_usd: Decimal
-    own_usd: Decimal
-    family: tuple[str, str, str]
-    ended_at: datetime | None
 
 
 def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued | Quiet | Later:
@@ -124,24 +123,23 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queue
     An error in a writer passes through as a defect of this program where the document has the form
     of an audit; both come before anything is claimed.
     """
-    with _reading("document"):
+    with reading_stored("document"):
         if reason := why_never(audit.document, deps.policy.mode):
             return Quiet(reason)
-        audited = _audited(audit.document, now)
+        audited = figures(audit.key, audit.document, now)
     if audit.version == 1 and not (audited.news.of_money or audited.news.idle):
         return Quiet(_nothing_found(audit.document))
     installed_at = deps.installed_at()
     if installed_at and audited.ended_at and audited.ended_at < installed_at:
         return Quiet("it ended before sageaudit was installed")
-    with _reading("head of the run"):
-        newest = deps.history.head(audit.key)
+    newest = _head(audit, deps)
     with reading(audit.document):
         return _tell(audit, audited, newest, deps, now=now)
 
 
 def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument | None:
     """A version's document; None where there is none. Raises Malformed, or AwsError."""
-    with _reading("document"):
+    with reading_stored("document"):
         document = history.audit(key, version)
     if document is not None and not isinstance(document, dict):
         raise Malformed("document", "is not an object")
@@ -150,90 +148,101 @@ def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument |
 
 def _tell(
     audit: NewAudit,
-    audited: _Audited,
+    audited: Figures,
     newest: Head | None,
     deps: NotifyDependencies,
     *,
     now: datetime,
 ) -> Queued | Quiet | Later:
-    """Claims the family's day for the message, queues its notices, and keeps what was told."""
-    family, day = "/".join(audited.family), day_of(audit.at)
-    for _ in range(_TRIES):
-        seen, last = deps.ledger.family_day(family, day), deps.ledger.last_notice(audit.pk)
-        if last is not None and last.version >= audit.version:
-            return Quiet(f"version {last.version} was told")
-        overtaken = newest is not None and newest.version > audit.version
-        claimed = seen.is_claimed(audit.pk, audit.version)
-        if overtaken and not claimed:
-            return Quiet("a newer version of the audit has taken its place")
-        if unfinished := seen.unfinished(audit.pk, audit.version, now):
-            return Later("another version of the audit is being told", _rest_s(unfinished, now))
-        verdict = _decided(audit, audited, newest, seen, last, deps, now=now)
-        if isinstance(verdict, Silent) and claimed:
-            # One channel may have its notice: the others get theirs, whatever was told since.
-            verdict = _decided(audit, audited, newest, FamilyDay(), last, deps, now=now)
-        if isinstance(verdict, Silent):
-            return Quiet(verdict.reason)
-        if not claimed and (busy := seen.busy(audit.pk, now)):
-            return Later("another message about the family is being queued", _rest_s(busy, now))
-        payloads = _payloads(audit, verdict, deps, now=now)
-        until = now + timedelta(seconds=LEASE_S)
-        claim = DayClaim(audit.version, audited.news, until, corrects=verdict.corrects is not None)
-        if deps.ledger.write(family, day, seen.claimed(audit.pk, claim, now)):
+    """Claims the message, queues its notices, and keeps what was told."""
+    claims = Claims(deps.ledger, audit.pk, "/".join(audited.family), day_of(audit.at), now)
+    for _ in range(TRIES):
+        day, told = claims.seen()
+        if waits := _not_now(audit, newest, told, now):
+            return waits
+        begun = told.begun(audit.version)
+        claim = begun or _claim(audit, audited, newest, day, told, deps, now=now)
+        if not isinstance(claim, RunClaim):
+            return claim
+        payloads = _payloads(audit, claim.tell, deps, now=now)
+        claim = replace(claim, until=now + timedelta(seconds=LEASE_S))
+        if taken := claims.take(day, told, claim):
             break
     else:
         raise Throttled("Too many audits of one family are decided at once.")
+    if not begun:
+        if _overtaken(audit, _head(audit, deps)):
+            claims.release(taken)
+            return _OVERTAKEN
+        taken = claims.begin(taken)
     try:
         _queue(audit, payloads, deps.queues)
     except _NoneQueued as none:
-        _release(audit, family, deps.ledger, now=now)
+        if not begun:
+            with suppress(AwsError):
+                claims.release(taken)
         raise none.error from none
-    _keep(audit, claim, family, deps.ledger, now=now)
+    claims.keep(claim)
     return Queued(tuple(payloads))
 
 
-def _rest_s(claim: DayClaim, now: datetime) -> int:
-    """Until the claim ends; a minute where it has, and its own delivery is still to come."""
-    rest_s = int((claim.until - now).total_seconds()) + 1
-    return rest_s if rest_s > 0 else _COMES_BACK_S
+def _not_now(
+    audit: NewAudit, newest: Head | None, told: RunTold, now: datetime
+) -> Quiet | Later | None:
+    """What other versions of the audit come to: None where this one is to be told or decided."""
+    if told.said and told.said.version >= audit.version:
+        return Quiet(f"version {told.said.version} was told")
+    if told.newest() > audit.version or (
+        _overtaken(audit, newest) and not told.begun(audit.version)
+    ):
+        return _OVERTAKEN
+    if unfinished := told.unfinished(audit.version, audit.at, GIVE_UP_AFTER, now):
+        rest_s = _rest_s(unfinished.until, now)
+        return Later("another version of the audit is being told", rest_s)
+    return None
 
 
-def _decided(
+def _claim(
     audit: NewAudit,
-    audited: _Audited,
+    audited: Figures,
     newest: Head | None,
-    seen: FamilyDay,
-    last: Said | None,
+    day: FamilyDay,
+    told: RunTold,
     deps: NotifyDependencies,
     *,
     now: datetime,
-) -> Tell | Silent:
-    policy = deps.policy
-    since, until = days_until(now)
-    if last is None and audited.ended_at and day_of(audited.ended_at) < since:
-        return Silent("it ended more than 30 days ago")
-
-    def family_usd() -> Decimal:
-        if audited.own_usd >= policy.floor_usd:
-            return audited.own_usd
-        with _reading("sums of the family"):
-            return audited.own_usd + others_usd(deps.history, newest, audited.family, since, until)
-
-    return decide(
-        audited.news,
-        last=last,
-        today=seen.said(),
-        accepted_usd=_accepted_since(audit, audited, last, deps.history),
-        floors=Floors(
-            policy.floor_usd,
-            policy.idle_floor_usd,
-            {
-                "gpu_hours": policy.idle_floor_gpu_hours,
-                "vcpu_hours": policy.idle_floor_vcpu_hours,
-            },
-        ),
-        family_usd=family_usd,
+) -> RunClaim | Quiet | Later:
+    """Decides: a claim to be made, where the audit is worth a message."""
+    verdict = weigh(
+        audited,
+        newest,
+        today=day,
+        last=told.last(audit.version),
+        history=deps.history,
+        policy=deps.policy,
+        now=now,
     )
+    if isinstance(verdict, Silent):
+        return Quiet(verdict.reason)
+    if busy := day.busy(audit.pk, now):
+        reason = "another message about the family is being queued"
+        return Later(reason, _rest_s(busy.until, now))
+    return RunClaim(audit.version, audited.news, verdict, since=now, until=now)
+
+
+def _head(audit: NewAudit, deps: NotifyDependencies) -> Head | None:
+    with reading_stored("head of the run"):
+        return deps.history.head(audit.key)
+
+
+def _overtaken(audit: NewAudit, newest: Head | None) -> bool:
+    return newest is not None and newest.version > audit.version
+
+
+def _rest_s(until: datetime, now: datetime) -> int:
+    """Until the claim ends; a minute where it has, and its own delivery is still to come."""
+    rest_s = int((until - now).total_seconds()) + 1
+    return rest_s if rest_s > 0 else _COMES_BACK_S
 
 
 def _payloads(
@@ -256,27 +265,11 @@ def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
         return ()
 
 
-def _accepted_since(
-    audit: NewAudit, audited: _Audited, told: Said | None, history: History
-) -> Decimal:
-    """Dollars that a policy or tag accepts now and did not when the run was told.
-
-    0 where that version cannot be read: what fell is then corrected.
-    """
-    if told is None or not audited.accepted_usd:
-        return Decimal(0)
-    try:
-        before = history.audit(audit.key, told.version)
-        return audited.accepted_usd - accepted_usd(before) if before else Decimal(0)
-    except (BadHistory, Malformed, *UNREADABLE):
-        return Decimal(0)
-
-
 def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str, Queue]) -> None:
     """Tries every channel: one that fails keeps no other from its notice.
 
-    Raises the first AwsError, or _NoneQueued with it. After some were queued the claim stays, until
-    this audit comes again: deliver knows by their ids which notices it has had.
+    Raises the first AwsError, or _NoneQueued with it. After some may be queued the claim stays,
+    until this audit comes again: deliver knows by their ids which notices it has had.
     """
     failed: list[AwsError] = []
     for channel, payload in payloads.items():
@@ -284,57 +277,13 @@ def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str
             queues[channel].send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
         except AwsError as error:
             failed.append(error)
-    if failed and len(failed) == len(payloads):
+    if not failed:
+        return
+    if len(failed) == len(payloads) and all(isinstance(error, _NOT_TAKEN) for error in failed):
         raise _NoneQueued(failed[0])
-    if failed:
-        raise failed[0]
-
-
-def _release(audit: NewAudit, family: str, ledger: TellLedger, *, now: datetime) -> None:
-    """So that another audit need not wait for the claim to run out; it does so in any case."""
-    day = day_of(audit.at)
-    with suppress(AwsError):
-        ledger.write(family, day, ledger.family_day(family, day).released(audit.pk, now))
-
-
-def _keep(
-    audit: NewAudit, claim: DayClaim, family: str, ledger: TellLedger, *, now: datetime
-) -> None:
-    """The claim becomes what was told."""
-    day, said = day_of(audit.at), Said(claim.version, claim.news, now)
-    for _ in range(_TRIES):
-        last = ledger.last_notice(audit.pk)
-        if last and last.version == said.version:
-            return  # our own write, whose answer was lost
-        notice = None if last and last.version > said.version else (audit.pk, said)
-        seen = ledger.family_day(family, day)
-        told = seen.told(audit.pk, said, now, corrects=claim.corrects)
-        if ledger.write(family, day, told, notice):
-            return
-    raise Throttled("Too many audits of one family are decided at once.")
+    raise failed[0]
 
 
 def _nothing_found(document: AuditDocument) -> str:
     unjudged = document["judged"] == Judged.NO
     return "no finding worth a message" + (": it could not be judged" if unjudged else "")
-
-
-def _audited(document: AuditDocument, now: datetime) -> _Audited:
-    since, _ = days_until(now)
-    ended_at = document["job"]["ended_at"]
-    return _Audited(
-        news=news_of(document),
-        accepted_usd=accepted_usd(document),
-        own_usd=own_usd(document, since),
-        family=family_of(document),
-        ended_at=moment_of(ended_at) if ended_at else None,
-    )
-
-
-@contextmanager
-def _reading(what: str) -> Iterator[None]:
-    """Raises Malformed for what is stored and cannot be read: no later try would."""
-    try:
-        yield
-    except (BadHistory, *UNREADABLE) as error:
-        raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error

@@ -27,7 +27,7 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.telling.family_day import FamilyDay
-from sageaudit.domain.telling.news import Said
+from sageaudit.domain.telling.run_told import RunTold
 from sageaudit.domain.usage.measurements import Measurements
 
 T = TypeVar("T")
@@ -278,17 +278,19 @@ class TellLedger(Protocol):
     def family_day(self, family: str, day: date) -> FamilyDay:
         """What the family was told on a day; of revision 0 before the first."""
 
-    def last_notice(self, run: str) -> Said | None:
-        """What was told last of a run, by its partition key."""
+    def run_told(self, run: str) -> RunTold:
+        """What was told of a run, by its partition key; of revision 0 before the first."""
 
     def write(
-        self, family: str, day: date, changed: FamilyDay, notice: tuple[str, Said] | None = None
+        self, family: str, day: date, changed: FamilyDay, told: tuple[str, RunTold] | None = None
     ) -> bool:
-        """Replaces the day of the revision before, and sets the last notice of a run with it.
+        """Replaces the day of the revision before, and what was told of a run with it.
 
-        False, and nothing is written, when the day was written since, or a newer version's notice
-        is there.
+        False, and nothing is written, when either was written since.
         """
+
+    def write_run(self, run: str, told: RunTold) -> bool:
+        """Replaces what was told of a run, of the revision before; False when it was written."""
 
 
 class SendLedger(Protocol):

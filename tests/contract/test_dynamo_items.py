@@ -20,6 +20,7 @@ from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.telling.family_day import FamilyDay
 from sageaudit.domain.telling.news import News, Said
+from sageaudit.domain.telling.run_told import RunTold
 from sageaudit.ports import Circuit
 from tests.contract.entries import (
     ACCOUNT,
@@ -161,9 +162,8 @@ def _ask_family(history: DynamoHistory) -> None:
 
 
 def _tell(ledger: DynamoTellLedger) -> None:
-    assert ledger.last_notice("a") is None
-    day = ledger.family_day("f", NOON.date())
-    assert ledger.write("f", NOON.date(), day.told("a", SAID, NOON, corrects=False), ("a", SAID))
+    told, day = ledger.run_told("a").told(SAID), ledger.family_day("f", NOON.date())
+    assert ledger.write("f", NOON.date(), day.told("a", SAID, NOON, corrects=False), ("a", told))
 
 
 def _send(ledger: DynamoSendLedger) -> None:
@@ -262,10 +262,24 @@ def test_a_row_of_an_older_version_keeps_its_meaning(client: Any, table: str) ->
         assert ledger.claim_send("n", NOON, 60) is claim
 
 
+def test_a_last_notice_without_a_revision_is_replaced(client: Any, table: str) -> None:
+    """It was written before claims were kept with the run."""
+    ledger = DynamoTellLedger(client, table)
+    assert ledger.write_run("a", RunTold().told(SAID))
+    [row] = everything(client, table)
+    del row["revision"]
+    client.put_item(TableName=table, Item=row)
+    old = ledger.run_told("a")
+    assert old == RunTold(0, SAID)
+    assert ledger.write_run("a", old.told(SAID))
+    assert not ledger.write_run("a", old.told(SAID))
+
+
 def test_ledger_items_expire(client: Any, table: str) -> None:
     """45 days after they were written, long after any redelivery; a job's last notice stays."""
     ledger, told = DynamoSendLedger(client, table), DynamoTellLedger(client, table)
-    told.write("f", NOON.date(), FamilyDay().told("a", SAID, NOON, corrects=False), ("a", SAID))
+    day, run = FamilyDay().told("a", SAID, NOON, corrects=False), RunTold().told(SAID)
+    told.write("f", NOON.date(), day, ("a", run))
     ledger.claim_send("n", NOON, 60)
     ledger.claim_send("sent", NOON, 60)
     ledger.mark_sent("sent", NOON)

@@ -6,10 +6,14 @@ from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
+import pytest
+
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.telling.family_day import DayClaim, FamilyDay
 from sageaudit.domain.telling.news import IdleHours, News, Said
+from sageaudit.domain.telling.rule import Tell, Why
+from sageaudit.domain.telling.run_told import RunClaim, RunTold
 from sageaudit.ports import Circuit, SendLedger, TellLedger
 from tests.contract.entries import NOON
 
@@ -28,6 +32,9 @@ NEWS = News(
 )
 UNKNOWN = News(Severity.LOW, None, None)
 SAID = Said(1, NEWS, NOON)
+FIRST = RunTold().told(SAID)
+TELL = Tell(nth=2, why=Why.TEN_TIMES, after=Said(3, UNKNOWN, None))
+CORRECTS = Tell(idle=True, corrects=SAID)
 
 
 def claim(version: int = 1, news: News = NEWS, *, corrects: bool = False) -> DayClaim:
@@ -55,10 +62,10 @@ def test_a_day_that_was_written_since_is_not_overwritten(told: TellLedger) -> No
     """Of two that read the same day, the first one writes it; nothing of the second is kept."""
     first, second = (FamilyDay().claimed(run, claim(), NOON) for run in ("a", "b"))
     assert told.write("resnet", DAY, first)
-    assert not told.write("resnet", DAY, second, ("b", SAID))
+    assert not told.write("resnet", DAY, second, ("b", FIRST))
     assert told.family_day("resnet", DAY) == first
-    assert told.last_notice("b") is None
-    assert told.write("resnet", DAY, first.told("a", SAID, NOON, corrects=False), ("a", SAID))
+    assert told.run_told("b") == RunTold()
+    assert told.write("resnet", DAY, first.told("a", SAID, NOON, corrects=False), ("a", FIRST))
     assert not told.write("resnet", DAY, first.told("a", SAID, NOON, corrects=False))
 
 
@@ -66,24 +73,45 @@ def test_any_text_can_be_a_family_or_a_run(told: TellLedger) -> None:
     """Long and hostile names are kept apart."""
     for family in ("😀" * 1_000 + "a", "😀" * 1_000 + "b", ""):
         day = FamilyDay().claimed(family, claim(), NOON)
-        assert told.write(family, DAY, day, (f"{family} run", SAID))
+        assert told.write(family, DAY, day, (f"{family} run", FIRST))
         assert told.family_day(family, DAY) == day
-    assert told.last_notice("😀" * 1_000 + "a run") == SAID
-    assert told.last_notice("😀" * 1_000 + "c run") is None
+    assert told.run_told("😀" * 1_000 + "a run") == FIRST
+    assert told.run_told("😀" * 1_000 + "c run") == RunTold()
 
 
-def test_what_was_told_of_a_run_is_known(told: TellLedger) -> None:
-    """The newest version that was told: an older one never replaces it, and its day stays."""
-    assert told.last_notice("a") is None
+@pytest.mark.parametrize("tell", [Tell(), TELL, CORRECTS])
+def test_what_is_told_of_a_run_comes_back_as_it_was_written(told: TellLedger, tell: Tell) -> None:
+    """What its message says, so that it can be written again; and what was told before."""
     day = FamilyDay().claimed("a", claim(), NOON)
-    third = replace(SAID, version=3, news=UNKNOWN)
-    assert told.write("resnet", DAY, day, ("a", SAID))
-    day = day.told("a", third, NOON, corrects=False)
-    assert told.write("resnet", DAY, day, ("a", third))
-    assert not told.write(
-        "resnet", DAY, day.told("a", SAID, NOON, corrects=False), ("a", replace(SAID, version=2))
-    )
-    assert (told.last_notice("a"), told.family_day("resnet", DAY)) == (third, day)
+    claimed = RunTold().claimed(RunClaim(1, NEWS, tell, NOON, LATER))
+    assert told.write("resnet", DAY, day, ("a", claimed))
+    assert told.run_told("a") == claimed
+    assert told.write_run("a", claimed.began())
+    second = claimed.began().claimed(RunClaim(2, UNKNOWN, CORRECTS, LATER, MUCH_LATER))
+    assert told.write_run("a", second)
+    assert told.run_told("a") == second
+    assert second.said == SAID
+    done = second.told(Said(2, UNKNOWN, LATER))
+    assert told.write_run("a", done)
+    assert told.run_told("a") == done
+
+
+def test_a_run_whose_claim_was_given_back_is_read(told: TellLedger) -> None:
+    """Nothing was told of it, and its row stays."""
+    claimed = RunTold().claimed(RunClaim(1, NEWS, TELL, NOON, LATER))
+    assert told.write_run("a", claimed)
+    assert told.write_run("a", claimed.released())
+    assert told.run_told("a") == RunTold(2)
+
+
+def test_a_run_that_was_written_since_is_not_overwritten(told: TellLedger) -> None:
+    """Alone or with its family's day, which then stays as well."""
+    day = FamilyDay().claimed("a", claim(), NOON)
+    assert told.write("resnet", DAY, day, ("a", FIRST))
+    assert not told.write_run("a", FIRST)
+    later = day.told("a", SAID, NOON, corrects=False)
+    assert not told.write("resnet", DAY, later, ("a", RunTold(5, SAID)))
+    assert (told.run_told("a"), told.family_day("resnet", DAY)) == (FIRST, day)
 
 
 def test_a_notice_is_claimed_first_once(sends: SendLedger) -> None:

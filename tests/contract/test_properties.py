@@ -25,6 +25,7 @@ from sageaudit.domain.audit.sums import Scope, Sums, grouped
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.telling.family_day import FamilyDay
 from sageaudit.domain.telling.news import News, Said
+from sageaudit.domain.telling.run_told import RunTold
 from sageaudit.ports import Circuit, History, SendLedger, TellLedger
 from tests.contract.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.contract.tables import dynamodb, new_table
@@ -185,7 +186,8 @@ asked_of_a_ledger = st.tuples(
             "circuit",
             "family",
             "remember",
-            "last notice",
+            "run",
+            "begin",
         ]
     ),
     st.sampled_from(["n1", "n2"]),
@@ -200,14 +202,16 @@ def answer(told: TellLedger, sends: SendLedger, what: str, notice: str, second: 
         return sends.claim_send(notice, now, 60)
     if what == "family":
         return told.family_day("family", NOON.date())
-    if what == "last notice":
-        return told.last_notice(notice)
+    if what == "run":
+        return told.run_told(notice)
+    if what == "begin":
+        return told.write_run(notice, replace(told.run_told(notice), revision=second % 4))
     if what == "remember":
         said = Said(second % 3, News(Severity.LOW, Decimal(second), None), now)
         seen = told.family_day("family", NOON.date()) if second % 2 else FamilyDay()
-        return told.write(
-            "family", NOON.date(), seen.told(notice, said, now, corrects=False), (notice, said)
-        )
+        run = told.run_told(notice) if second % 3 else RunTold()
+        day = seen.told(notice, said, now, corrects=False)
+        return told.write("family", NOON.date(), day, (notice, run.told(said)))
     if what == "sent":
         sends.mark_sent(notice, now)
     elif what == "failed":

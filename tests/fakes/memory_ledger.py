@@ -8,7 +8,7 @@ from sageaudit.adapters.dynamo.leases import MOST_TRIES, Lease, State, claim_of,
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.telling.family_day import FamilyDay
-from sageaudit.domain.telling.news import Said
+from sageaudit.domain.telling.run_told import RunTold
 from sageaudit.ports import Circuit
 
 
@@ -17,7 +17,7 @@ class MemoryLedger:
 
     def __init__(self) -> None:
         self._days: dict[tuple[str, date], FamilyDay] = {}
-        self._last: dict[str, Said] = {}
+        self._runs: dict[str, RunTold] = {}
         self._leases: dict[str, Lease] = {}
         self._circuits: dict[str, Circuit] = {}
 
@@ -25,23 +25,26 @@ class MemoryLedger:
         """What the family was told on a day."""
         return self._days.get((family, day), FamilyDay())
 
-    def last_notice(self, run: str) -> Said | None:
-        """What was told last of a run."""
-        return self._last.get(run)
+    def run_told(self, run: str) -> RunTold:
+        """What was told of a run."""
+        return self._runs.get(run, RunTold())
 
     def write(
-        self, family: str, day: date, changed: FamilyDay, notice: tuple[str, Said] | None = None
+        self, family: str, day: date, changed: FamilyDay, told: tuple[str, RunTold] | None = None
     ) -> bool:
-        """Both or neither, if nobody has written the day since, and no newer notice is there."""
+        """Both or neither, if nobody has written either since."""
         if self.family_day(family, day).revision != changed.revision - 1:
             return False
-        if notice is not None:
-            run, said = notice
-            last = self._last.get(run)
-            if last is not None and last.version > said.version:
-                return False
-            self._last[run] = said
+        if told is not None and not self.write_run(*told):
+            return False
         self._days[family, day] = changed
+        return True
+
+    def write_run(self, run: str, told: RunTold) -> bool:
+        """If nobody has written it since."""
+        if self.run_told(run).revision != told.revision - 1:
+            return False
+        self._runs[run] = told
         return True
 
     def state(self, notice_id: str) -> str | None:

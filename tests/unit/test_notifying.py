@@ -501,9 +501,6 @@ def test_a_version_waits_for_an_earlier_one_that_may_be_half_told() -> None:
     ahead = replace(deps, history=cast("History", Ahead()))
     assert isinstance(notify(audit(), ahead, now=late), Queued)
     assert isinstance(notify(second, ahead, now=late), Queued)
-    lost, much_later = MemoryLedger(), NOON + timedelta(hours=2)
-    half_queued(lost, audit())
-    assert isinstance(notify(second, dependencies(ledger=lost), now=much_later), Quiet)
 
 
 class Ahead(Family):
@@ -569,7 +566,7 @@ def test_a_figure_beside_an_unknown_one_is_still_news(
     ledger = MemoryLedger()
     deps = dependencies(Family(Decimal(5)), ledger=ledger, policy=Policy(floor_usd=Decimal(2)))
     notify(audit(document(**one_unknown)), deps, now=NOON)
-    last = ledger.last_notice(PK)
+    last = ledger.run_told(PK).said
     assert last is not None
     assert (last.news.severity, usd(last.news.usd)) == ("high", dollars)
 

@@ -10,8 +10,8 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of, parsing
-from sageaudit.errors import ResourceNotFound
+from sageaudit.adapters.aws.clients import aws_errors, code_of, parsing, translated
+from sageaudit.errors import ResourceNotFound, Unavailable
 
 QUEUE_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
@@ -54,13 +54,13 @@ class SqsQueue:
     ) -> None:
         """Sends `body` unchanged. Attributes of digits only are Numbers, others are Strings.
 
-        Raises AccessDenied, NoCredentials, Throttled or Unavailable; ValueError for a delay over
-        15 minutes.
+        Raises AccessDenied, NoCredentials or Throttled: then SQS has not taken it. Raises
+        Unavailable where it may have; ValueError for a delay over 15 minutes.
         """
         if not 0 <= delay_s <= LONGEST_DELAY_S:
             raise ValueError(f"SQS delays a message 0 to {LONGEST_DELAY_S} s, not {delay_s} s")
         named = {name: _typed(value) for name, value in (attributes or {}).items() if value}
-        with aws_errors("sqs"):
+        with aws_errors("sqs"), _only_try():
             self._client.send_message(
                 QueueUrl=self._url,
                 MessageBody=body,
@@ -109,6 +109,18 @@ def queue_errors(name: str) -> Iterator[None]:
             raise ResourceNotFound(
                 f"There is no queue {name}: check its name, --region and --profile."
             ) from error
+
+
+@contextmanager
+def _only_try() -> Iterator[None]:
+    """Raises Unavailable for a refusal that was not the first answer: the SDK had tried before."""
+    try:
+        yield
+    except ClientError as error:
+        if not error.response.get("ResponseMetadata", {}).get("RetryAttempts"):
+            raise
+        refused = translated(error, "sqs")
+        raise Unavailable(f"{refused} It may have taken an earlier try.") from error
 
 
 def _batches(bodies: Sequence[str]) -> Iterator[list[int]]:

@@ -10,14 +10,14 @@ from sageaudit.adapters.dynamo.calls import ConditionFailed, Dynamo, put_action
 from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.dynamo.told_items import (
     day_attributes,
-    notice_attributes,
     read_day,
-    read_notice,
+    read_run,
+    run_attributes,
 )
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.telling.family_day import FamilyDay
-from sageaudit.domain.telling.news import Said
+from sageaudit.domain.telling.run_told import RunTold
 
 PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
 
@@ -38,21 +38,18 @@ class DynamoTellLedger:
         item = self._table.get(keys.family_day_pk(family), day.isoformat())
         return FamilyDay() if item is None else read_day(item)
 
-    def last_notice(self, run: str) -> Said | None:
-        """What was told last of a run; None before the first. Raises Malformed."""
+    def run_told(self, run: str) -> RunTold:
+        """What was told of a run. Raises Malformed for an item that cannot be read."""
         item = self._table.get(keys.news_pk(run), _NEWS_SK)
-        return None if item is None else read_notice(item)
+        return RunTold() if item is None else read_run(item)
 
     def write(
-        self, family: str, day: date, changed: FamilyDay, notice: tuple[str, Said] | None = None
+        self, family: str, day: date, changed: FamilyDay, told: tuple[str, RunTold] | None = None
     ) -> bool:
-        """Writes the day, with a run's last notice in one transaction; False if either moved on.
+        """Writes the day, with what was told of a run in one transaction; False if either moved on.
 
-        A notice has no expiry, since new rules may judge a job again at any time.
+        What was told of a run has no expiry, since new rules may judge a job again at any time.
         """
-        seen = changed.revision - 1
-        values = {":seen": seen} if seen else {}
-        condition = "revision = :seen" if seen else f"{_ABSENT} OR attribute_not_exists(revision)"
         expires_at = epoch_s(datetime.combine(day, time(), UTC) + timedelta(days=TOLD_DAYS))
         item = {
             PARTITION_KEY: keys.family_day_pk(family),
@@ -60,17 +57,34 @@ class DynamoTellLedger:
             TTL_ATTRIBUTE: expires_at,
             **day_attributes(changed),
         }
+        condition, values = _unchanged(changed.revision)
         try:
-            if notice is None:
+            if told is None:
                 self._table.put(item, condition=condition, values=values, names={})
             else:
-                of_day = put_action(item, condition, values)
-                self._table.transact([of_day, _notice_action(*notice)])
+                of_run = put_action(_run_item(*told), *_unchanged(told[1].revision))
+                self._table.transact([put_action(item, condition, values), of_run])
+        except ConditionFailed:
+            return False
+        return True
+
+    def write_run(self, run: str, told: RunTold) -> bool:
+        """Writes what was told of a run; False if it moved on."""
+        condition, values = _unchanged(told.revision)
+        try:
+            self._table.put(_run_item(run, told), condition=condition, values=values, names={})
         except ConditionFailed:
             return False
         return True
 
 
-def _notice_action(run: str, said: Said) -> Item:
-    item = {PARTITION_KEY: keys.news_pk(run), SORT_KEY: _NEWS_SK, **notice_attributes(said)}
-    return put_action(item, f"{_ABSENT} OR version <= :version", {":version": said.version})
+def _run_item(run: str, told: RunTold) -> Item:
+    return {PARTITION_KEY: keys.news_pk(run), SORT_KEY: _NEWS_SK, **run_attributes(told)}
+
+
+def _unchanged(revision: int) -> tuple[str, Item]:
+    """The condition that an item has the revision before this one; the oldest items have none."""
+    seen = revision - 1
+    if seen:
+        return "revision = :seen", {":seen": seen}
+    return f"{_ABSENT} OR attribute_not_exists(revision)", {}

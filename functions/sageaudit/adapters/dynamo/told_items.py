@@ -1,7 +1,7 @@
 """Converts what was told to and from attributes of items. Unknown values have no attribute.
 
 Items of before there were figures in them are read too: a family's day named one audit (`audit`),
-and a run's last notice was a text (`news`), such as "high $12.30".
+and a run's last notice was a text (`news`), such as "high $12.30"; it had no revision and no claim.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from sageaudit.adapters.history.moments import moment_text, read_moment
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.telling.family_day import DayClaim, FamilyDay, Telling
 from sageaudit.domain.telling.news import IdleHours, News, Said
+from sageaudit.domain.telling.rule import Tell, Why
+from sageaudit.domain.telling.run_told import RunClaim, RunTold
 from sageaudit.domain.usage.work_share import Unit
 from sageaudit.errors import UNREADABLE, Malformed
 
@@ -42,15 +44,22 @@ def read_day(item: Item) -> FamilyDay:
         )
 
 
-def notice_attributes(said: Said) -> Item:
-    """The attributes of a run's last notice."""
-    return _said(said)
+def run_attributes(told: RunTold) -> Item:
+    """The attributes of what was told of a run."""
+    said = {} if told.said is None else _said(told.said)
+    return _known({"revision": told.revision, "claim": _if(told.claim, _run_claim), **said})
 
 
-def read_notice(item: Item) -> Said:
+def read_run(item: Item) -> RunTold:
     """Raises Malformed for an item that sageaudit did not write."""
     with _named(item):
-        return _read_old(item) if isinstance(item["news"], str) else _read_said(item)
+        claim = _if(item.get("claim"), _read_run_claim)
+        said = _read_notice(item) if {"news", "version"} & item.keys() else None
+        return RunTold(int(item.get("revision", 0)), said, claim)
+
+
+def _read_notice(item: Item) -> Said:
+    return _read_old(item) if isinstance(item["news"], str) else _read_said(item)
 
 
 def _telling(telling: Telling) -> Item:
@@ -86,6 +95,50 @@ def _claim(claim: DayClaim) -> Item:
 def _read_claim(item: Item) -> DayClaim:
     news, until = _read_news(item["news"]), read_moment(item["until"])
     return DayClaim(int(item["version"]), news, until, bool(item["corrects"]))
+
+
+def _run_claim(claim: RunClaim) -> Item:
+    return {
+        "version": claim.version,
+        "news": _news(claim.news),
+        "tell": _tell(claim.tell),
+        "since": moment_text(claim.since),
+        "until": moment_text(claim.until),
+        "begun": claim.begun,
+    }
+
+
+def _read_run_claim(item: Item) -> RunClaim:
+    return RunClaim(
+        version=int(item["version"]),
+        news=_read_news(item["news"]),
+        tell=_read_tell(item["tell"]),
+        since=read_moment(item["since"]),
+        until=read_moment(item["until"]),
+        begun=bool(item["begun"]),
+    )
+
+
+def _tell(tell: Tell) -> Item:
+    return _known(
+        {
+            "idle": tell.idle,
+            "nth": tell.nth,
+            "why": _if(tell.why, lambda why: why.name),
+            "after": _if(tell.after, _said),
+            "corrects": _if(tell.corrects, _said),
+        }
+    )
+
+
+def _read_tell(item: Item) -> Tell:
+    return Tell(
+        idle=bool(item["idle"]),
+        nth=int(item["nth"]),
+        why=_if(item.get("why"), lambda name: Why[name]),
+        after=_if(item.get("after"), _read_said),
+        corrects=_if(item.get("corrects"), _read_said),
+    )
 
 
 def _news(news: News) -> Item:

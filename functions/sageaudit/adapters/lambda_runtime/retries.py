@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
 from sageaudit.adapters.lambda_runtime.message import FIRST_SENT, SqsMessage
 from sageaudit.adapters.lambda_runtime.stream import Change
-from sageaudit.backoff import doubled_s
+from sageaudit.backoff import GIVE_UP_AFTER, doubled_s
 from sageaudit.ports import Queue
 
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -19,9 +19,6 @@ GIVEN_UP = "GivenUp"
 """The metric for messages that did not succeed before they were too old."""
 SET_ASIDE = "SetAside"
 """The metric for changes of the table that are decided later, from a queue."""
-GIVE_UP_AFTER = timedelta(days=3, hours=12)
-"""The age at which a message is given up. A dead letter keeps the age that it had, so it must not
-wait for SQS to move it after 4 days and more: our choice."""
 FIRST_WAIT_S = 60
 LONGEST_WAIT_S = 3_600
 """Failures hide a message from one minute to one hour, twice as long each time: our choice."""
@@ -76,14 +73,14 @@ class QueueRetries:
             self.reject(record, "gave_up", why)
             return GIVEN_UP
         if wait_s is None:
-            wait_s = _wait_s(record)
+            wait_s = longer_each_time_s(record)
         if queue := self._queues.get(record.queue_name):
             longest_s = LONGEST_VISIBILITY_S - _IN_HAND_S
             queue.change_visibility(record.receipt_handle, min(wait_s, longest_s))
         return None
 
 
-def _wait_s(record: SqsMessage) -> int:
+def longer_each_time_s(record: SqsMessage) -> int:
     """How long a message that failed is hidden: 80 to 100 percent of its time, by its own id."""
     longest_s = doubled_s(FIRST_WAIT_S, record.received - 1, LONGEST_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.received}".encode()).digest()

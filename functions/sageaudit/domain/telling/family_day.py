@@ -1,19 +1,16 @@
 """What a family was told on one day, and what is being told now: a value without I/O.
 
-A run is claimed before its notices are queued, and told once all of them are. A claim that is not
-followed by notices runs out: it then silences nobody.
+A run is claimed before its notices are queued, and told once all of them are. A claim runs out
+after some minutes: then it silences no other run. What becomes of the run itself: `run_told`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sageaudit.domain.telling.news import News, Said
-
-FINISHED_IN = timedelta(hours=1)
-"""A failed delivery is repeated within an hour: see `adapters/lambda_runtime/retries.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +64,8 @@ class FamilyDay:
             None,
         )
 
-    def unfinished(self, run: str, version: int, now: datetime) -> DayClaim | None:
-        """The claim of another version of this run, which its own delivery finishes.
-
-        Some of its notices may be queued, so it outlives its end by an hour.
-        """
-        claim = self.own(run).claim
-        if claim is None or claim.version == version or claim.until + FINISHED_IN <= now:
-            return None
-        return claim
-
-    def is_claimed(self, run: str, version: int) -> bool:
-        """Whether this version was claimed before: its notices may be queued."""
-        claim = self.own(run).claim
-        return claim is not None and claim.version == version
-
     def claimed(self, run: str, claim: DayClaim, now: datetime) -> FamilyDay:
-        """With this claim, and without those that ran out long ago."""
+        """With this claim, and without those that ran out."""
         return self._with(replace(self.own(run), claim=claim), now)
 
     def released(self, run: str, now: datetime) -> FamilyDay:
@@ -97,9 +79,7 @@ class FamilyDay:
 
     def _with(self, telling: Telling, now: datetime) -> FamilyDay:
         others = (
-            one
-            if one.claim is None or one.claim.until + FINISHED_IN > now
-            else replace(one, claim=None)
+            one if one.claim is None or one.claim.until > now else replace(one, claim=None)
             for one in self.tellings
             if one.run != telling.run
         )

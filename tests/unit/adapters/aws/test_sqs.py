@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from moto import mock_aws
 
@@ -111,3 +112,15 @@ def test_refusals_are_this_projects_errors(client: Any, code: str, error: type[E
             queue.send("x")
         with pytest.raises(error):
             queue.change_visibility("handle", 1)
+
+
+def test_a_refusal_of_the_second_try_says_nothing_of_the_first() -> None:
+    """The SDK sent it again after a time-out: SQS may have taken it then."""
+
+    class Retried:
+        def send_message(self, **_: Any) -> None:
+            answer: Any = {"Error": {"Code": "ThrottlingException"}}
+            raise ClientError(answer | {"ResponseMetadata": {"RetryAttempts": 1}}, "SendMessage")
+
+    with pytest.raises(Unavailable, match="may have taken an earlier try"):
+        SqsQueue(Retried(), URL).send("x")

@@ -12,18 +12,22 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.dynamo.told_items import (
     day_attributes,
-    notice_attributes,
     read_day,
-    read_notice,
+    read_run,
+    run_attributes,
 )
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.telling.family_day import DayClaim, FamilyDay
 from sageaudit.domain.telling.news import News, Said
+from sageaudit.domain.telling.rule import Tell, Why
+from sageaudit.domain.telling.run_told import RunClaim, RunTold
 from sageaudit.errors import Malformed
 from tests.fakes.delivering import NOON, PK
 
 SAID = Said(2, News(Severity.HIGH, Decimal(5), None), NOON)
 DAY = FamilyDay().claimed(PK, DayClaim(2, SAID.news, NOON, corrects=False), NOON)
+TELL = Tell(why=Why.WORSE, after=SAID, corrects=SAID)
+TOLD = RunTold().told(SAID).claimed(RunClaim(3, SAID.news, TELL, NOON, NOON))
 KEYS = {"pk": "TOLD#family", "sk": "2026-05-20"}
 
 
@@ -48,8 +52,15 @@ def test_a_notice_that_was_a_text_is_read_as_figures(
 ) -> None:
     """So that what was told before an upgrade is corrected after it."""
     known = None if usd is None else Decimal(usd)
-    said = read_notice({**KEYS, "version": Decimal(1), "news": text})
-    assert said == Said(1, News(Severity(severity), known, None), None)
+    told = read_run({**KEYS, "version": Decimal(1), "news": text})
+    assert told == RunTold(0, Said(1, News(Severity(severity), known, None), None))
+
+
+def test_a_notice_without_a_revision_is_read() -> None:
+    """So that the first write after an upgrade replaces it."""
+    attributes = run_attributes(RunTold(4, SAID))
+    del attributes["revision"]
+    assert read_run({**KEYS, **attributes}) == RunTold(0, SAID)
 
 
 JUNK = st.recursive(
@@ -80,7 +91,7 @@ def _replaced(item: Any, path: list[int], junk: Any) -> Any:
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), JUNK)
 def test_a_corrupt_item_is_malformed_or_read(path: list[int], junk: Any) -> None:
     """Never anything else."""
-    for item, read in ((day_attributes(DAY), read_day), (notice_attributes(SAID), read_notice)):
+    for item, read in ((day_attributes(DAY), read_day), (run_attributes(TOLD), read_run)):
         corrupt = _replaced(item, path, junk)
         with suppress(Malformed):
             read({**KEYS, **corrupt} if isinstance(corrupt, dict) else {**KEYS, "news": corrupt})
@@ -89,7 +100,7 @@ def test_a_corrupt_item_is_malformed_or_read(path: list[int], junk: Any) -> None
 @pytest.mark.parametrize("missing", ["version", "news"])
 def test_a_notice_without_a_part_is_malformed(missing: str) -> None:
     """Nothing is made up."""
-    item = {**KEYS, **notice_attributes(SAID)}
+    item = {**KEYS, **run_attributes(RunTold(1, SAID))}
     del item[missing]
     with pytest.raises(Malformed, match=r"'TOLD#family' '2026-05-20' cannot be read"):
-        read_notice(item)
+        read_run(item)
