@@ -64,6 +64,25 @@ def test_one_sweep_at_a_time_has_its_turn(notes: SweepNotes) -> None:
     assert notes.take_turn("a", NOON + 11 * MINUTE, 600)
 
 
+def test_a_turn_far_longer_than_a_turn_can_be_is_nobodys(notes: SweepNotes) -> None:
+    """A clock that was ahead took it; one that differs by less than a turn takes none away."""
+    assert notes.take_turn("ahead", NOON + DAY, 600)
+    assert notes.take_turn("a", NOON, 600)
+    notes.end_turn("a")
+    assert notes.take_turn("a", NOON + 9 * MINUTE, 600)
+    assert not notes.take_turn("b", NOON, 600)
+
+
+@pytest.mark.parametrize("until", [{"S": "soon"}, {"NULL": True}, None])
+def test_a_turn_without_a_time_is_nobodys(client: Any, until: dict[str, Any] | None) -> None:
+    """The row is damaged: no sweep would ever run again."""
+    item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.SWEEP_TURN_SK}, "turn_of": {"S": "x"}}
+    client.put_item(TableName=TABLE, Item=item if until is None else item | {"until_s": until})
+    notes = DynamoSweepNotes(client, TABLE)
+    assert notes.take_turn("a", NOON, 600)
+    assert not notes.take_turn("b", NOON, 600)
+
+
 @pytest.mark.parametrize(
     "under_way", [None, UNDER_WAY, UnderWay(NOON, NOON + DAY, None)], ids=["whole", "part", "begun"]
 )

@@ -118,9 +118,10 @@ class MemoryNotes:
     turn: tuple[str, datetime] | None = None
 
     def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
-        if self.turn is not None and self.turn[0] != owner and self.turn[1] > now:
+        lease = timedelta(seconds=lease_s)
+        if self.turn and self.turn[0] != owner and now < self.turn[1] <= now + 2 * lease:
             return False
-        self.turn = owner, now + timedelta(seconds=lease_s)
+        self.turn = owner, now + lease
         return True
 
     def end_turn(self, owner: str) -> None:

@@ -23,6 +23,7 @@ PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem")
 SENT_DAYS = 30
 """How long it is kept that an event was sent: longer than any message of it."""
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_NOBODYS = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s > :far"
 
 
 class DynamoSweepNotes:
@@ -34,14 +35,22 @@ class DynamoSweepNotes:
         self._table = Dynamo(client, table_name)
 
     def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
-        """Takes the lease, if nobody has it or its time is over. Raises AwsError."""
-        until_s = epoch_s(now) + lease_s
+        """Takes the lease, if nobody has it or its time is over. Raises AwsError.
+
+        One without a time, or of twice the length that it can have, is nobody's: clocks differ.
+        """
+        now_s = epoch_s(now)
         try:
             self._put(
                 keys.SWEEP_TURN_SK,
-                {"turn_of": owner, "until_s": until_s},
-                condition=f"{_ABSENT} OR until_s <= :now OR turn_of = :owner",
-                values={":now": epoch_s(now), ":owner": owner},
+                {"turn_of": owner, "until_s": now_s + lease_s},
+                condition=f"{_ABSENT} OR turn_of = :owner OR {_NOBODYS}",
+                values={
+                    ":owner": owner,
+                    ":now": now_s,
+                    ":far": now_s + 2 * lease_s,
+                    ":number": "N",
+                },
             )
         except ConditionFailed:
             return False
