@@ -33,9 +33,9 @@ AT_ONCE_S = 1
 """The shortest delay of a message: at 0, the queue's own applies, which waits for metrics."""
 DUE_PAGE = 100
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-DUE_AGAIN_AFTER = timedelta(hours=6)
-"""What was sent as due and still is, is sent again after this time: its message may be lost among
-dead letters. Our choice."""
+DUE_AGAIN_AFTER = timedelta(days=4)
+"""What was sent as due and still is, is sent again after this time. `audit` gives a message up at
+3.5 days: before, a second one of the same run would fail beside it, and be a second dead letter."""
 
 
 @dataclass(frozen=True, slots=True)

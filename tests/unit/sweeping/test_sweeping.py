@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sageaudit.adapters.lambda_runtime.retries import GIVE_UP_AFTER, LONGEST_WAIT_S
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.swept import OVERLAP, ListOfJobs
@@ -346,15 +347,15 @@ def due(office: Office, *names: str, at: object = None) -> list[Listed]:
     return rows
 
 
-def test_what_is_due_is_sent_once_and_again_after_hours() -> None:
-    """Its message is on its way; after six hours it may stand in the dead letters."""
+def test_what_is_due_is_sent_again_when_its_message_is_no_longer_tried() -> None:
+    """Before, one that fails would become a dead letter for each time it was sent."""
     office = an_office()
     due(office, "pool")
-    office.sweeps_until(NOON + 5 * HOUR, audits=False)
+    office.sweeps_until(NOON + 4 * DAY - HOUR, audits=False)
     assert office.queue.names == ["pool"]
-    office.sweeps_until(NOON + 11 * HOUR, audits=False)
+    office.sweeps_until(NOON + 4 * DAY + HOUR, audits=False)
     assert office.queue.names == ["pool"] * 2
-    assert DUE_AGAIN_AFTER == 6 * HOUR
+    assert GIVE_UP_AFTER + 2 * timedelta(seconds=LONGEST_WAIT_S) <= DUE_AGAIN_AFTER
 
 
 def test_a_run_that_is_due_anew_is_sent_anew() -> None:
