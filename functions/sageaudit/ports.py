@@ -252,7 +252,10 @@ class History(Protocol):
         """Findings of one rule in a month, YYYY-MM."""
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Jobs whose recheck time is at or before `before`, the oldest first."""
+        """Jobs whose recheck time is at or before `before`, the oldest first.
+
+        A row that cannot be read is left out, and the page says why.
+        """
 
     def sums(
         self,

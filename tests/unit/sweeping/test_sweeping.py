@@ -358,6 +358,35 @@ def test_what_is_due_is_sent_again_when_its_message_is_no_longer_tried() -> None
     assert GIVE_UP_AFTER + 2 * timedelta(seconds=LONGEST_WAIT_S) <= DUE_AGAIN_AFTER
 
 
+def test_a_due_audit_that_cannot_be_read_stops_no_other() -> None:
+    """Before and after it, on its page and on later ones."""
+    office = an_office()
+    rows = due(office, *(f"pool-{n:03}" for n in range(150)))
+    office.history.unreadable = {key_of(rows[0]), key_of(rows[70]), key_of(rows[120])}
+    [sent] = [part for part in office.sweep() if isinstance(part, DueSent)]
+    assert (sent.sent, len(sent.unreadable), sent.error) == (147, 3, None)
+    assert rows[70].ref.arn in sent.unreadable[1]
+
+
+def test_an_audit_that_cannot_be_read_stops_no_other_job_of_its_list() -> None:
+    """It is looked at while the overlap lasts; the watermark moves on, and nothing is missing."""
+    lost, bad = row("lost", NOON - 45 * MINUTE), row("bad", NOON - 40 * MINUTE)
+    office = an_office(lost, bad)
+    office.history.unreadable = {key_of(bad)}
+    first = together(office.sweep())
+    assert (first.ended, first.missing, first.found, first.whole) == (2, 1, 1, True)
+    assert [bad.ref.arn in why for why in first.unreadable] == [True]
+    state = office.notes.states[TRAINING]
+    assert state.watermark > bad.last_at
+    assert state.listed_from < bad.created_at
+    office.audit_sent()
+    later = office.sweeps_until(NOON + DAY)
+    assert (later.ended, later.found) == (0, 0)
+    assert OVERLAP / QUARTER <= len(later.unreadable) + 1 <= (OVERLAP + HOUR) / QUARTER
+    assert office.queue.names == ["lost"]
+    assert office.notes.states[TRAINING].listed_from > NOON + HOUR
+
+
 def test_a_run_that_is_due_anew_is_sent_anew() -> None:
     """It was looked at, and a figure may still change."""
     office = an_office()
