@@ -111,6 +111,18 @@ def test_what_was_sent_is_known_by_its_run(notes: SweepNotes, due_at: Any) -> No
     assert notes.sent(JobKey(KEY.arn, NOON + HOUR)) is None
 
 
+@pytest.mark.parametrize("due_at", [None, NOON - HOUR])
+def test_an_event_that_came_is_noted_beside_no_other_note(notes: SweepNotes, due_at: Any) -> None:
+    """A note of what was sent stays, else what is due would be sent at each sweep."""
+    notes.note_came(KEY, NOON)
+    assert notes.sent(KEY) == SentNote(NOON, None)
+    notes.note_came(KEY, NOON + HOUR)
+    assert notes.sent(KEY) == SentNote(NOON, None)
+    notes.note_sent(KEY, SentNote(NOON + HOUR, due_at))
+    notes.note_came(KEY, NOON + DAY)
+    assert notes.sent(KEY) == SentNote(NOON + HOUR, due_at)
+
+
 @pytest.mark.parametrize(
     "broken", [{}, {"watermark": {"S": "soon"}}, {"watermark": {"N": "1"}}, {"edge": {"S": "x"}}]
 )

@@ -149,6 +149,9 @@ class MemoryNotes:
     def note_sent(self, key: JobKey, note: SentNote) -> None:
         self.notes[key] = note
 
+    def note_came(self, key: JobKey, at: datetime) -> None:
+        self.notes.setdefault(key, SentNote(at, None))
+
 
 @dataclass
 class SaidPages:

@@ -81,6 +81,27 @@ def test_a_job_that_stays_without_an_audit_is_sent_once_and_missing_for_hours() 
     assert office.queue.names == ["denied"]
 
 
+def test_a_job_whose_event_came_and_waits_is_missing_and_not_found() -> None:
+    """Its message is in the queue: it is not sent a second time."""
+    job = row("waits", NOON)
+    office = an_office(job)
+    office.notes.note_came(key_of(job), NOON + 5 * MINUTE)
+    counts = office.sweeps_until(NOON + DAY, audits=False)
+    assert (counts.ended, counts.found) == (1, 0)
+    assert OVERLAP / QUARTER <= counts.missing <= (OVERLAP + HOUR) / QUARTER
+    assert not office.queue.bodies
+
+
+def test_a_run_whose_event_came_is_sent_when_it_is_due() -> None:
+    """The note is of its end, and not of the second look."""
+    office = an_office()
+    [pool] = due(office, "pool")
+    office.notes.note_came(key_of(pool), NOON - HOUR)
+    office.sweep()
+    office.sweep()
+    assert office.queue.names == ["pool"]
+
+
 def test_an_audit_function_that_is_broken_shows_in_the_counts() -> None:
     """Forty jobs ended, none is audited: each sweep says so."""
     office = an_office(*(row(f"job-{n}", NOON + n * MINUTE / 2) for n in range(40)))

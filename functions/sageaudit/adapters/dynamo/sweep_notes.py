@@ -120,17 +120,25 @@ class DynamoSweepNotes:
 
     def note_sent(self, key: JobKey, note: SentNote) -> None:
         """Replaces the note. Raises AwsError."""
-        item: Item = {
-            "sent_at": moment_text(note.at),
-            TTL_ATTRIBUTE: epoch_s(as_utc(note.at) + timedelta(days=SENT_DAYS)),
-        }
-        if note.due_at is not None:
-            item["due_at"] = moment_text(note.due_at)
-        self._put(keys.sweep_sent_sk(key), item, condition="", values={})
+        self._put(keys.sweep_sent_sk(key), _sent_item(note), condition="", values={})
+
+    def note_came(self, key: JobKey, at: datetime) -> None:
+        """Writes a note where there is none, one of a due look included. Raises AwsError."""
+        item = _sent_item(SentNote(at, None))
+        with suppress(ConditionFailed):
+            self._put(keys.sweep_sent_sk(key), item, condition=_ABSENT, values={})
 
     def _put(self, sk: str, item: Item, *, condition: str, values: Item) -> None:
         keyed = {PARTITION_KEY: keys.SWEEP_PK, SORT_KEY: sk, **item}
         self._table.put(keyed, condition=condition, values=values, names={})
+
+
+def _sent_item(note: SentNote) -> Item:
+    item: Item = {
+        "sent_at": moment_text(note.at),
+        TTL_ATTRIBUTE: epoch_s(as_utc(note.at) + timedelta(days=SENT_DAYS)),
+    }
+    return item if note.due_at is None else item | {"due_at": moment_text(note.due_at)}
 
 
 def _read(item: Mapping[str, Any]) -> ListState:
