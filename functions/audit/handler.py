@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,6 +32,7 @@ from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.message import FIRST_SENT, SqsMessage
@@ -41,12 +43,12 @@ from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument, estimates
-from sageaudit.domain.audit.record import Head, Recorded, Verdict
+from sageaudit.domain.audit.record import Head, JobKey, Recorded, Verdict
 from sageaudit.domain.audit.well_formed import reading
-from sageaudit.domain.job.event import job_ended
+from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AwsError, BadSettings
-from sageaudit.ports import History, Queue
+from sageaudit.errors import AwsError, BadSettings, RejectedEvent
+from sageaudit.ports import History, Queue, SweepNotes
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.settings import AuditSettings
@@ -70,6 +72,7 @@ def audit_message(
     settings: AuditSettings,
     queue: Queue,
     report: Report,
+    notes: SweepNotes,
     *,
     now: datetime,
 ) -> None:
@@ -78,12 +81,19 @@ def audit_message(
     ended = job_ended(message.body, accounts=allowed, region=settings.region)
     report.about(job=ended.ref.arn)
     waited = {wait: message.number(f"{WAITED}{wait}", 0) for wait in Wait}
-    outcome = flow.audit_finished_job(
-        ended, deps, now=now, deliveries=waited, retried=message.received > 1
-    )
+    try:
+        outcome = flow.audit_finished_job(
+            ended, deps, now=now, deliveries=waited, retried=message.received > 1
+        )
+    except RejectedEvent:
+        raise
+    except Exception:
+        _note_came(ended, notes, now)
+        raise
     match outcome:
         case Later():
             _send_again(message, outcome, waited, queue)
+            _note_came(ended, notes, now)
             report.count("EventsWaiting")
             report.info("later", wait=outcome.wait, reason=outcome.reason)
         case flow.Dropped(reason):
@@ -97,6 +107,18 @@ def audit_message(
             again = recorded.verdict is not Verdict.RECORDED and message.received == 1
             first = "DuplicateEvents" if again else "JobsAudited"
             _report_audit(recorded, document, report, "DueAudited" if outcome.was_due else first)
+
+
+def _note_came(ended: JobEnded, notes: SweepNotes, now: datetime) -> None:
+    """Says to the sweep that the event of a run that has no audit yet was not lost.
+
+    A person's event says nothing: the job may still run. Without the note the sweep sends the event
+    once more, and counts it as found.
+    """
+    if ended.created_at is None or ended.replayed:
+        return
+    with suppress(AwsError):
+        notes.note_came(JobKey(ended.ref.arn, ended.created_at), now)
 
 
 def _send_again(
@@ -178,9 +200,10 @@ def build(
         fingerprint_key=_fingerprint_key(settings, limit, report),
     )
     queue = SqsQueue(sqs, settings.finished_queue_url)
+    notes = DynamoSweepNotes(dynamodb, settings.table_name)
     return Batch(
         SqsMessage,
-        lambda message: audit_message(message, deps, settings, queue, report, now=clock()),
+        lambda message: audit_message(message, deps, settings, queue, report, notes, now=clock()),
         failed="AuditFailed",
         stop_before_ms=_STOP_BEFORE_MS,
         retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),

@@ -117,7 +117,7 @@ def build(
         queues={name: SqsQueue(sqs, url) for name, url in settings.notices_queue_urls.items()},
         policy=policy or stored_policy.load(),
         writers=writers(settings.notices_queue_urls),
-        installed_at=DynamoInstallation(dynamodb, settings.table_name).installed_at,
+        installed_at=DynamoInstallation(dynamodb, settings.table_name, clock=clock).installed_at,
     )
     return wired(
         deps,

@@ -44,6 +44,7 @@ OPENS_AFTER = 3
 """Posts in a row without an answer, after which a channel is left alone for a time: our choice."""
 FIRST_PAUSE_S = 60
 LONGEST_PAUSE_S = 3_600
+"""Also the longest that a channel's Retry-After counts for."""
 REPEATS_PAUSE_S = 1_800
 """A repeat, which is its notice's last try, tests a silent channel only where no other notice has
 come for this long."""
@@ -122,7 +123,7 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outc
     if channel is None:
         off = f"the channel {notice.channel} is switched off; switch it on with `make deploy`"
         return _unposted(notice, deps, "no_channel", off)
-    circuit = deps.ledger.circuit(notice.channel)
+    circuit = _circuit(notice.channel, deps, began)
     rest_s = circuit.closed_until - int(began.timestamp())
     if rest_s > 0:
         return TryLater(max(rest_s, _backoff_s(TRY_AGAIN_S, received)))
@@ -142,6 +143,16 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outc
             return GivenUp(UNKNOWN_OUTCOME, _SPENT, maybe_posted=True)
     held = _Held(notice, channel, deps, claim is Claim.REPEAT, received)
     return held.post(began, circuit)
+
+
+def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
+    """How the channel answered; a pause that is longer than any can be is replaced by none."""
+    known = deps.ledger.circuit(channel)
+    if known.closed_until <= int(now.timestamp()) + LONGEST_PAUSE_S + LEASE_S:
+        return known
+    with suppress(AwsError):
+        deps.ledger.change_circuit(channel, known, Circuit(), now)
+    return Circuit()
 
 
 def record_given_up(notice: Notice, given_up: GivenUp, deps: DeliverDependencies) -> None:

@@ -123,10 +123,13 @@ class SweepNotes(Protocol):
         """Stores the state of a list."""
 
     def sent(self, key: JobKey) -> SentNote | None:
-        """When a sweep sent this run's event last; None where it did not in the last weeks."""
+        """When this run's event was sent last, or came; None for neither in the last weeks."""
 
     def note_sent(self, key: JobKey, note: SentNote) -> None:
         """Stores that it was sent."""
+
+    def note_came(self, key: JobKey, at: datetime) -> None:
+        """Stores that the run's own event came, where nothing is stored of one."""
 
 
 class Metrics(Protocol):
@@ -252,7 +255,10 @@ class History(Protocol):
         """Findings of one rule in a month, YYYY-MM."""
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Jobs whose recheck time is at or before `before`, the oldest first."""
+        """Jobs whose recheck time is at or before `before`, the oldest first.
+
+        A row that cannot be read is left out, and the page says why.
+        """
 
     def sums(
         self,

@@ -26,16 +26,16 @@ from sageaudit.domain.job.swept import (
     seen,
     sound,
 )
-from sageaudit.errors import AwsError
+from sageaudit.errors import AwsError, BadHistory
 from sageaudit.ports import History, JobPages, Queue, SweepNotes
 
 AT_ONCE_S = 1
 """The shortest delay of a message: at 0, the queue's own applies, which waits for metrics."""
 DUE_PAGE = 100
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-DUE_AGAIN_AFTER = timedelta(hours=6)
-"""What was sent as due and still is, is sent again after this time: its message may be lost among
-dead letters. Our choice."""
+DUE_AGAIN_AFTER = timedelta(days=4)
+"""What was sent as due and still is, is sent again after this time. `audit` gives a message up at
+3.5 days: before, a second one of the same run would fail beside it, and be a second dead letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,11 @@ class SweepDependencies:
 
 @dataclass(frozen=True, slots=True)
 class DueSent:
-    """How many due audits were sent; `error` is why not all."""
+    """How many due audits were sent; `error` is why not all, `unreadable` why some were not."""
 
     sent: int
     error: AwsError | None = None
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Swept:
     audited by now. `missing`: jobs without an audit that ended since, or in the OVERLAP before: one
     that stays so is in it for hours. `found`: sent, once, as no event told of them. `looked_back`:
     sent, as they ended before the list was swept first. `whole`: read to its last page. `error` is
-    why it was not.
+    why it was not. `unreadable`: why it is not known whether a job is audited, one sentence each.
     """
 
     of: ListOfJobs
@@ -81,6 +82,7 @@ class Swept:
     looked_back: int = 0
     whole: bool = False
     error: AwsError | None = None
+    unreadable: tuple[str, ...] = ()
 
 
 def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept]:
@@ -152,12 +154,20 @@ class _ListSweep:
         return under_way.after(page)
 
     def _must_be_listed_again(self, row: Listed, state: ListState, under_way: UnderWay) -> bool:
-        """Looks at a row. One that ended and has no audit is looked at while the overlap lasts."""
+        """Looks at a row. One that ended and has no audit is looked at while the overlap lasts.
+
+        So is one whose audit cannot be read.
+        """
         what = seen(row, state, under_way)
         if not what.look:
             return what.stays_open
         key = JobKey(row.ref.arn, row.created_at)
-        audited = self._deps.history.head(key) is not None
+        try:
+            audited = self._deps.history.head(key) is not None
+        except BadHistory as error:
+            self._swept = replace(self._swept, unreadable=(*self._swept.unreadable, str(error)))
+            self._count(ended=what.counts)
+            return True
         self._count(ended=what.counts, missing=what.told_by_event and not audited)
         if not audited and self._send(row, key):
             self._count(found=what.told_by_event, looked_back=not what.told_by_event)
@@ -178,19 +188,20 @@ class _ListSweep:
 
 def _send_due(deps: SweepDependencies) -> DueSent:
     """Sends what is due and was not sent lately, the longest due first."""
-    now, sent = deps.clock(), 0
+    now, sent, unreadable = deps.clock(), 0, list[str]()
     cursor: str | None = None
     try:
         while not deps.out_of_time():
             page = deps.history.due(now, limit=DUE_PAGE, cursor=cursor)
+            unreadable += page.unreadable
             for head in page.rows:
                 sent += _send_head(deps, head, now)
             cursor = page.cursor
             if cursor is None:
                 break
     except AwsError as error:
-        return DueSent(sent, error)
-    return DueSent(sent)
+        return DueSent(sent, error, tuple(unreadable))
+    return DueSent(sent, None, tuple(unreadable))
 
 
 def _send_head(deps: SweepDependencies, head: Head, now: datetime) -> bool:

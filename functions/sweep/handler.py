@@ -95,8 +95,11 @@ class Sweeper:
                 self._list_told(part)
                 if error is not None:
                     self._failed("list failed", error, **_named(part))
+        for reason in part.unreadable:
+            self._report.count("SweepFailed")
+            self._report.error("audit cannot be read", reason=reason)
         self._report.flush()
-        return part.error is not None
+        return part.error is not None or bool(part.unreadable)
 
     def _list_told(self, swept: Swept) -> None:
         """JobsEnded and JobsMissing are counted also where they are 0: silence is something else.

@@ -743,6 +743,32 @@ def test_a_position_that_left_the_stream_stays_and_says_what_can_be_done(
     assert stream.left("undecided") == 1
 
 
+def test_a_stream_that_answers_only_empty_pages_leaves_the_letter(
+    stream: Stack, redrive: Callable[..., Result]
+) -> None:
+    """Its records may stand on a later page: the command can be repeated."""
+    stream.put("undecided", failed_batch(STREAM, SHARD, FIRST, LAST))
+    empty = {"Records": [], "NextShardIterator": "next"}
+    stream.calls.answer("dynamodbstreams:GetRecords", lambda *_: empty)
+    done = redrive("undecided")
+    assert (done.exit_code, "try again later" in done.stderr) == (5, True)
+    assert not stream.bodies("DecisionsQueueUrl")
+    assert stream.left("undecided") == 1
+
+
+@pytest.mark.parametrize("records", [[], [change(FIRST, "AUDIT#00001")]])
+def test_a_shard_that_ends_before_the_last_record_leaves_the_letter(
+    stream: Stack, redrive: Callable[..., Result], records: list[dict[str, Any]]
+) -> None:
+    """What it no longer has cannot be decided about."""
+    stream.put("undecided", failed_batch(STREAM, SHARD, FIRST, LAST))
+    stream.calls.answer("dynamodbstreams:GetRecords", lambda *_: {"Records": records})
+    [letter] = json.loads(redrive("undecided", "--output", "json").stdout)["letters"]
+    assert letter["fate"] == "stays"
+    assert "the stream no longer has them" in letter["note"]
+    assert stream.left("undecided") == 1
+
+
 @pytest.mark.parametrize(
     ("letter", "said"),
     [

@@ -326,7 +326,8 @@ def test_a_position_is_deleted_once_the_stream_has_left_it(
     """Before that, it can be sent again; its reason deletes it at any time."""
     stack.put("undecided", BATCH)
     stack.calls.answer("dynamodbstreams:GetShardIterator", lambda *_: {"ShardIterator": "first"})
-    stack.calls.answer("dynamodbstreams:GetRecords", lambda *_: {"Records": []})
+    last = {"eventName": "REMOVE", "dynamodb": {"SequenceNumber": "100000000000000000003"}}
+    stack.calls.answer("dynamodbstreams:GetRecords", lambda *_: {"Records": [last]})
     assert "0 letters would be deleted, 1 would stay" in delete("undecided", "--dry-run").stderr
     named = delete("undecided", "--dry-run", "--reason", "stream_gave_up")
     assert "1 letter would be deleted" in named.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -29,6 +30,16 @@ def test_the_moment_is_read_until_it_is_there_and_then_kept(client: Any) -> None
     written(client, table, "2030-01-01T00:00:00Z")
     assert installation.installed_at() == NOON
     assert PERMISSIONS == ("dynamodb:GetItem",)
+
+
+def test_a_time_to_come_is_not_known(client: Any) -> None:
+    """A damaged row, or a clock that was wrong: it would silence every message."""
+    table, now = new_table(client), NOON
+    installation = DynamoInstallation(client, table, clock=lambda: now)
+    written(client, table, moment_text(NOON + timedelta(microseconds=1)))
+    assert installation.installed_at() is None
+    now = NOON + timedelta(hours=1)
+    assert installation.installed_at() == NOON + timedelta(microseconds=1)
 
 
 def test_an_item_without_a_time_is_malformed(client: Any) -> None:

@@ -64,6 +64,25 @@ def test_one_sweep_at_a_time_has_its_turn(notes: SweepNotes) -> None:
     assert notes.take_turn("a", NOON + 11 * MINUTE, 600)
 
 
+def test_a_turn_far_longer_than_a_turn_can_be_is_nobodys(notes: SweepNotes) -> None:
+    """A clock that was ahead took it; one that differs by less than a turn takes none away."""
+    assert notes.take_turn("ahead", NOON + DAY, 600)
+    assert notes.take_turn("a", NOON, 600)
+    notes.end_turn("a")
+    assert notes.take_turn("a", NOON + 9 * MINUTE, 600)
+    assert not notes.take_turn("b", NOON, 600)
+
+
+@pytest.mark.parametrize("until", [{"S": "soon"}, {"NULL": True}, None])
+def test_a_turn_without_a_time_is_nobodys(client: Any, until: dict[str, Any] | None) -> None:
+    """The row is damaged: no sweep would ever run again."""
+    item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.SWEEP_TURN_SK}, "turn_of": {"S": "x"}}
+    client.put_item(TableName=TABLE, Item=item if until is None else item | {"until_s": until})
+    notes = DynamoSweepNotes(client, TABLE)
+    assert notes.take_turn("a", NOON, 600)
+    assert not notes.take_turn("b", NOON, 600)
+
+
 @pytest.mark.parametrize(
     "under_way", [None, UNDER_WAY, UnderWay(NOON, NOON + DAY, None)], ids=["whole", "part", "begun"]
 )
@@ -90,6 +109,18 @@ def test_what_was_sent_is_known_by_its_run(notes: SweepNotes, due_at: Any) -> No
     notes.note_sent(KEY, SentNote(NOON, due_at))
     assert notes.sent(KEY) == SentNote(NOON, due_at)
     assert notes.sent(JobKey(KEY.arn, NOON + HOUR)) is None
+
+
+@pytest.mark.parametrize("due_at", [None, NOON - HOUR])
+def test_an_event_that_came_is_noted_beside_no_other_note(notes: SweepNotes, due_at: Any) -> None:
+    """A note of what was sent stays, else what is due would be sent at each sweep."""
+    notes.note_came(KEY, NOON)
+    assert notes.sent(KEY) == SentNote(NOON, None)
+    notes.note_came(KEY, NOON + HOUR)
+    assert notes.sent(KEY) == SentNote(NOON, None)
+    notes.note_sent(KEY, SentNote(NOON + HOUR, due_at))
+    notes.note_came(KEY, NOON + DAY)
+    assert notes.sent(KEY) == SentNote(NOON + HOUR, due_at)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from sageaudit.rules.card import Ruleset
 from sageaudit.settings import AuditSettings
 from tests.fakes.dependencies import OneMarket, SaidBuckets
 from tests.fakes.jobs import ACCOUNT, REGION, flat, training_answer
+from tests.fakes.sweeps import MemoryNotes
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 """When jobs end, unless a story says otherwise."""
@@ -167,6 +168,7 @@ class World:
         self._fails: list[tuple[frozenset[str], Exception, datetime, datetime]] = []
         self.queue, self.dead = _Queue(self, "finished"), _Queue(self, "dead")
         self.history = _History(self)
+        self.notes = MemoryNotes()
         deps = AuditDependencies(
             jobs=cast("Any", self),
             metrics=cast("Any", self),
@@ -188,6 +190,7 @@ class World:
                 self.settings,
                 cast("Any", self.queue),
                 self._report,
+                self.notes,
                 now=self.now,
             ),
             failed="AuditFailed",

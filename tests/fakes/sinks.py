@@ -29,6 +29,7 @@ from sageaudit.text.envelope import Notice, to_body
 from sageaudit.text.occasion import FIRST
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
+from tests.fakes.sweeps import MemoryNotes
 
 NAME = "train-vision"
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -128,7 +129,7 @@ def _log(deps: Any, tags: Mapping[str, str]) -> str:
     try:
         report = Report({"POWERTOOLS_SERVICE_NAME": "sinks"})
         with redirect_stdout(lines):
-            audit_message(message, deps, _SETTINGS, _NoQueue(), report, now=NOW)
+            audit_message(message, deps, _SETTINGS, _NoQueue(), report, MemoryNotes(), now=NOW)
             report.flush()
     finally:
         logger.removeHandler(handler)

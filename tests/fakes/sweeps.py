@@ -14,7 +14,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
-from sageaudit.errors import AwsError
+from sageaudit.errors import AwsError, BadHistory
 from sageaudit.sweeping import DueSent, SweepDependencies, Swept, sweep
 from tests.fakes.jobs import ACCOUNT, REGION
 
@@ -56,6 +56,7 @@ class KnownRuns:
     heads: dict[JobKey, Head] = field(default_factory=dict)
     fails: AwsError | None = None
     asked: Counter[JobKey] = field(default_factory=Counter)
+    unreadable: set[JobKey] = field(default_factory=set)
 
     def audited(self, *rows: Listed, due_at: datetime | None = None) -> None:
         for one in rows:
@@ -65,6 +66,8 @@ class KnownRuns:
         if self.fails:
             raise self.fails
         self.asked[key] += 1
+        if key in self.unreadable:
+            raise BadHistory(f"{key.arn} cannot be read")
         return self.heads.get(key)
 
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
@@ -74,7 +77,10 @@ class KnownRuns:
         waiting.sort(key=lambda head: (head.due_at, head.key.arn))
         start = int(cursor or 0)
         end = start + limit
-        return Page(tuple(waiting[start:end]), str(end) if end < len(waiting) else None)
+        page = waiting[start:end]
+        rows = tuple(head for head in page if head.key not in self.unreadable)
+        why = tuple(f"{h.key.arn} cannot be read" for h in page if h.key in self.unreadable)
+        return Page(rows, str(end) if end < len(waiting) else None, why)
 
 
 def head_of(listed: Listed, *, due_at: datetime | None = None) -> Head:
@@ -118,9 +124,10 @@ class MemoryNotes:
     turn: tuple[str, datetime] | None = None
 
     def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
-        if self.turn is not None and self.turn[0] != owner and self.turn[1] > now:
+        lease = timedelta(seconds=lease_s)
+        if self.turn and self.turn[0] != owner and now < self.turn[1] <= now + 2 * lease:
             return False
-        self.turn = owner, now + timedelta(seconds=lease_s)
+        self.turn = owner, now + lease
         return True
 
     def end_turn(self, owner: str) -> None:
@@ -141,6 +148,9 @@ class MemoryNotes:
 
     def note_sent(self, key: JobKey, note: SentNote) -> None:
         self.notes[key] = note
+
+    def note_came(self, key: JobKey, at: datetime) -> None:
+        self.notes.setdefault(key, SentNote(at, None))
 
 
 @dataclass
@@ -280,4 +290,5 @@ def together(parts: list[DueSent | Swept]) -> Swept:
         looked_back=sum(one.looked_back for one in lists),
         whole=all(one.whole for one in lists),
         error=next((one.error for one in lists if one.error), None),
+        unreadable=tuple(why for one in lists for why in one.unreadable),
     )

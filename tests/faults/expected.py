@@ -50,6 +50,7 @@ _HELPS = (
     "dynamodb.Query PRICE",
     "dynamodb.PutItem PRICE",
     "dynamodb.PutItem CHANNEL",
+    "dynamodb.PutItem SWEEP SENT",
     "secrets-manager.GetSecretValue sageaudit/fingerprint-key",
     "sqs.ChangeMessageVisibility",
 )

@@ -350,6 +350,9 @@ class _Notes:
     def note_sent(self, key: JobKey, note: SentNote) -> None:
         self.notes[key] = note
 
+    def note_came(self, key: JobKey, at: datetime) -> None:
+        self.notes.setdefault(key, SentNote(at, None))
+
 
 NOON = datetime(2026, 5, 20, 13, 0, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.delivering import LEASE_S, REPEAT_AFTER_S
+from sageaudit.delivering import LEASE_S, LONGEST_PAUSE_S, REPEAT_AFTER_S
 from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     ChannelBroken,
@@ -22,6 +22,7 @@ from sageaudit.errors import (
     Throttled,
     UnexpectedAnswer,
 )
+from sageaudit.ports import Circuit
 from tests.fakes.delivering import (
     NOON,
     PAYLOADS,
@@ -248,6 +249,28 @@ def test_what_waits_behind_it_is_not_even_tried() -> None:
     clock.move(601)
     assert handle(event, None) == DONE
     assert repeats(slack) == [False, False]
+
+
+@pytest.mark.parametrize("failures", [0, 3])
+def test_a_pause_that_no_channel_can_ask_for_silences_nothing(failures: int) -> None:
+    """A damaged row, or one of a clock that was ahead, is replaced by none."""
+    ledger, channel, clock = MemoryLedger(), RecordingChannel(), Clock()
+    now_s = int(clock().timestamp())
+    damaged = Circuit(failures, now_s + LONGEST_PAUSE_S + LEASE_S + 1)
+    ledger.change_circuit("slack", Circuit(), damaged, clock())
+    handle = deliverer(ledger, {"slack": channel}, clock=clock)
+    assert handle(batch(RECORD), None) == DONE
+    assert ledger.circuit("slack") == Circuit()
+
+
+def test_the_longest_pause_that_a_channel_can_have_is_kept() -> None:
+    """An hour, and the lease of a test."""
+    ledger, channel, clock = MemoryLedger(), RecordingChannel(), Clock()
+    closed_until = int(clock().timestamp()) + LONGEST_PAUSE_S + LEASE_S
+    ledger.change_circuit("slack", Circuit(), Circuit(0, closed_until), clock())
+    handle = deliverer(ledger, {"slack": channel}, clock=clock)
+    assert failures(handle(batch(RECORD), None)) == ["m1"]
+    assert not channel.posted
 
 
 @pytest.mark.parametrize(

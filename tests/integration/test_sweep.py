@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
 
@@ -94,6 +95,30 @@ def test_a_sweep_beside_an_event_on_its_way_finds_nothing() -> None:
         assert counted(one, "JobsEnded") == 1
         assert counted(one, "ReconcilerFound") == counted(one, "JobsMissing") == 0
         assert counted(one, "DuplicateEvents", "audit") == 0
+
+
+@pytest.mark.parametrize("operation", ["ListTags", "DescribeTrainingJob"])
+def test_a_job_whose_audit_is_throttled_for_hours_is_missing_and_not_found(operation: str) -> None:
+    """Its event came: it is not sent once more, and no alarm says that events are lost."""
+    job = a_failed_job()
+    until = job.ended_at + 2 * HOUR
+    with scene(job.ended_at - HOUR, sweeps=True) as one:
+        one.aws.advance(job.ended_at)
+
+        def throttled(asked: str, _: Any, send: Send) -> AWSResponse:
+            if asked == f"sagemaker.{operation}" and one.aws.clock.now() < until:
+                said = {"Error": {"Code": "ThrottlingException", "Message": "Rate exceeded"}}
+                raise ClientError(said, operation)
+            return send()
+
+        one.aws.requests.between = throttled
+        one.aws.ends(job)
+        one.aws.advance(job.ended_at + 4 * HOUR)
+        assert counted(one, "JobsAudited", "audit") == 1
+        assert counted(one, "JobsMissing") > 2
+        assert counted(one, "ReconcilerFound") == 0
+        assert counted(one, "DuplicateEvents", "audit") == 0
+        assert not one.dead_letters()
 
 
 def test_an_event_that_turns_up_after_the_sweep_is_a_repeat() -> None:

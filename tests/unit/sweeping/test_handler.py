@@ -17,7 +17,7 @@ from sageaudit.errors import AwsError, Throttled, Unavailable
 from sageaudit.sweeping import SweepDependencies
 from sweep import handler
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.sweeps import DAY, HOUR, NOON, MemoryNotes, Office, row
+from tests.fakes.sweeps import DAY, HOUR, NOON, MemoryNotes, Office, key_of, row
 
 ENVIRON = {"POWERTOOLS_SERVICE_NAME": "sweep", "POWERTOOLS_METRICS_NAMESPACE": "sageaudit"}
 
@@ -103,6 +103,21 @@ def test_a_list_that_fails_is_counted_and_named(
     found = counted(capsys)
     assert (found["SweepFailed"], found["ReconcilerFound"]) == (1, 1)
     assert "list failed" in caplog.text
+
+
+def test_audits_that_cannot_be_read_are_failures_and_no_defects(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each is counted, and the log says which it is."""
+    old, new = row("old", NOON - DAY), row("new", NOON - HOUR)
+    office = an_office(new, row("lost", NOON - HOUR))
+    office.history.audited(old, due_at=NOON - HOUR)
+    office.history.unreadable = {key_of(old), key_of(new)}
+    assert sweeper(office)({}, Context()) == {"failed": 2}
+    found = counted(capsys)
+    assert (found["SweepFailed"], found["Defects"], found["ReconcilerFound"]) == (2, 0, 1)
+    reasons = [vars(record).get("reason") for record in caplog.records]
+    assert [f"{one.ref.arn} cannot be read" in reasons for one in (old, new)] == [True, True]
 
 
 @pytest.mark.parametrize("error", [Throttled("busy"), Unavailable("no answer")])

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sageaudit.adapters.lambda_runtime.retries import GIVE_UP_AFTER, LONGEST_WAIT_S
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.swept import OVERLAP, ListOfJobs
@@ -78,6 +79,27 @@ def test_a_job_that_stays_without_an_audit_is_sent_once_and_missing_for_hours() 
     assert (counts.ended, counts.found) == (1, 1)
     assert OVERLAP / QUARTER <= counts.missing <= (OVERLAP + HOUR) / QUARTER
     assert office.queue.names == ["denied"]
+
+
+def test_a_job_whose_event_came_and_waits_is_missing_and_not_found() -> None:
+    """Its message is in the queue: it is not sent a second time."""
+    job = row("waits", NOON)
+    office = an_office(job)
+    office.notes.note_came(key_of(job), NOON + 5 * MINUTE)
+    counts = office.sweeps_until(NOON + DAY, audits=False)
+    assert (counts.ended, counts.found) == (1, 0)
+    assert OVERLAP / QUARTER <= counts.missing <= (OVERLAP + HOUR) / QUARTER
+    assert not office.queue.bodies
+
+
+def test_a_run_whose_event_came_is_sent_when_it_is_due() -> None:
+    """The note is of its end, and not of the second look."""
+    office = an_office()
+    [pool] = due(office, "pool")
+    office.notes.note_came(key_of(pool), NOON - HOUR)
+    office.sweep()
+    office.sweep()
+    assert office.queue.names == ["pool"]
 
 
 def test_an_audit_function_that_is_broken_shows_in_the_counts() -> None:
@@ -346,15 +368,44 @@ def due(office: Office, *names: str, at: object = None) -> list[Listed]:
     return rows
 
 
-def test_what_is_due_is_sent_once_and_again_after_hours() -> None:
-    """Its message is on its way; after six hours it may stand in the dead letters."""
+def test_what_is_due_is_sent_again_when_its_message_is_no_longer_tried() -> None:
+    """Before, one that fails would become a dead letter for each time it was sent."""
     office = an_office()
     due(office, "pool")
-    office.sweeps_until(NOON + 5 * HOUR, audits=False)
+    office.sweeps_until(NOON + 4 * DAY - HOUR, audits=False)
     assert office.queue.names == ["pool"]
-    office.sweeps_until(NOON + 11 * HOUR, audits=False)
+    office.sweeps_until(NOON + 4 * DAY + HOUR, audits=False)
     assert office.queue.names == ["pool"] * 2
-    assert DUE_AGAIN_AFTER == 6 * HOUR
+    assert GIVE_UP_AFTER + 2 * timedelta(seconds=LONGEST_WAIT_S) <= DUE_AGAIN_AFTER
+
+
+def test_a_due_audit_that_cannot_be_read_stops_no_other() -> None:
+    """Before and after it, on its page and on later ones."""
+    office = an_office()
+    rows = due(office, *(f"pool-{n:03}" for n in range(150)))
+    office.history.unreadable = {key_of(rows[0]), key_of(rows[70]), key_of(rows[120])}
+    [sent] = [part for part in office.sweep() if isinstance(part, DueSent)]
+    assert (sent.sent, len(sent.unreadable), sent.error) == (147, 3, None)
+    assert rows[70].ref.arn in sent.unreadable[1]
+
+
+def test_an_audit_that_cannot_be_read_stops_no_other_job_of_its_list() -> None:
+    """It is looked at while the overlap lasts; the watermark moves on, and nothing is missing."""
+    lost, bad = row("lost", NOON - 45 * MINUTE), row("bad", NOON - 40 * MINUTE)
+    office = an_office(lost, bad)
+    office.history.unreadable = {key_of(bad)}
+    first = together(office.sweep())
+    assert (first.ended, first.missing, first.found, first.whole) == (2, 1, 1, True)
+    assert [bad.ref.arn in why for why in first.unreadable] == [True]
+    state = office.notes.states[TRAINING]
+    assert state.watermark > bad.last_at
+    assert state.listed_from < bad.created_at
+    office.audit_sent()
+    later = office.sweeps_until(NOON + DAY)
+    assert (later.ended, later.found) == (0, 0)
+    assert OVERLAP / QUARTER <= len(later.unreadable) + 1 <= (OVERLAP + HOUR) / QUARTER
+    assert office.queue.names == ["lost"]
+    assert office.notes.states[TRAINING].listed_from > NOON + HOUR
 
 
 def test_a_run_that_is_due_anew_is_sent_anew() -> None:

@@ -17,7 +17,7 @@ from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, PARTITION_KEY, SORT_KE
 from sageaudit.adapters.history.daily_sums import SumFilter
 from sageaudit.adapters.history.detail import DETAIL_DAYS
 from sageaudit.adapters.history.moments import moment_text
-from sageaudit.adapters.history.paging import last_seen, list_end, page_of
+from sageaudit.adapters.history.paging import last_seen, list_end, page_of, readable, tried
 from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.adapters.history.sort_keys import before_sk
 from sageaudit.adapters.history.stored_document import digest_of
@@ -271,7 +271,8 @@ class DynamoHistory:
     def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
         """Jobs whose recheck time is at or before `before`, the oldest first."""
         walked = walks.due_first(self._table, before, last_seen("due", cursor), limit)
-        return page_of("due", ((sk, items.read_head(item)) for sk, item in walked), limit)
+        rows = ((sk, tried(items.read_head, item)) for sk, item in walked)
+        return readable(page_of("due", rows, limit))
 
     def sums(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from sageaudit.adapters.dynamo import keys
@@ -19,16 +20,27 @@ INSTALLED_AT = "installed_at"
 class DynamoInstallation:
     """Reads the moment once in the life of a process, as soon as it is there."""
 
-    def __init__(self, client: Any, table_name: str) -> None:
+    def __init__(
+        self,
+        client: Any,
+        table_name: str,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._table = Dynamo(client, table_name)
+        self._clock = clock
         self._installed_at: datetime | None = None
 
     def installed_at(self) -> datetime | None:
-        """None before the first sweep. Raises AwsError, or Malformed."""
+        """None before the first sweep, and for a time to come. Raises AwsError, or Malformed."""
         if self._installed_at is None:
             item = self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK)
-            if item is not None:
-                self._installed_at = _moment(item.get(INSTALLED_AT))
+            if item is None:
+                return None
+            stored = _moment(item.get(INSTALLED_AT))
+            if stored > self._clock():
+                return None
+            self._installed_at = stored
         return self._installed_at
 
 

@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of
 from sageaudit.adapters.lambda_runtime.stream import Change
+from sageaudit.errors import Unavailable
 
 CLI_PERMISSIONS = ("dynamodb:GetRecords", "dynamodb:GetShardIterator")
 _MOST_PAGES = 100
@@ -52,6 +53,7 @@ def decisions_at(client: Any, position: StreamPosition) -> list[str]:
 
 
 def _records(client: Any, position: StreamPosition) -> Iterator[dict[str, Any]]:
+    """The records up to the last one. Raises NoLongerThere or Unavailable without it."""
     iterator = client.get_shard_iterator(
         StreamArn=position.stream_arn,
         ShardId=position.shard_id,
@@ -68,7 +70,11 @@ def _records(client: Any, position: StreamPosition) -> Iterator[dict[str, Any]]:
                 return
         iterator = answer.get("NextShardIterator")
         if not iterator:
-            return
+            raise NoLongerThere
+    raise Unavailable(
+        f"The stream answered {_MOST_PAGES} pages without the last record of a letter: try again"
+        " later."
+    )
 
 
 def _as_lambda_passes(record: Mapping[str, Any]) -> dict[str, Any]:

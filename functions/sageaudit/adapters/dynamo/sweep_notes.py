@@ -23,6 +23,7 @@ PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem")
 SENT_DAYS = 30
 """How long it is kept that an event was sent: longer than any message of it."""
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_NOBODYS = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s > :far"
 
 
 class DynamoSweepNotes:
@@ -34,14 +35,22 @@ class DynamoSweepNotes:
         self._table = Dynamo(client, table_name)
 
     def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
-        """Takes the lease, if nobody has it or its time is over. Raises AwsError."""
-        until_s = epoch_s(now) + lease_s
+        """Takes the lease, if nobody has it or its time is over. Raises AwsError.
+
+        One without a time, or of twice the length that it can have, is nobody's: clocks differ.
+        """
+        now_s = epoch_s(now)
         try:
             self._put(
                 keys.SWEEP_TURN_SK,
-                {"turn_of": owner, "until_s": until_s},
-                condition=f"{_ABSENT} OR until_s <= :now OR turn_of = :owner",
-                values={":now": epoch_s(now), ":owner": owner},
+                {"turn_of": owner, "until_s": now_s + lease_s},
+                condition=f"{_ABSENT} OR turn_of = :owner OR {_NOBODYS}",
+                values={
+                    ":owner": owner,
+                    ":now": now_s,
+                    ":far": now_s + 2 * lease_s,
+                    ":number": "N",
+                },
             )
         except ConditionFailed:
             return False
@@ -111,17 +120,25 @@ class DynamoSweepNotes:
 
     def note_sent(self, key: JobKey, note: SentNote) -> None:
         """Replaces the note. Raises AwsError."""
-        item: Item = {
-            "sent_at": moment_text(note.at),
-            TTL_ATTRIBUTE: epoch_s(as_utc(note.at) + timedelta(days=SENT_DAYS)),
-        }
-        if note.due_at is not None:
-            item["due_at"] = moment_text(note.due_at)
-        self._put(keys.sweep_sent_sk(key), item, condition="", values={})
+        self._put(keys.sweep_sent_sk(key), _sent_item(note), condition="", values={})
+
+    def note_came(self, key: JobKey, at: datetime) -> None:
+        """Writes a note where there is none, one of a due look included. Raises AwsError."""
+        item = _sent_item(SentNote(at, None))
+        with suppress(ConditionFailed):
+            self._put(keys.sweep_sent_sk(key), item, condition=_ABSENT, values={})
 
     def _put(self, sk: str, item: Item, *, condition: str, values: Item) -> None:
         keyed = {PARTITION_KEY: keys.SWEEP_PK, SORT_KEY: sk, **item}
         self._table.put(keyed, condition=condition, values=values, names={})
+
+
+def _sent_item(note: SentNote) -> Item:
+    item: Item = {
+        "sent_at": moment_text(note.at),
+        TTL_ATTRIBUTE: epoch_s(as_utc(note.at) + timedelta(days=SENT_DAYS)),
+    }
+    return item if note.due_at is None else item | {"due_at": moment_text(note.due_at)}
 
 
 def _read(item: Mapping[str, Any]) -> ListState:

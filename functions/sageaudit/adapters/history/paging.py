@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -16,7 +16,9 @@ from typing import TypeVar
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.sort_keys import before_sk
 from sageaudit.domain.audit.record import Page, Position
+from sageaudit.errors import BadHistory
 
+Raw = TypeVar("Raw")
 Row = TypeVar("Row")
 _VERSION = 1
 _LONGEST_SORT_KEY = 1_024
@@ -32,6 +34,21 @@ def page_of(asked: str, rows: Iterator[tuple[str, Row]], limit: int) -> Page[Row
     taken = list(islice(rows, limit))
     more = len(taken) == limit and next(rows, None) is not None
     return Page(tuple(row for _, row in taken), _cursor(asked, taken[-1][0]) if more else None)
+
+
+def tried(read: Callable[[Raw], Row], raw: Raw) -> Row | BadHistory:
+    """The row, or why it cannot be read."""
+    try:
+        return read(raw)
+    except BadHistory as error:
+        return error
+
+
+def readable(page: Page[Row | BadHistory]) -> Page[Row]:
+    """The page without the rows that cannot be read, of which it says why."""
+    rows = tuple(row for row in page.rows if not isinstance(row, BadHistory))
+    why = tuple(str(row) for row in page.rows if isinstance(row, BadHistory))
+    return Page(rows, page.cursor, why)
 
 
 def last_seen(asked: str, cursor: str | None) -> str | None:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from sageaudit.adapters.history.daily_sums import changes
 from sageaudit.adapters.history.detail import DETAIL_DAYS, packed_detail, read_detail
 from sageaudit.adapters.history.families import FamilyRow, family_row, out_of_date
 from sageaudit.adapters.history.moments import moment_text
-from sageaudit.adapters.history.paging import last_seen, list_end, page_of
+from sageaudit.adapters.history.paging import last_seen, list_end, page_of, readable, tried
 from sageaudit.adapters.history.rows import finding_rows, head_of, row_text
 from sageaudit.adapters.history.sort_keys import before_sk, run_id
 from sageaudit.adapters.history.stored_document import digest_of, read_text, stored_text
@@ -302,8 +303,9 @@ class SqliteHistory:
         """Jobs whose recheck time is at or before `before`, the oldest first."""
         asked = {"until": moment_text(before)}
         last = last_seen("due", cursor) or ""
-        walked = self._walk(Head, statements.DUE, asked, last, limit + 1, by="due_at")
-        return page_of("due", walked, limit)
+        walked = self._rows(statements.DUE, asked, last, limit + 1, by="due_at")
+        rows = ((sk, tried(partial(self._read, Head), row)) for sk, row in walked)
+        return readable(page_of("due", rows, limit))
 
     def sums(
         self,
@@ -340,14 +342,14 @@ class SqliteHistory:
         return (head for _, head in self._walk(Head, query, asked, last, rows or _PAGE_ROWS))
 
     def _walk(
-        self,
-        form: type[Form],
-        query: str,
-        asked: dict[str, Any],
-        last: str,
-        rows: int,
-        by: str = "ended_at",
+        self, form: type[Form], query: str, asked: dict[str, Any], last: str, rows: int
     ) -> Iterator[tuple[str, Form]]:
+        walked = self._rows(query, asked, last, rows, by="ended_at")
+        return ((sort_key, self._read(form, row)) for sort_key, row in walked)
+
+    def _rows(
+        self, query: str, asked: dict[str, Any], last: str, rows: int, *, by: str
+    ) -> Iterator[tuple[str, sqlite3.Row]]:
         """Rows with their sort keys, from after `last` on: first `rows` of them, then more."""
         size = min(max(rows, 1), _PAGE_ROWS)
         moment, _, after = last.partition("#")
@@ -355,7 +357,7 @@ class SqliteHistory:
             page = self._file.rows(query, asked | {by: moment, "after": after, "rows": size})
             for row in page:
                 moment, after = row[by], row["run_key"]
-                yield f"{moment}#{after}", self._read(form, row)
+                yield f"{moment}#{after}", row
             if len(page) < size:
                 return
             size = _PAGE_ROWS

@@ -185,10 +185,14 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Rows in order, and the cursor of the next page; None at the end."""
+    """Rows in order, and the cursor of the next page; None at the end.
+
+    `unreadable`: why rows among them are left out, one sentence each.
+    """
 
     rows: tuple[Row, ...]
     cursor: str | None
+    unreadable: tuple[str, ...] = ()
 
 
 class Claim(enum.Enum):

@@ -90,7 +90,10 @@ class ListState:
 
 @dataclass(frozen=True, slots=True)
 class SentNote:
-    """When a run's event was sent last; `due_at`: for which due look, None for a lost event."""
+    """When a run's event was sent last; `due_at`: for which due look, None for a lost event.
+
+    Also when an event came that was not lost, whose audit has to wait or failed.
+    """
 
     at: datetime
     due_at: datetime | None
