@@ -29,8 +29,9 @@ _PAGE = """\
 # Alarms
 
 Made from `infra/alarm_list.py` by `make docs`. Each alarm publishes to the topic `AlarmsTopicArn`,
-to which only CloudWatch of this account may publish; `make deploy` asks who is subscribed. The
-topic has no managed key, because CloudWatch cannot publish to a topic under the managed SNS key.
+to which CloudWatch of this account may publish, and who has `sns:Publish` on it by IAM; `make
+deploy` asks who is subscribed. The topic has no managed key, because CloudWatch cannot publish to a
+topic under the managed SNS key.
 
 An alarm is raised for what no retry repairs, or when retries fail for longer than is usual. A
 standard alarm costs about $0.10 a month: {number} of them, with every channel on.
@@ -76,6 +77,8 @@ def page(alarms: Iterable[Watch]) -> str:
 def _condition(watch: Watch) -> Iterator[str]:
     if watch.silence:
         yield f"`{watch.metric}` has no value"
+    elif watch.while_counted is not None:
+        yield f"Sum of `{watch.while_counted}` above 0, and none of `{watch.metric}`"
     else:
         yield f"{watch.statistic} of `{watch.metric}` above {watch.above:,.0f}{_unit(watch)}"
     times = f"{watch.needed} of {watch.periods} times" if watch.needed < watch.periods else ""

@@ -23,7 +23,8 @@ class Watch:
     """One alarm: it is raised when `datapoints` of the last `periods` values are above `above`.
 
     `means` is its sentence for a person, `reason` why this threshold. An alarm of `silence` is
-    raised instead when the metric has no value at all; it counts values (SampleCount).
+    raised instead when the metric has no value at all; it counts values (SampleCount). One with
+    `while_counted` is raised where audits counted that metric, and `metric` is 0 or has no value.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Watch:
     periods: int = 1
     datapoints: int | None = None
     silence: bool = False
+    while_counted: str | None = None
 
     @property
     def needed(self) -> int:
@@ -238,6 +240,19 @@ def _of_decisions(notify: str) -> Iterator[Watch]:
         period_s=MINUTE_S,
         above=STREAM_LATE_S * 1000,
         periods=3,
+    )
+
+    yield Watch(
+        "StreamNotRead",
+        "stream-late",
+        "Invocations",
+        "jobs were audited within six hours, and notify was never invoked",
+        "notify is invoked for each new audit; a mapping that is disabled or broken invokes "
+        "nothing, so that StreamLate has no value",
+        namespace=LAMBDA,
+        dimensions={"FunctionName": notify},
+        period_s=6 * HOUR_S,
+        while_counted="JobsAudited",
     )
 
 

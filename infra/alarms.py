@@ -12,6 +12,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from infra.alarm_list import Watch
+from infra.names import METRICS_NAMESPACE
 
 RUNBOOK = "docs/runbook.md"
 
@@ -34,13 +35,7 @@ def _alarm(scope: Construct, watch: Watch) -> cloudwatch.Alarm:
     return cloudwatch.Alarm(
         scope,
         watch.name,
-        metric=cloudwatch.Metric(
-            namespace=watch.namespace,
-            metric_name=watch.metric,
-            dimensions_map=dict(watch.dimensions),
-            period=cdk.Duration.seconds(watch.period_s),
-            statistic=watch.statistic,
-        ),
+        metric=_metric(watch) if watch.while_counted is None else _never(watch),
         threshold=1 if watch.silence else watch.above,
         evaluation_periods=watch.periods,
         datapoints_to_alarm=watch.needed,
@@ -49,6 +44,32 @@ def _alarm(scope: Construct, watch: Watch) -> cloudwatch.Alarm:
         ),
         treat_missing_data=missing.BREACHING if watch.silence else missing.NOT_BREACHING,
         alarm_description=description(watch),
+    )
+
+
+def _metric(watch: Watch) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace=watch.namespace,
+        metric_name=watch.metric,
+        dimensions_map=dict(watch.dimensions),
+        period=cdk.Duration.seconds(watch.period_s),
+        statistic=watch.statistic,
+    )
+
+
+def _never(watch: Watch) -> cloudwatch.MathExpression:
+    """1 where audits counted something and the metric of the watch was never counted."""
+    counted = cloudwatch.Metric(
+        namespace=METRICS_NAMESPACE,
+        metric_name=watch.while_counted or "",
+        dimensions_map={"service": "audit"},
+        statistic="Sum",
+    )
+    return cloudwatch.MathExpression(
+        expression="IF(counted > 0 AND FILL(seen, 0) < 1, 1, 0)",
+        using_metrics={"counted": counted, "seen": _metric(watch)},
+        period=cdk.Duration.seconds(watch.period_s),
+        label=watch.name,
     )
 
 

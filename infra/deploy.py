@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import botocore.session
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -59,17 +60,22 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
     )
 
 
+_DEFAULT = "default"
+
+
 def deploy(
     session: Any,
     run: Run,
     flags: Flags,
     channels: Sequence[type[NoticeChannel]] = CHANNELS,
     *,
+    profile: str | None = None,
     observes: bool = False,
 ) -> None:
     """Asks and deploys, subscribes, and says who is told. Raises ClickException, Abort.
 
-    Nothing is written before the account is confirmed. `observes`: the policy posts nothing.
+    Nothing is written before the account is confirmed. `profile`: that of the session, None for
+    credentials of the environment. `observes`: the policy posts nothing.
     """
     account = session.client("sts").get_caller_identity()["Account"]
     flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")
@@ -85,12 +91,15 @@ def deploy(
         )
     wanted = _ask_who_is_told(flags, sns, _outputs(formation, STACK) or {})
     environment = _environment(session)
+    # As a flag: credentials in the environment would come before AWS_PROFILE.
+    of_profile = [] if profile is None else ["--profile", profile]
     if not bootstrapped:
-        run(["bootstrap", f"aws://{account}/{session.region_name}"], environment)
+        run(["bootstrap", f"aws://{account}/{session.region_name}", *of_profile], environment)
     # The CDK CLI asks before it grants permissions, and fails where nobody can answer.
     approval = ["--require-approval", "never"] if flags.yes else []
     context = [f"{channel.name}={'on' if on else 'off'}" for channel, on in switches.items()]
-    run(["deploy", *approval, *(w for c in context for w in ("--context", c))], environment)
+    flagged = [word for one in context for word in ("--context", one)]
+    run(["deploy", *of_profile, *approval, *flagged], environment)
     topics = _outputs(formation, STACK) or {}
     refused = list(_subscribed(sns, topics, wanted))
     services = [secret_of(channel).service for channel, on in switches.items() if on]
@@ -101,11 +110,7 @@ def deploy(
 
 
 def _environment(session: Any) -> dict[str, str]:
-    region = session.region_name
-    environment = {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
-    if session.profile_name != "default":
-        environment["AWS_PROFILE"] = session.profile_name
-    return environment
+    return {"AWS_REGION": session.region_name, "AWS_DEFAULT_REGION": session.region_name}
 
 
 def _ask_who_is_told(
@@ -189,10 +194,16 @@ def ask_for_secret(store: Any, wanted: StoredSecret) -> bool:
 
 
 def _has(store: Any, name: str) -> bool:
+    """Raises ClickException for a secret that is deleted in some days: it cannot be read."""
     try:
-        store.describe_secret(SecretId=name)
+        found = store.describe_secret(SecretId=name)
     except store.exceptions.ResourceNotFoundException:
         return False
+    if found.get("DeletedDate"):
+        raise click.ClickException(
+            f"the secret {name} is scheduled for deletion, so that nobody can read it: restore it "
+            f"with `aws secretsmanager restore-secret --secret-id {name}`"
+        )
     return True
 
 
@@ -214,13 +225,18 @@ def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
     return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
 
 
-def _session(profile: str | None, region: str | None, *, terminal: bool) -> tuple[Any, str | None]:
+def _profile(named: str | None, *, terminal: bool) -> str | None:
+    """The profile to use; None where there is none, as with credentials of the environment only."""
+    if named is None:
+        named = os.environ.get("AWS_PROFILE")
+        named = click.prompt("AWS profile", named or _DEFAULT) if terminal else named
+    known = botocore.session.get_session().available_profiles
+    none = named == _DEFAULT and _DEFAULT not in known and "AWS_PROFILE" not in os.environ
+    return None if none else named
+
+
+def _session(name: str | None, region: str | None, *, terminal: bool) -> tuple[Any, str | None]:
     """A session, and its region where one is known or was asked for."""
-    if profile is None:
-        profile = os.environ.get("AWS_PROFILE", "default")
-        profile = click.prompt("AWS profile", profile) if terminal else profile
-    # With credentials from the environment only, there is no profile, not even "default".
-    name = None if profile == "default" else profile
     region = region or (None if terminal else boto3.Session(profile_name=name).region_name)
     if region is None and terminal:
         known = boto3.Session(profile_name=name).region_name
@@ -264,13 +280,15 @@ def main(
         notices_to=notices_to,
     )
     try:
+        profile = _profile(profile, terminal=flags.terminal)
         session, region = _session(profile, region, terminal=flags.terminal)
         missing = [*([] if region else ["--region"]), *flags.missing(CHANNELS)]
         if missing and not flags.terminal:
             raise click.UsageError(
                 "nothing can be asked, because the input is no terminal: add " + ", ".join(missing)
             )
-        deploy(session, run_cdk, flags, observes=checked_policy(POLICY).mode == "observe")
+        observes = checked_policy(POLICY).mode == "observe"
+        deploy(session, run_cdk, flags, profile=profile, observes=observes)
     except BotoCoreError as error:
         raise click.ClickException(str(unanswered(error, "AWS"))) from error
     except ClientError as error:

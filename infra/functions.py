@@ -40,6 +40,7 @@ class Worker(Construct):
         )
         self._role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         self.may(("logs:CreateLogStream", "logs:PutLogEvents"), log_group.log_group_arn)
+        self.role_arn = self._role.role_arn
         self.function = lambda_.Function(
             self,
             "Function",

@@ -94,6 +94,9 @@ class SageAuditStack(cdk.Stack):
             "UndecidedAuditsUrl": self.notices.undecided.queue_url,
             "NoticesDeadLettersUrl": self.notices.dead_letters.queue_url,
             "SweepDeadLettersUrl": self.sweep.dead_letters.queue_url,
+            # Roles in other accounts trust these two.
+            "AuditRoleArn": workers["audit"].role_arn,
+            "SweepRoleArn": workers["sweep"].role_arn,
             **{
                 # Of those that are on: `sageaudit redrive` sends nothing to one that is off.
                 f"NoticesQueueUrl{channel.name.capitalize()}": (

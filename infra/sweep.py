@@ -33,13 +33,13 @@ class SweepSchedule(Construct):
         )
         self._may("lambda:InvokeFunction", function.function_arn)
         self._may("sqs:SendMessage", self.dead_letters.queue_arn)
-        # The next sweep does what this one left: a try again would only be a second one.
+        # One that fails once leaves no dead letter; the turn in the table keeps two apart.
         invocations = lambda_.CfnEventInvokeConfig(
             self,
             "Invocations",
             function_name=function.function_name,
             qualifier="$LATEST",
-            maximum_retry_attempts=0,
+            maximum_retry_attempts=2,
             maximum_event_age_in_seconds=int(EVERY.to_seconds()),
             destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventInvokeConfig.OnFailureProperty(

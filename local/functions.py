@@ -115,7 +115,9 @@ class LocalFunction:
         handler: Handler = module.build(dict(self.variables), **self._wiring)
         for kept in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
             if isinstance(kept, logging.StreamHandler):
-                kept.setStream(self.log)  # loggers are kept longer than the function that made them
+                # Loggers are kept longer than the function that made them, and than their streams:
+                # `setStream` would flush one that may be closed.
+                kept.stream = self.log
         return handler
 
     @contextmanager

@@ -77,8 +77,8 @@ class StreamSource:
         They are read from moto's table itself: after a transaction that failed, moto has another
         table, and a shard iterator of the one before sees no new records.
         """
-        table = dynamodb_backends[ACCOUNT][REGION].get_table(self._arn.split("/")[1])
-        items = table.stream_shard.items if table.stream_shard else []
+        table = dynamodb_backends[ACCOUNT][REGION].tables.get(self._arn.split("/")[1])
+        items = table.stream_shard.items if table and table.stream_shard else []
         new, self._read = items[self._read :], len(items)
         records = [self._record(item.to_json()) for item in new]
         return [record for record in records if self._passes(record)]

@@ -107,9 +107,9 @@ class Sweeper:
         Of a list that failed nothing is known, and nothing is counted that was not seen.
         """
         counts = {"ended": swept.ended, "missing": swept.missing, "found": swept.found}
-        if swept.error is None or swept.ended:
-            self._report.count("JobsEnded", number=swept.ended)
-            self._report.count("JobsMissing", number=swept.missing)
+        for metric, number in (("JobsEnded", swept.ended), ("JobsMissing", swept.missing)):
+            if swept.error is None or number:
+                self._report.count(metric, number=number)
         if swept.found:
             self._report.count("ReconcilerFound", number=swept.found)
         more = {"looked_back": swept.looked_back, "whole": swept.whole}

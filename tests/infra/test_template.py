@@ -139,7 +139,7 @@ def test_a_sweep_begins_every_quarter_of_an_hour_and_is_kept_where_it_cannot(
     assert text(target["DeadLetterConfig"]["Arn"]) == "${SweepScheduleDeadLetters.Arn}"
     assert target["RetryPolicy"]["MaximumEventAgeInSeconds"] == 900
     invocations = one(template, "AWS::Lambda::EventInvokeConfig")
-    assert invocations["MaximumRetryAttempts"] == 0
+    assert invocations["MaximumRetryAttempts"] == 2
     kept = invocations["DestinationConfig"]["OnFailure"]["Destination"]
     assert text(kept) == "${SweepScheduleDeadLetters.Arn}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
+from weakref import WeakSet
 
 from sageaudit.adapters.aws.clients import aws_errors
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
@@ -35,7 +36,7 @@ class SweptLists:
         self._clock = clock
         self._sleep = sleep
         self._last: float | None = None
-        self._paced: dict[int, Any] = {}
+        self._paced: WeakSet[Any] = WeakSet()
 
     def pages(
         self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
@@ -50,8 +51,8 @@ class SweptLists:
                 found = self._client_of(account, region)
         except RejectedEvent as error:  # a role of another account: its lists are not read
             raise Unavailable(f"{error}.") from error
-        if id(found) not in self._paced:
-            self._paced[id(found)] = found  # kept, so that no other client gets its id
+        if found not in self._paced:
+            self._paced.add(found)
             found.meta.events.register_first("before-send.sagemaker", self._take_turn)
         return found
 

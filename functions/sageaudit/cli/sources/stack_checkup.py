@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -90,7 +90,7 @@ def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
             KeyConditionExpression=f"{PARTITION_KEY} = :pk AND begins_with({SORT_KEY}, :list)",
             ExpressionAttributeValues={":pk": {"S": SWEEP_PK}, ":list": {"S": SWEEP_LIST_PREFIX}},
         )["Items"]
-    until = [moment for item in items if (moment := _watermark(item)) is not None]
+    until = list(_swept_until(items))
     if not until:
         advice = "it runs every 15 minutes; look at the log of the sweep function"
         return Check("sweep", State.NOT_CHECKED, "no sweep has ended yet", advice)
@@ -103,8 +103,18 @@ def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
     return ok("sweep", f"has looked for all jobs that ended up to {at}, in {lists}")
 
 
-def _watermark(item: Mapping[str, Any]) -> datetime | None:
+def _swept_until(items: Iterable[Mapping[str, Any]]) -> Iterator[datetime]:
+    """How far each list was swept; one that is not tried any more is of an account that left."""
+    states = [(_moment(item, "watermark"), _moment(item, "tried_at")) for item in items]
+    newest = max((tried for _, tried in states if tried), default=None)
+    for watermark, tried in states:
+        left = newest is not None and tried is not None and newest - tried > _LATE
+        if watermark is not None and not left:
+            yield watermark
+
+
+def _moment(item: Mapping[str, Any], name: str) -> datetime | None:
     try:
-        return read_moment(item["watermark"]["S"])
+        return read_moment(item[name]["S"])
     except (KeyError, TypeError, ValueError):
         return None
