@@ -94,6 +94,23 @@ def test_a_sweep_that_failed_is_counted_and_leads_to_the_runbook(stack: Stack, r
     assert row["next"].startswith("docs/runbook.md#dead-letters")
 
 
+def test_a_list_of_an_account_that_left_does_not_fail_the_sweep(stack: Stack, run: Run) -> None:
+    """Nobody sweeps it any more; its note stays."""
+    subscribe(stack)
+    now = datetime.now(UTC)
+    table = boto3.client("dynamodb", region_name=REGION)
+    for account, ago in (("123456789012", timedelta(minutes=20)), ("1" * 12, timedelta(days=30))):
+        item = {
+            "pk": {"S": "SWEEP"},
+            "sk": {"S": f"LIST#{account}#{REGION}#training"},
+            "watermark": {"S": moment_text(now - ago)},
+            "tried_at": {"S": moment_text(now - ago)},
+        }
+        table.put_item(TableName=stack.outputs["TableName"], Item=item)
+    row = checks(run, exit_code=0)["sweep"]
+    assert (row["state"], "in 1 list" in row["found"]) == ("ok", True)
+
+
 def test_nobody_told_and_a_late_sweep_are_said(stack: Stack, run: Run) -> None:
     """With what to do; a stack that never swept is not checked."""
     found = checks(run, exit_code=1)

@@ -17,6 +17,7 @@ from infra import deploy, subscribers
 from infra.deploy_flags import ChannelFlags, Flags
 from infra.names import FINGERPRINT_KEY
 from infra.subscribers import Address
+from sageaudit.adapters.channels.channel import NoticeChannel
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
 
@@ -66,13 +67,21 @@ def aws() -> Iterator[None]:
         yield
 
 
-def dialogue(runs: Runs, typed: str, flags: Flags = NO_FLAGS, *, observes: bool = False) -> Result:
+def dialogue(
+    runs: Runs,
+    typed: str,
+    flags: Flags = NO_FLAGS,
+    *,
+    profile: str | None = None,
+    observes: bool = False,
+) -> Result:
     """Answers each question with one line, and those that follow with Enter."""
+    channels: list[type[NoticeChannel]] = [SnsChannel, SlackChannel]
 
     @click.command()
     def command() -> None:
         session = boto3.Session(region_name="us-east-1")
-        deploy.deploy(session, runs, flags, [SnsChannel, SlackChannel], observes=observes)
+        deploy.deploy(session, runs, flags, channels, profile=profile, observes=observes)
 
     return CliRunner().invoke(command, input=typed + "\n\n")
 
@@ -350,3 +359,60 @@ def test_a_pipeline_deploys_with_flags_only(runs: Runs, monkeypatch: pytest.Monk
         "ops@example.com",
         "b@example.com",
     ]
+
+
+def test_the_cdk_gets_the_profile_as_a_flag(runs: Runs) -> None:
+    """Credentials in the environment would come before AWS_PROFILE: another account's, perhaps."""
+    dialogue(runs, "y\n\n", profile="prod")
+    arguments, environment = runs.calls[-1]
+    assert arguments[:3] == ["deploy", "--profile", "prod"]
+    assert "AWS_PROFILE" not in environment
+
+
+@pytest.mark.parametrize(
+    ("named", "of_environment", "used"),
+    [
+        (None, None, None),
+        ("default", None, "default"),
+        ("default", "prod", "default"),
+        ("prod", None, "prod"),
+        (None, "prod", "prod"),
+        ("other", "prod", "other"),
+    ],
+)
+def test_a_profile_is_the_one_that_was_named(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    named: str | None,
+    of_environment: str | None,
+    used: str | None,
+) -> None:
+    """Also `default`, where AWS_PROFILE names another; then that of AWS_PROFILE."""
+    file = tmp_path / "config"
+    file.write_text("[default]\n[profile prod]\n[profile other]\n", encoding="utf-8")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    if of_environment is not None:
+        monkeypatch.setenv("AWS_PROFILE", of_environment)
+    assert deploy._profile(named, terminal=False) == used
+
+
+def test_without_profiles_the_credentials_of_the_environment_are_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`default` is then no profile, but the word of the prompt."""
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    assert deploy._profile("default", terminal=False) is None
+
+
+def test_a_secret_that_is_about_to_be_deleted_stops_the_deployment(runs: Runs) -> None:
+    """Nobody can read it; after a removal it is there for some days."""
+    dialogue(runs, f"y\n{WEBHOOK}\n")
+    boto3.client("secretsmanager").delete_secret(SecretId=SLACK_WEBHOOK)
+    calls = len(runs.calls)
+    result = dialogue(runs, "y\n\n")
+    assert result.exit_code == 1
+    assert f"restore-secret --secret-id {SLACK_WEBHOOK}" in result.output
+    assert len(runs.calls) == calls

@@ -105,6 +105,24 @@ def test_a_list_that_fails_is_counted_and_named(
     assert "list failed" in caplog.text
 
 
+def test_what_is_missing_is_counted_although_the_list_then_fails(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It was seen, on the page before."""
+    office = an_office(row("a", NOON - HOUR), row("b", NOON - HOUR))
+    office.pages.size = 1
+
+    def fails_at_its_end(of: ListOfJobs, number: int, page: list[Listed]) -> list[Listed]:
+        if of.kind is JobKind.TRAINING and number > 1:
+            raise Throttled("sagemaker:ListTrainingJobs is throttled: try again later.")
+        return page
+
+    office.pages.spoils = fails_at_its_end
+    sweeper(office)({}, Context())
+    found = counted(capsys)
+    assert (found["SweepFailed"], found["JobsMissing"]) == (1, 1)
+
+
 def test_audits_that_cannot_be_read_are_failures_and_no_defects(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
