@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from sageaudit.auditing import audit_job, run_facts
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import document
-from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey
+from sageaudit.domain.audit.record import NO_CREATION_TIME, Detail, Entry, Head, JobKey
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.family import FAMILY_VERSION, family
@@ -21,8 +21,6 @@ from sageaudit.second_look import Used, amended, same_figures, with_next_look
 from sageaudit.waiting import Deliveries, Later, Wait, later
 
 RECHECK_AFTER = timedelta(hours=1)
-NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-"""Placeholder creation time; such runs are identified by their ARN alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
-from sageaudit.domain.audit.record import NOT_NAMED, Head, JobKey
+from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED, Head, JobKey
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
@@ -104,7 +104,9 @@ def children_of(job: Job, history: History) -> list[Head]:
 
 
 def is_child(key: JobKey, tuning: JobKey, tuning_ended_at: datetime | None) -> bool:
-    """Whether a training job was created while this run of the tuning job lasted."""
+    """Whether a training job was created while this run of the tuning job lasted, if it says so."""
+    if NO_CREATION_TIME in {key.created_at, tuning.created_at}:
+        return True
     ended = tuning_ended_at is not None and key.created_at > tuning_ended_at
     return key.created_at >= tuning.created_at and not ended
 

@@ -199,6 +199,10 @@ def test_a_tuning_job_comes_with_its_children(account: Account, run: Run) -> Non
                 **own.describe,
                 "HyperParameterTuningJobName": name,
                 "HyperParameterTuningJobArn": parent,
+                "CreationTime": min(one.describe["TrainingStartTime"] for one in children),
+                "HyperParameterTuningEndTime": max(
+                    one.describe["TrainingEndTime"] for one in children
+                ),
                 "TrainingJobStatusCounters": {"Completed": 5},
             },
             {},

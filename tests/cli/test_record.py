@@ -73,6 +73,8 @@ class Account:
             TUNING,
             HyperParameterTuningJobName=parent.rpartition("/")[2],
             HyperParameterTuningJobArn=parent,
+            CreationTime=min(one.describe["TrainingStartTime"] for one in children),
+            HyperParameterTuningEndTime=max(one.describe["TrainingEndTime"] for one in children),
             TrainingJobStatusCounters={"Completed": len(children)},
         )
         assert own.arn == parent

@@ -246,9 +246,9 @@ def test_a_tuning_job_is_audited_after_its_training_jobs() -> None:
         "HyperParameterTuningJobName": "sweep",
         "HyperParameterTuningJobArn": arn,
         "HyperParameterTuningJobStatus": "Completed",
-        "CreationTime": START.isoformat(),
-        "HyperParameterTuningEndTime": START.isoformat(),
-        "LastModifiedTime": START.isoformat(),
+        "CreationTime": (START - timedelta(hours=1)).isoformat(),
+        "HyperParameterTuningEndTime": (START + timedelta(hours=4)).isoformat(),
+        "LastModifiedTime": (START + timedelta(hours=4)).isoformat(),
         "TrainingJobStatusCounters": {"Completed": 3},
     }
     account.jobs.answers["sweep"] = [tuning]

@@ -12,10 +12,9 @@ from sageaudit import flow
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.prices import packaged
-from sageaudit.audit_in_hand import NO_CREATION_TIME
 from sageaudit.cli.sources import recorded_run
 from sageaudit.cli.sources.fingerprint_key import fingerprint_key
-from sageaudit.domain.audit.record import NOT_NAMED
+from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job

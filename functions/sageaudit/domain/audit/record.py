@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Generic, TypeVar
 
@@ -18,6 +18,8 @@ FAMILY_RUNS = 50
 """How many earlier runs of its family a run is compared with: one query of some 50 KB."""
 NOT_NAMED = "unknown"
 """The account or region, in rows and keys, of a run whose recording does not name it."""
+NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""Placeholder creation time; such runs are identified by their ARN alone."""
 
 Row = TypeVar("Row")
 
