@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from moto.dynamodb import models
 from moto.dynamodb.models import DynamoDBBackend
-from moto.dynamodb.models.table import Table
+from moto.dynamodb.models.table import StreamRecord, Table
 
 
 @contextmanager
@@ -35,6 +35,8 @@ def one_copy_a_transaction() -> Iterator[None]:
             copies.clear()
 
     with (
+        # A record of the stream never changes.
+        patch.object(StreamRecord, "__deepcopy__", lambda self, _: self, create=True),
         patch.object(models, "copy", SimpleNamespace(deepcopy=deepcopy, copy=copy.copy)),
         patch.object(DynamoDBBackend, "transact_write_items", transact_write_items),
     ):

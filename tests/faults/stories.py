@@ -114,7 +114,7 @@ def stories() -> tuple[Story, ...]:
     children, tuning = tuning_set("Failed")
     return (
         Story("told", (failed,), _ends),
-        Story("late metrics", (recorded("profiled-053-g4dn-xlarge"),), _late),
+        Story("late metrics", (recorded("profiled-053-g4dn-xlarge"),), _late, most_of_a_call=1),
         Story("processing", (recorded("processing-067-failed"),), _ends),
         Story("transform", (recorded("transform-164-completed"),), _ends),
         Story("roll-up", (*children, tuning), _roll_up_first),

@@ -71,7 +71,7 @@ def test_each_line_of_an_audit_names_its_job() -> None:
         assert {line["job"] for line in said} == {job.arn}
 
 
-JOBS = 5
+JOBS = 2
 """The same is told of 200 jobs between fakes: test_audit_rows, A32 and A33."""
 
 
