@@ -42,6 +42,8 @@ CDK_CLI = "aws-cdk@2.1148.1"
 ROOT = Path(__file__).parent.parent
 
 Run = Callable[[Sequence[str], dict[str, str]], None]
+_DEFAULT = "default"
+"""The word for no profile, where there is none of this name."""
 
 
 def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
@@ -58,9 +60,6 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
             "npm_config_update_notifier": "false",
         },
     )
-
-
-_DEFAULT = "default"
 
 
 def deploy(

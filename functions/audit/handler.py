@@ -87,7 +87,7 @@ def audit_message(
         )
     except RejectedEvent:
         raise
-    except Exception:
+    except Exception:  # whatever it is, the message comes back
         _note_came(ended, notes, now)
         raise
     match outcome:

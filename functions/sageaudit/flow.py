@@ -14,11 +14,7 @@ from sageaudit.audit_in_hand import AuditInHand, judged, open_again, record
 from sageaudit.auditing import Child, audit_tuning
 from sageaudit.described import Described, Gone, Tags, describe, read_tags, unreadable
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import (
-    Head,
-    JobKey,
-    Verdict,
-)
+from sageaudit.domain.audit.record import Head, JobKey, Verdict
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.unaudited import unaudited
 from sageaudit.domain.audit.well_formed import reading
@@ -41,10 +37,7 @@ from sageaudit.rechecks import (
     recheck_sum,
     recheck_summed,
 )
-from sageaudit.second_look import (
-    Used,
-    used,
-)
+from sageaudit.second_look import Used, used
 from sageaudit.waiting import Deliveries, Later, Wait, metrics_are_late, wait_for_metrics
 
 __all__ = [

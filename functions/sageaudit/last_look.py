@@ -9,7 +9,7 @@ from sageaudit.domain.audit.record import Entry, Head, Verdict
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.family_runs import heads_before
 from sageaudit.outcomes import Repeated, Settled
-from sageaudit.rechecks import RecordedRun, recheck_family, recheck_sum
+from sageaudit.rechecks import RecordedRun, recheck_others
 from sageaudit.second_look import (
     KeptRun,
     amended,
@@ -57,6 +57,5 @@ def _settled(
     recorded = deps.history.record(entry)
     if kept is not None and (recorded.verdict is Verdict.RECORDED or audit.retried):
         run = RecordedRun.of_job(kept.job, due.family, due.key, recorded.version)
-        recheck_family(run, deps.history, now=now)
-        recheck_sum(run, deps.history, now=now)
+        recheck_others(run, deps.history, now=now)
     return Settled(recorded, due.key, written)

@@ -34,9 +34,7 @@ from sageaudit.errors import (
     ResourceNotFound,
     Throttled,
 )
-from sageaudit.family_dollars import (
-    day_of,
-)
+from sageaudit.family_dollars import day_of
 from sageaudit.ports import History, Queue, TellLedger
 from sageaudit.text.changes import what_changed
 from sageaudit.text.envelope import Notice, Payload, Writer, to_body

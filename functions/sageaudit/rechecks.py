@@ -73,6 +73,12 @@ def recheck_sum(run: RecordedRun, history: History, *, now: datetime) -> None:
             history.make_due(head.key, now)
 
 
+def recheck_others(run: RecordedRun, history: History, *, now: datetime) -> None:
+    """Both: its family, and the sum of its tuning job."""
+    recheck_family(run, history, now=now)
+    recheck_sum(run, history, now=now)
+
+
 def recheck_summed(
     summed: Sequence[Head], job: Job, key: JobKey, history: History, *, now: datetime
 ) -> None:
@@ -87,9 +93,7 @@ def recheck_again(head: Head, history: History, *, now: datetime) -> None:
         if head.settled:
             history.make_due(head.key, now)
         return
-    run = RecordedRun.of_head(head)
-    recheck_family(run, history, now=now)
-    recheck_sum(run, history, now=now)
+    recheck_others(RecordedRun.of_head(head), history, now=now)
 
 
 def children_of(job: Job, history: History) -> list[Head]:
