@@ -132,7 +132,13 @@ def test_a_file_that_cannot_grow_loses_nothing(tmp_path: Path) -> None:
 
 
 def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> None:
-    """Reads a history and writes it, as a user to whom these modes apply."""
+    """Reads a history and writes it, as a user to whom these modes apply.
+
+    It is read once before, so that nothing is imported without rights: the checkout may stand where
+    this user may not enter.
+    """
+    with SqliteHistory(path, create=False) as history:
+        list(history.by_day(DAY))
     path.chmod(mode)
     path.parent.chmod(folder_mode)
     if os.geteuid() == 0:
@@ -153,8 +159,8 @@ def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> 
 
 @pytest.fixture
 def recorded() -> Iterator[Path]:
-    """A closed history in a folder that another user may enter, unlike pytest's."""
-    with TemporaryDirectory() as made:
+    """A closed history in a folder that every user may enter, as a private TMPDIR is not."""
+    with TemporaryDirectory(dir="/tmp") as made:
         path = Path(made) / "folder" / "history.db"
         path.parent.mkdir()
         path.parent.parent.chmod(0o755)
