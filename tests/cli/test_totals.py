@@ -62,7 +62,24 @@ def test_filters_leave_other_rows_out(run: Run, file: Path) -> None:
         "rows"
     ]
     assert ana["owner"] == "ana"
-    assert run("families", "--history", file, "--family", "a", "--owner", "b").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("families", "--owner", "ana"),
+        ("owners", "--family", "train"),
+        ("families", "--family", "a", "--owner", "b"),
+        ("trend", "--family", "a", "--owner", "b"),
+    ],
+)
+def test_a_filter_that_sums_cannot_tell_apart_is_refused(
+    run: Run, file: Path, words: tuple[str, ...]
+) -> None:
+    """Sums of a family know no owners, and the other way round: nobody else's dollars instead."""
+    done = run(*words, "--history", file)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "sums are kept by family and by owner, not by both" in done.stderr
 
 
 def test_jobs_without_an_owner_are_a_row_of_their_own(run: Run, file: Path) -> None:

@@ -200,12 +200,7 @@ class SumFilters:
 
     @property
     def wanted(self) -> SumsFilter:
-        """Raises BadUsage for a family and an owner: there are no sums of both."""
-        if self.family is not None and self.owner is not None:
-            raise BadUsage(
-                "sums are kept by family and by owner, not by both: leave out one,"
-                " or list the jobs with `sageaudit history`"
-            )
+        """What to add up."""
         return SumsFilter(self.account, self.region, self.family, self.owner)
 
     def days(self, now: datetime) -> Window:

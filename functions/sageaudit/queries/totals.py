@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from typing import Self
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
+from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 from sageaudit.queries.lists import Lists, Reading
 from sageaudit.queries.question import Sort
@@ -20,7 +22,7 @@ _ZERO = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class SumsFilter:
-    """Which daily sums to add up; None leaves out none. A family or an owner, not both."""
+    """Which daily sums to add up; None leaves out none."""
 
     account: str | None = None
     region: str | None = None
@@ -33,6 +35,20 @@ class SumsFilter:
         if self.family is not None:
             return Scope.FAMILY
         return Scope.ACCOUNT if self.owner is None else Scope.OWNER
+
+    def within(self, scope: Scope) -> Self:
+        """The same filter for sums of one scope.
+
+        Raises BadUsage for a family and an owner, or for one that is not the scope's: each sum is
+        kept by family or by owner, so the other cannot be told from it.
+        """
+        other = self.family if scope is Scope.OWNER else self.owner
+        if other is None or scope is Scope.ACCOUNT:
+            return self
+        raise BadUsage(
+            "sums are kept by family and by owner, not by both: leave out one,"
+            " or list the jobs with `sageaudit history`"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +126,10 @@ class TrendPeriod(enum.StrEnum):
 
 
 def families(history: History, window: Window, of: SumsFilter, reading: Reading) -> list[Total]:
-    """Each family of each account and region, the dearest by avoidable and lost dollars first."""
+    """Each family of each account and region, the dearest by avoidable and lost dollars first.
+
+    Raises BadUsage for a filter by owner.
+    """
     rows = _rows(history, window, of, Scope.FAMILY, reading)
     groups = grouped(rows, lambda row: (row.name, row.account, row.region))
     return ranked(
@@ -120,7 +139,10 @@ def families(history: History, window: Window, of: SumsFilter, reading: Reading)
 
 
 def owners(history: History, window: Window, of: SumsFilter, reading: Reading) -> list[Total]:
-    """Each owner over all accounts and regions; None: the jobs without an owner."""
+    """Each owner over all accounts and regions; None: the jobs without an owner.
+
+    Raises BadUsage for a filter by family.
+    """
     rows = _rows(history, window, of, Scope.OWNER, reading)
     groups = grouped(rows, lambda row: row.name)
     return ranked(replace(total_of(sums), owner=owner) for owner, sums in groups.items())
@@ -204,6 +226,7 @@ def _usd(of: Total, sort: Sort) -> Decimal:
 def _rows(
     history: History, window: Window, of: SumsFilter, scope: Scope, reading: Reading
 ) -> Iterator[SumRow]:
+    of = of.within(scope)
     name = of.owner if scope is Scope.OWNER else of.family
     return Lists(history, window, reading).sums(
         scope, account=of.account, region=of.region, name=name
