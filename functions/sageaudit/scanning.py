@@ -27,6 +27,7 @@ from sageaudit.errors import (
     AwsError,
     JobNotFound,
     NoCredentials,
+    RejectedEvent,
     SageauditError,
 )
 from sageaudit.ports import Pending, Workers
@@ -55,7 +56,7 @@ class Result(enum.StrEnum):
     GONE = "gone"
     """It was deleted after it was listed."""
     REFUSED = "refused"
-    """A permission is missing, or AWS did not answer: `error` says which."""
+    """A permission is missing, AWS did not answer, or with another job: `error` says which."""
     NOT_ASKED = "not_asked"
     """The same was refused for many jobs before it, or the credentials expired."""
 
@@ -239,6 +240,9 @@ class _Progress:
             return Outcome(self.lane, job, Result.GONE)
         try:
             document = _audit(read, self.lane)
+        except RejectedEvent as error:
+            named = RejectedEvent(error.code, f"{job.ref.name}: {error}")
+            return Outcome(self.lane, job, Result.REFUSED, error=named)
         except AwsError as error:
             if not read.met(error):
                 raise

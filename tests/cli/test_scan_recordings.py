@@ -82,7 +82,32 @@ def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history:
     for name in ("broken.json", "other.json", "bytes.json", "bad.json"):
         assert name in done.stderr
     assert done.stdout.startswith("1 job cost ")
-    assert "4  a file is not a recording" in done.stdout
+    assert "Not audited" in done.stdout
+    for name in ("broken.json", "other.json", "bytes.json", "bad.json"):
+        assert name in "".join(done.stdout.split())
+
+
+def test_a_recording_with_an_arn_that_is_no_jobs_is_not_audited(
+    run: Run, folder: Path, history: Path
+) -> None:
+    """SageMaker's local mode writes such ARNs: the file is named, and the others are ranked."""
+    recording = json.loads(FAILED.read_text(encoding="utf-8"))
+    recording["describe"]["ProcessingJobArn"] = "local:arn-does-not-matter"
+    (folder / "local.json").write_text(json.dumps(recording))
+    done = run("scan", "--recordings", folder, "--history", history)
+    assert done.exit_code == 2
+    assert done.stdout.startswith("1 job cost ")
+    assert "local.json: the ARN that Describe answers is no job's ARN" in done.stderr
+    assert "Not audited" in done.stdout
+    both = run(
+        "audit",
+        *("--recording", FAILED),
+        *("--recording", folder / "local.json"),
+        *("--history", history, "--output", "json"),
+    )
+    assert both.exit_code == 2
+    assert "local.json: the ARN that Describe answers is no job's ARN" in both.stderr
+    assert json.loads(both.stdout)["job"]["name"] == recording["describe"]["ProcessingJobName"]
 
 
 def test_a_folder_without_recordings_is_refused(run: Run, tmp_path: Path, history: Path) -> None:

@@ -183,6 +183,16 @@ def test_a_refused_job_stops_no_other() -> None:
     assert [outcome.error for outcome in outcomes if outcome.error] == [DENIED]
 
 
+def test_an_answer_about_another_job_stops_no_other() -> None:
+    """Nothing of it is used; the outcome names the job that was asked for."""
+    account = Account(*map(answer, range(3)))
+    account.jobs.answers["train-001"] = [answer(7)]
+    outcomes = account.scan()
+    assert counts(outcomes) == {Result.AUDITED: 2, Result.REFUSED: 1}
+    [error] = [outcome.error for outcome in outcomes if outcome.error]
+    assert str(error).startswith("train-001: Describe answers with a job of another name")
+
+
 def test_an_action_that_is_always_denied_is_not_asked_for_ever() -> None:
     """After 20 refusals in a row, of which none was a success."""
     account = Account(*map(answer, range(100)))

@@ -16,6 +16,7 @@ from sageaudit.cli.sources import recorded_run
 from sageaudit.cli.sources.fingerprint_key import fingerprint_key
 from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
 from sageaudit.domain.job import buckets
+from sageaudit.domain.job.agreement import described_run
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.listed import Listed
@@ -23,7 +24,7 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import METRICS_COME_WITHIN, Measurements
-from sageaudit.errors import BadRecording, BadUsage, JobNotFound, Malformed
+from sageaudit.errors import BadRecording, BadUsage, JobNotFound, Malformed, RejectedEvent
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 
@@ -44,13 +45,15 @@ class RecordedJobs:
     _as_of: dict[JobRef, datetime] = field(default_factory=dict)
 
     def add(self, path: Path) -> None:
-        """Adds the jobs of one file. Raises BadRecording."""
+        """Adds the jobs of one file. Raises BadRecording, also where its ARN is no job's."""
         found = []
         for number, recorded in enumerate(_recordings(path)):
             try:
-                found.append((*_listed(recorded), number))
-            except Malformed as error:
+                job, as_of = _listed(recorded)
+                described_run(job.ref, recorded.describe)
+            except (Malformed, RejectedEvent) as error:
                 raise BadRecording(f"{path}: {error}") from error
+            found.append((job, as_of, number))
         for job, as_of, number in found:
             if job.ref not in self._places:
                 self._places[job.ref] = path, number

@@ -66,14 +66,12 @@ class LaneMaker:
     quiet: bool = False
 
     def of_recordings(self, folder: Path) -> list[Lane]:
-        """The recorded jobs; a file that cannot be read is said and counted, or only counted."""
+        """The recorded jobs; a file that cannot be audited is counted by its name, and said."""
 
         def refused(error: BadRecording) -> None:
-            if self.quiet:
-                self.tally.refuse(str(error), exit_of(error))
-            else:
+            self.tally.refuse(str(error), exit_of(error))
+            if not self.quiet:
                 say(str(error))
-                self.tally.refuse("a file is not a recording", exit_of(error))
 
         found, asked = recorded_lanes.recorded_jobs(folder, refused), self.asked
         jobs = [job for job in found.jobs if job.ref.kind in asked.kinds]

@@ -34,7 +34,7 @@ _WORDS = {
     Result.KNOWN: "final in the history: not asked for",
     Result.RUNNING: "still running: left out",
     Result.GONE: "deleted since they were listed",
-    Result.REFUSED: "not audited: AWS refused",
+    Result.REFUSED: "not audited: AWS refused, or answered with another job",
     Result.NOT_ASKED: "not audited: not asked for after the refusals before",
 }
 
